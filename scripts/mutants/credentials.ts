@@ -62,6 +62,13 @@ export const CREDENTIALS: readonly Mutation[] = [
     tests: ['test/obtain/client-credentials.test.ts'],
   },
   {
+    rule: 'whatever a token endpoint that is away costs, its metadata are fetched every 30 s at most',
+    file: 'src/oauth/discovery.ts',
+    find: 'if (isDuring(lookedAgain, nowMs)) return undefined',
+    replace: '',
+    tests: ['test/obtain/client-auth.test.ts'],
+  },
+  {
     rule: 'metadata of an authorization server lead no secret to a metadata service',
     file: 'src/obtain/token-client.ts',
     find: 'isLearned ? learnedFrom(issuerUrl) : undefined',

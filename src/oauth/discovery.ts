@@ -1,4 +1,4 @@
-import { type Claims, type ClaimValue, type Clock, Failure } from '../core/index.ts'
+import { type Claims, type ClaimValue, type Clock, Failure, isDuring, type Pause } from '../core/index.ts'
 import { type Documents, jsonAnswer } from './documents.ts'
 import { lifetimeOf } from './freshness.ts'
 import type { KeyLocation } from './key-store.ts'
@@ -12,6 +12,11 @@ export interface Discovery<T> {
   readonly metadata: () => Promise<T>
   /** What the document names was of no use: ask again next time. */
   readonly forget: () => void
+  /**
+   * An endpoint that `used` names does not answer there: the metadata as they are now, fetched at most every 30 s. Undefined where they
+   * are the same or can't be fetched. Never throws.
+   */
+  readonly moved: (used: T) => Promise<T | undefined>
 }
 
 export interface DiscoveryOptions<T> {
@@ -81,6 +86,7 @@ export function createDiscovery<T>(options: DiscoveryOptions<T>): Discovery<T> {
   let known: { readonly metadata: T } | undefined
   let untilMs = Number.NEGATIVE_INFINITY
   let flight: Promise<T> | undefined
+  let lookedAgain: Pause | undefined
 
   const fetchFrom = async (url: string): Promise<T> => {
     const response = await documents.get(url, WHAT)
@@ -115,13 +121,27 @@ export function createDiscovery<T>(options: DiscoveryOptions<T>): Discovery<T> {
     }
   }
 
+  const metadata = async (): Promise<T> => {
+    if (known !== undefined && clock.now() < untilMs) return known.metadata
+    flight ??= renew().finally(() => (flight = undefined))
+    return flight
+  }
+  const forget = (): void => void (untilMs = Number.NEGATIVE_INFINITY)
+
   return {
-    async metadata() {
-      if (known !== undefined && clock.now() < untilMs) return known.metadata
-      flight ??= renew().finally(() => (flight = undefined))
-      return flight
+    metadata,
+    forget,
+    async moved(used) {
+      const nowMs = clock.now()
+      // While others wait for a new document, or it has come already, nothing is fetched for this call.
+      if (known?.metadata === used && flight === undefined) {
+        if (isDuring(lookedAgain, nowMs)) return undefined
+        lookedAgain = { sinceMs: nowMs, untilMs: nowMs + PAUSE_MS }
+        forget()
+      }
+      const now = await metadata().catch(() => undefined)
+      return now === used ? undefined : now
     },
-    forget: () => void (untilMs = Number.NEGATIVE_INFINITY),
   }
 }
 

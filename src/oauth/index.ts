@@ -50,7 +50,7 @@ export {
   verifySignature,
 } from './signature.ts'
 export { jwtEndMs, jwtIssuedMs, jwtTypeOf, shapeOf, type TokenShape, type UnverifiedJwt } from './token-shape.ts'
-export { askTokenEndpoint, isClientRefused } from './token-endpoint.ts'
+export { askTokenEndpoint, isClientRefused, isNoTokenEndpoint } from './token-endpoint.ts'
 export { MAX_LIFETIME_MS } from './token-values.ts'
 export {
   type IssuedToken,

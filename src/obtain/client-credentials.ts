@@ -39,10 +39,9 @@ export function createOwnTokenSource(
   deps: ObtainDeps,
 ): OwnSource {
   const { clock } = deps
-  const tokenUrl = spec.tokenUrl ?? spec.issuerUrl ?? ''
   const client = createTokenClient(name, spec, deps)
   const form = formOf(spec)
-  const logFailure = createTokenLog(what, name, tokenUrl, deps.log)
+  const logFailure = createTokenLog(what, name, client, deps.log)
 
   return {
     secrets: client.secrets,
@@ -52,7 +51,7 @@ export function createOwnTokenSource(
         // The lifetime counts from here: the answer's way back is part of it.
         const sentAtMs = clock.now()
         const response = await client.post({ form, endsAtMs })
-        const context = { url: tokenUrl, sentAtMs, nowMs: clock.now(), service }
+        const context = { url: client.url, sentAtMs, nowMs: clock.now(), service }
         const { token, expiresAtMs } = readBearerToken(response, context, OWN_GRANT)
         return { credential: credential(token), expiresAtMs: usedUntilMs(expiresAtMs, sentAtMs, spec.cacheSkew) }
       } catch (error) {

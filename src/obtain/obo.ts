@@ -50,7 +50,7 @@ export function createOboSource(auth: OboAuth, deps: ObtainDeps): FetchingSource
     consentUrl: `${endpoints.consent}?client_id=${encodeURIComponent(clientId)}`,
   }
   const grant = oboGrant(asked)
-  const logFailure = createTokenLog('on-behalf-of request', name, tokenUrl, deps.log)
+  const logFailure = createTokenLog('on-behalf-of request', name, client, deps.log)
 
   const fetch = async (caller: AuthenticatedCaller, shown: ShownToken, endsAtMs: number): Promise<Fetched> => {
     try {

@@ -14,6 +14,7 @@ import {
   type ClientEndpoint,
   createDocuments,
   createTokenEndpointDiscovery,
+  isNoTokenEndpoint,
   openClient,
   serviceOf,
 } from '../oauth/index.ts'
@@ -41,8 +42,13 @@ export interface TokenRequest {
 
 /** One client at one token endpoint. */
 export interface TokenClient {
-  /** Whatever the answer's status; throws `OutboundError`, `secret_unavailable`, `config_error`, and what discovery throws. */
+  /**
+   * Whatever the answer's status; throws `OutboundError`, `secret_unavailable`, `config_error`, and what discovery throws. A
+   * discovered endpoint that moved is looked for in new metadata, and asked once more.
+   */
   post(request: TokenRequest): Promise<OutboundResponse>
+  /** Where it was asked last: the token endpoint, or the issuer while its endpoint is not known. */
+  readonly url: string
   /** What a change of makes another client: what was got before is retired then. */
   readonly secrets: readonly SecretHandle[]
   onRecovered(listener: () => void): void
@@ -80,18 +86,37 @@ export function createTokenClient(name: string, spec: TokenClientSpec, deps: Obt
   const isLearned = tokenUrl === undefined
   const outbound = open('token endpoint', TOKEN_DEADLINE_MS, isLearned ? learnedFrom(issuerUrl) : undefined)
   const documents = isLearned ? open('authorization server metadata', DISCOVERY_DEADLINE_MS) : undefined
-  const endpoint = ((): (() => Promise<ClientEndpoint>) => {
-    if (documents === undefined) return () => Promise.resolve({ url: tokenUrl ?? '', issuer })
-    const failureOf = (error: unknown, what: string) => outboundFailure(error, serviceOf(what))
-    const { metadata } = createTokenEndpointDiscovery(issuerUrl, {
-      documents: createDocuments(documents, deps.clock, failureOf),
+  const discovery =
+    documents &&
+    createTokenEndpointDiscovery(issuerUrl, {
+      documents: createDocuments(documents, deps.clock, (error, what) => outboundFailure(error, serviceOf(what))),
       clock: deps.clock,
       isMutualTls: auth?.method === 'tlsClient',
     })
-    return metadata
-  })()
+  let asked: ClientEndpoint = { url: tokenUrl ?? issuerUrl, issuer }
+  const ask = (request: TokenRequest, endpoint: ClientEndpoint): Promise<OutboundResponse> => {
+    asked = endpoint
+    return askTokenEndpoint({ outbound, client }, { ...request, ...endpoint })
+  }
+  const askDiscovered = async (
+    request: TokenRequest,
+    { metadata, moved }: NonNullable<typeof discovery>,
+  ): Promise<OutboundResponse> => {
+    const endpoint = await metadata()
+    const first = await ask(request, endpoint).catch((error: unknown) => {
+      if (error instanceof OutboundError) return error
+      throw error
+    })
+    const another = hasMoved(first) ? await moved(endpoint) : undefined
+    if (another !== undefined && another.url !== endpoint.url) return ask(request, another)
+    if (first instanceof OutboundError) throw first
+    return first
+  }
   return {
-    post: async (request) => askTokenEndpoint({ outbound, client }, { ...request, ...(await endpoint()) }),
+    post: (request) => (discovery === undefined ? ask(request, asked) : askDiscovered(request, discovery)),
+    get url() {
+      return asked.url
+    },
     secrets: client.lasting,
     onRecovered: (listener) => void recovered.push(listener),
     close: async () => {
@@ -99,6 +124,12 @@ export function createTokenClient(name: string, spec: TokenClientSpec, deps: Obt
     },
   }
 }
+
+/** Whether an endpoint may be somewhere else by now: nothing is there, or nothing that takes token requests. */
+const hasMoved = (result: OutboundResponse | OutboundError): boolean =>
+  result instanceof OutboundError
+    ? result.kind === 'unreachable' && !result.isSent
+    : isNoTokenEndpoint(result) || (result.status >= 300 && result.status < 400)
 
 /** A document must not send our secrets to a metadata service, nor to this machine where the issuer is on another. */
 const learnedFrom = (issuerUrl: string): GuardOptions => ({
@@ -111,14 +142,14 @@ const learnedFrom = (issuerUrl: string): GuardOptions => ({
 export const isOfCaller = ({ code }: Failure): boolean =>
   FAILURES[code].fault === 'caller_token' || FAILURES[code].fault === 'caller_rights'
 
-/** Logs why there is no token; `what` is what was tried, such as `token exchange`. */
-export function createTokenLog(what: string, config: string, url: string, log: Log) {
+/** Logs why there is no token; `what` is what was tried, such as `token exchange`, at the endpoint of `client`. */
+export function createTokenLog(what: string, config: string, client: Pick<TokenClient, 'url'>, log: Log) {
   return (failure: Failure): void => {
     const fields = { config, reason: failure.code, detail: failure.detail }
     // An open circuit was logged by what opened it; a line per refused request would only bury that.
     const { cause } = failure
     if (cause instanceof OutboundError && cause.kind === 'breaker_open') log.debug(fields, `${what} held back`)
     else if (isOfCaller(failure)) log.info(fields, `${what} refused`)
-    else log.warn({ ...fields, url: shownUrl(url) }, `${what} failed`)
+    else log.warn({ ...fields, url: shownUrl(client.url) }, `${what} failed`)
   }
 }

@@ -51,7 +51,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   const requestedType = tokenTypeUrn(spec.requestedTokenType)
   const [audience, scope] = [spec.audience, (spec.scopes ?? []).join(' ')]
   const header = spec.externalTokenHeaderName?.toLowerCase() ?? 'authorization'
-  const logFailure = createTokenLog('token exchange', name, spec.tokenUrl, deps.log)
+  const logFailure = createTokenLog('token exchange', name, client, deps.log)
 
   const actorForm = (fetched: Secret | undefined): (readonly [string, string])[] => {
     const token = fetched ?? actorToken?.current()

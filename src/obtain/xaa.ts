@@ -54,8 +54,8 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
   const { idp, target } = xaaEndpoints(spec)
   const clients = { idp: createTokenClient(name, idp, deps), target: createTokenClient(name, target, deps) }
   const logged = {
-    idp: createTokenLog('identity assertion', name, idp.tokenUrl, log),
-    target: createTokenLog('token for an identity assertion', name, target.tokenUrl, log),
+    idp: createTokenLog('identity assertion', name, clients.idp, log),
+    target: createTokenLog('token for an identity assertion', name, clients.target, log),
   }
   const subject = createTokenToShow({ named: spec.subjectProviderName, upstream: auth.upstream }, deps.upstreamTokens)
   const idpClientId = clientAuthOf(idp)?.clientId

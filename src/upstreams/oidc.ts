@@ -1,4 +1,4 @@
-import { asFailure, type Claims, type ClaimValue, Failure } from '../core/index.ts'
+import { asFailure, type Claims, type ClaimValue, Failure, type FailureCode } from '../core/index.ts'
 import { clockTolerance, createKeyStore, grantedScopes, readCallback, type TokenResponse } from '../oauth/index.ts'
 import type { OidcConfig, UpstreamProvider } from '../resources/index.ts'
 import { authorizationUrl, codeForm } from './authorization-url.ts'
@@ -8,12 +8,18 @@ import { createOidcDiscovery, type OidcMetadata } from './discovery.ts'
 import { verifyIdToken, type VerifiedIdToken } from './id-token.ts'
 import { noteKeys } from './key-notes.ts'
 import { createRevocation } from './revocation.ts'
-import { createTokenEndpoint } from './token-endpoint.ts'
+import { createTokenEndpoint, type TokenEndpointAt, type UpstreamGrant } from './token-endpoint.ts'
 import type { Upstream, UpstreamTokenSet } from './upstream.ts'
 import { createConfiguredClient } from './upstream-client.ts'
 import { fetchUserInfo } from './user-info.ts'
 
 const DISCOVERY = 'discovery document'
+/** What a login or a refresh ends with, among others, when the token endpoint has moved. */
+const MAY_HAVE_MOVED: ReadonlySet<FailureCode> = new Set([
+  'config_error',
+  'identity_provider_error',
+  'identity_provider_unavailable',
+])
 const NO_CLAIMS: Claims = Object.freeze(Object.create(null) as Record<string, never>)
 
 type Kept = Pick<UpstreamTokenSet, 'refreshToken' | 'idToken' | 'idTokenExpiresAtMs' | 'scopes'>
@@ -53,7 +59,7 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
   const connections = createConnections(provider, configured, deps, certificate)
   const { documents } = connections
   const isMutualTls = certificate !== undefined
-  const { metadata: discover, forget } = createOidcDiscovery(issuer, { documents, clock, isMutualTls })
+  const { metadata: discover, forget, moved } = createOidcDiscovery(issuer, { documents, clock, isMutualTls })
   const keys = createKeyStore({
     clock,
     documents,
@@ -61,7 +67,18 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     onFetched: noteKeys({ upstream: name }, 'ID tokens', log),
   })
   const revoke = createRevocation(client, connections, deps)
-  const ask = createTokenEndpoint(client, {}, connections, deps)
+  const askToken = createTokenEndpoint(client, {}, connections, deps)
+  /** Asks once more where the token endpoint is somewhere else by now. */
+  const ask = async (metadata: OidcMetadata, grantAt: (endpoint: TokenEndpointAt) => UpstreamGrant) => {
+    const at = ({ tokenEndpoint: url, secretInBody }: OidcMetadata) => askToken(grantAt({ url, issuer, secretInBody }))
+    try {
+      return await at(metadata)
+    } catch (error) {
+      const another = MAY_HAVE_MOVED.has(asFailure(error).code) ? await moved(metadata) : undefined
+      if (another === undefined || another.tokenEndpoint === metadata.tokenEndpoint) throw error
+      return at(another)
+    }
+  }
 
   const verify = async (read: TokenResponse, metadata: OidcMetadata, nonce: string | undefined) => {
     const { idToken, accessToken } = read
@@ -128,8 +145,7 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     async finish(leg, callback) {
       const metadata = await discover()
       const code = readCallback(callback, { issuer, announcesIss: metadata.announcesIss })
-      const { tokenEndpoint: url, secretInBody } = metadata
-      const read = await ask({ url, issuer, step: 'code', form: codeForm(code, leg), secretInBody })
+      const read = await ask(metadata, (at) => ({ ...at, step: 'code', form: codeForm(code, leg) }))
       const verified = await verify(read, metadata, leg.nonce)
       const claims = await claimsOf(verified, read, metadata)
       const before = { refreshToken: undefined, idToken: undefined, idTokenExpiresAtMs: undefined, scopes }
@@ -138,9 +154,9 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     async refresh(tokens, subject, endsAtMs) {
       const { refreshToken } = tokens
       if (refreshToken === undefined) throw new Failure('no_session', { detail: `${name} gave no refresh token` })
-      const { tokenEndpoint: url, secretInBody } = await inTime(discover(), endsAtMs, DISCOVERY)
+      const metadata = await inTime(discover(), endsAtMs, DISCOVERY)
       const { scopes: granted } = tokens
-      const read = await ask({ url, issuer, step: 'refresh', refreshToken, scopes: granted, secretInBody, endsAtMs })
+      const read = await ask(metadata, (at) => ({ ...at, step: 'refresh', refreshToken, scopes: granted, endsAtMs }))
       return renewed(read, subject, tokens, endsAtMs)
     },
     async revoke(tokens) {

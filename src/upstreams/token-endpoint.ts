@@ -20,7 +20,7 @@ import type { UpstreamClient } from './upstream-client.ts'
 type Form = readonly (readonly [string, string])[]
 
 /** The token endpoint, and how long it may take. */
-interface Endpoint extends ClientEndpoint {
+export interface TokenEndpointAt extends ClientEndpoint {
   /** The endpoint takes id and secret in the body only (its metadata say so). */
   readonly secretInBody?: boolean
   /** As of an `OutboundRequest`. */
@@ -28,7 +28,7 @@ interface Endpoint extends ClientEndpoint {
 }
 
 /** One request to a token endpoint: for a code, or for a refresh token with the scopes that were granted with it. */
-export type UpstreamGrant = Endpoint &
+export type UpstreamGrant = TokenEndpointAt &
   (
     | { readonly step: 'code'; readonly form: Form }
     | { readonly step: 'refresh'; readonly refreshToken: Secret; readonly scopes: readonly string[] }
@@ -51,7 +51,7 @@ export interface AnswerPaths {
 
 /** A form for one of the endpoints at which we are a client. `url` and `issuer` are the token endpoint's, for assertions. */
 export type ClientPost = (
-  post: Endpoint & {
+  post: TokenEndpointAt & {
     readonly form: Form
     /** Where it goes. Default: the token endpoint. */
     readonly to?: string

@@ -8,7 +8,7 @@ import { decodeJwt, UnsecuredJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openNamedFiles } from '../../src/compose/named-files.ts'
 import { asFailure } from '../../src/core/index.ts'
-import { createCaller, createRecordingLog, START_MS } from '../support/ports.ts'
+import { createCaller, createManualClock, createRecordingLog, START_MS } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
 import { TLS } from '../support/tls.ts'
 import { createRig, type Grant, GRANTS, issued, json, type RigOptions, startEndpoint } from './harness.ts'
@@ -173,6 +173,51 @@ describe('clientCredentials with issuerUrl', () => {
     expect(endpoint.received.map(({ path: at }) => at)).toEqual(['/.well-known/openid-configuration', '/elsewhere'])
     const assertion = new Map(endpoint.received[1]?.form).get('client_assertion') ?? ''
     expect(decodeJwt(assertion).aud).toBe(issuerUrl)
+  })
+
+  /** An authorization server whose token endpoint is at `path` now, and the port that it was at before is closed. */
+  const moving = async (gone: (base: string) => string | Promise<string>) => {
+    const clock = createManualClock()
+    let at = ''
+    endpoint.answer = (request, response) => {
+      if (request.path.startsWith('/.well-known'))
+        return json({ issuer, token_endpoint: at }, 200, { 'cache-control': 'max-age=86400' })(request, response)
+      return request.path === '/new' ? json(issued('issued'))(request, response) : json({}, 404)(request, response)
+    }
+    const issuer = endpoint.url.replace(/\/token$/, '')
+    at = await gone(issuer)
+    const rig = createRig(sockets, { secrets: SECRETS, clock })
+    const clientAuth = { method: 'clientSecretBasic', clientId: 'us', secretRef: ref('secret') }
+    const { header } = rig.clientCredentials({ issuerUrl: issuer, clientAuth })
+    return {
+      clock,
+      rig,
+      header: async () => header(createCaller()).catch((error: unknown) => asFailure(error).code),
+      move: () => void (at = `${issuer}/new`),
+      documents: () => endpoint.received.filter(({ path: one }) => one.startsWith('/.well-known')).length,
+    }
+  }
+
+  test.each<[string, (base: string) => string | Promise<string>]>([
+    ['answers 404', (base) => `${base}/old`],
+    ['cannot be reached', () => 'http://127.0.0.1:1/token'],
+  ])('finds an endpoint that moved and whose old address %s, without waiting for the document', async (_what, gone) => {
+    const { header, move, documents, clock, rig } = await moving(gone)
+    expect(await header()).toMatch(/config_error|identity_provider_unavailable/)
+    // The URL of the endpoint, and not that of the issuer.
+    expect(rig.log.lines.at(-1)).toContain(`"url":"${await gone(endpoint.url.replace(/\/token$/, ''))}"`)
+    for (let second = 0; second < 10; second++) {
+      await header()
+      clock.advance(1_000)
+    }
+    expect(documents()).toBe(2)
+    move()
+    clock.advance(30_000)
+    // The circuit of the old address may still be open.
+    await header()
+    clock.advance(3_000)
+    expect(await header()).toBe('authorization: Bearer issued')
+    expect(documents()).toBe(3)
   })
 
   test.each(['http://169.254.169.254/token', 'http://[fd00:ec2::254]/token', 'http://[::ffff:a9fe:a9fe]/token'])(

@@ -98,6 +98,15 @@ describe('an OIDC upstream', () => {
     expect((await upstream.authorizationUrl(LEG)).origin).toBe(idp.url)
   })
 
+  it('finds a token endpoint that moved, without waiting for the end of the document', async () => {
+    const upstream = createRig(sockets).oidc(idp)
+    idp.metadata = { token_endpoint: `${idp.url}/moved-away` }
+    await upstream.authorizationUrl(LEG)
+    idp.metadata = {}
+    expect((await upstream.finish(LEG, callback(idp))).subject).toBe(SUBJECT)
+    expect(idp.count('/.well-known/openid-configuration')).toBe(2)
+  })
+
   it('many logins at once ask for discovery once', async () => {
     const upstream = createRig(sockets).oidc(idp)
     await Promise.all(Array.from({ length: 20 }, () => upstream.authorizationUrl(LEG)))
