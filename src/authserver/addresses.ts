@@ -1,5 +1,5 @@
 import { Failure } from '../core/index.ts'
-import { upstreamsInOrder } from '../resources/index.ts'
+import { FORM_POST, upstreamsInOrder } from '../resources/index.ts'
 import type { AuthServerConfig } from './config.ts'
 
 /** Where an upstream sends the browser back to, and where the pages of that login are. */
@@ -11,6 +11,8 @@ export interface Callback {
   /** Beside it, on the same origin, as cookies have to be: shows the consent and takes its form. */
   readonly continueUrl: string
   readonly continuePath: string
+  /** An upstream has the browser post its response there (`response_mode=form_post`). */
+  readonly takesForms: boolean
 }
 
 /** One way of a login through the upstreams of a resource, in order. */
@@ -55,7 +57,10 @@ export function addressesOf({ spec, resources }: AuthServerConfig): Addresses {
   const chains = new Map<string, readonly ChainLink[]>()
   for (const resource of resources) chains.set(resource.url, chainFor(spec, resource))
   const callbacks = new Map([[own.url, own]])
-  for (const { callback } of [...chains.values()].flat()) callbacks.set(callback.url, callback)
+  for (const { callback } of [...chains.values()].flat()) {
+    const takesForms = callback.takesForms || callbacks.get(callback.url)?.takesForms === true
+    callbacks.set(callback.url, { ...callback, takesForms })
+  }
   return {
     issuer,
     jwksUrl: `${issuer}/.well-known/jwks.json`,
@@ -82,8 +87,12 @@ function chainFor(spec: Spec, resource: AuthServerConfig['resources'][number]): 
   const chain = upstreamsInOrder(spec)
     .filter(({ name }, index) => index === 0 || resource.providers.includes(name))
     .map((provider) => {
-      const { redirectUri } = provider.oidcConfig ?? provider.oauth2Config ?? {}
-      return { provider: provider.name, callback: callbackOf(redirectUri ?? defaultRedirectUri(resource.url)) }
+      const { redirectUri, additionalAuthorizationParams = {} } = provider.oidcConfig ?? provider.oauth2Config ?? {}
+      const takesForms = additionalAuthorizationParams['response_mode'] === FORM_POST
+      return {
+        provider: provider.name,
+        callback: callbackOf(redirectUri ?? defaultRedirectUri(resource.url), takesForms),
+      }
     })
   if (new Set(chain.map(({ callback }) => callback.origin)).size > 1)
     throw new Failure('config_error', {
@@ -98,10 +107,10 @@ export function defaultRedirectUri(resourceUrl: string): string {
   return `${origin}${pathname.replace(/\/$/, '')}/oauth/callback`
 }
 
-function callbackOf(url: string): Callback {
+function callbackOf(url: string, takesForms = false): Callback {
   const { origin, pathname } = new URL(url)
   const continuePath = `${pathname.slice(0, pathname.lastIndexOf('/'))}/continue`
-  return { url, origin, path: pathname, continueUrl: `${origin}${continuePath}`, continuePath }
+  return { url, origin, path: pathname, continueUrl: `${origin}${continuePath}`, continuePath, takesForms }
 }
 
 const unique = (texts: readonly string[]): readonly string[] => [...new Set(texts)]

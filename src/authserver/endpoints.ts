@@ -108,8 +108,11 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
   }
   const browser = (
     path: string,
-    work: (request: LocalRequest, visit: Visit) => Promise<Reply>,
-    accepts: Pick<LocalHandler, 'methods' | 'bodyLimitBytes'> = { methods: ['GET'], bodyLimitBytes: 0 },
+    work: (request: LocalRequest, visit: Visit) => Promise<Reply> | Reply,
+    accepts: Pick<LocalHandler, 'methods' | 'bodyLimitBytes' | 'takesForeignForms'> = {
+      methods: ['GET'],
+      bodyLimitBytes: 0,
+    },
   ): LocalHandler => ({
     path,
     ...accepts,
@@ -118,7 +121,7 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
     handle: (request) =>
       reply(request, () => {
         const visit: Visit = { requestId: request.id, cookies: readCookies(request.request.headers.cookie) }
-        return asker.run(request.client.address, () => work(request, visit))
+        return asker.run(request.client.address, async () => work(request, visit))
       }),
     refuseHeaders: (request) => reply(request, () => Promise.reject(new Failure('headers_too_large'))),
   })
@@ -128,9 +131,12 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
   const withForm = { methods: ['GET', 'POST'], bodyLimitBytes: CONSENT_FORM_BYTES }
   return [
     ...addresses.authorizePaths.map((path) => browser(path, ({ query }, visit) => authorize(query, visit))),
-    ...byPath(({ path }) => path).map(([path, callbacks]) =>
-      browser(path, ({ query }, visit) => legs.comeBack(query, callbacks, visit)),
-    ),
+    ...byPath(({ path }) => path).map(([path, callbacks]) => {
+      const takesForeignForms = callbacks.some(({ takesForms }) => takesForms)
+      const work = (request: LocalRequest, visit: Visit): Promise<Reply> | Reply =>
+        request.method === 'POST' ? postedBack(readForm(request)) : legs.comeBack(request.query, callbacks, visit)
+      return browser(path, work, takesForeignForms ? { ...withForm, takesForeignForms } : undefined)
+    }),
     ...byPath(({ continuePath }) => continuePath).map(([path, callbacks]) => {
       const work = (request: LocalRequest, visit: Visit): Promise<Reply> =>
         request.method === 'POST'
@@ -141,9 +147,21 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
   ]
 }
 
+const CALLBACK_PARAMETERS = ['code', 'state', 'iss', 'error'] as const
+
+/**
+ * A response in `form_post` mode (OAuth 2.0 Form Post Response Mode): browsers send no cookies with a form of another site, so that the
+ * login continues with a GET of the same address.
+ */
+function postedBack(form: URLSearchParams): Reply {
+  const query = new URLSearchParams()
+  for (const name of CALLBACK_PARAMETERS) for (const value of form.getAll(name)) query.append(name, value)
+  return { kind: 'redirect', url: `?${query.toString()}` }
+}
+
 function readForm({ request, body }: LocalRequest): URLSearchParams {
   const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/x-www-form-urlencoded')
-    throw new Failure('bad_request', { detail: 'a consent form of another content type' })
+    throw new Failure('bad_request', { detail: 'a form of another content type' })
   return new URLSearchParams(body.toString('utf8'))
 }

@@ -92,6 +92,8 @@ export interface LocalHandler {
   readonly cors: 'everybody' | 'allowed_origins'
   /** Origins that may send forms here whatever `listen.allowedOrigins` says (the pages' own), lower case. */
   readonly ownOrigins?: readonly string[]
+  /** Pages of any origin may post forms here; they can't read the response. */
+  readonly takesForeignForms?: boolean
   /**
    * Has ended the answer when it returns or settles, or throws `Failure`, which is answered in OAuth's shape (decisions
    * §5, RFC 6749 §5.2) as long as no head was sent.

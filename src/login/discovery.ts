@@ -1,6 +1,13 @@
 import { type Claims, type ClaimValue, Failure, type Outbound, OutboundError } from '../core/index.ts'
 import { metadataUrl, readJsonObject } from '../http/index.ts'
-import { authMethodsIn, createDiscovery, createDocuments, discoveryUrls, isSecretInBody } from '../oauth/index.ts'
+import {
+  authMethodsIn,
+  createDiscovery,
+  createDocuments,
+  discoveryUrls,
+  isSecretInBody,
+  scopesIn,
+} from '../oauth/index.ts'
 import { isSafeUrl, loginRefusal, textOf } from './server-calls.ts'
 
 /** What is used of an authorization server's metadata (RFC 8414 §2). */
@@ -51,7 +58,7 @@ export function readChallenge(challenge: string | undefined): Asked {
   const scope = parameter('scope') ?? ''
   return {
     resourceMetadata: parameter('resource_metadata'),
-    scopes: scope.split(' ').filter(isScope),
+    scopes: scopesIn(scope).filter(isScope),
     lacksScopes: parameter('error') === 'insufficient_scope',
   }
 }

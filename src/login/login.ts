@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { CredentialRefusal, type Outbound, type OutboundResponse } from '../core/index.ts'
 import { readJsonObject } from '../http/index.ts'
-import { readCallback } from '../oauth/index.ts'
+import { readCallback, scopesIn } from '../oauth/index.ts'
 import { type Asked, discover, type LoginServer } from './discovery.ts'
 import { openReceiver } from './receiver.ts'
 import { askAs, loginRefusal, textOf } from './server-calls.ts'
 import type { LoginRecord } from './store.ts'
-import { scopesIn, tokensOf } from './tokens.ts'
+import { tokensOf } from './tokens.ts'
 
 /** A client that the authorization server knows already, or that has a document of its own. */
 export interface KnownClient {

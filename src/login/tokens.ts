@@ -6,6 +6,7 @@ import {
   postRefresh,
   readTokenResponse,
   REFRESH_GRANT,
+  scopesIn,
   serviceOf,
 } from '../oauth/index.ts'
 import { askAs, loginRefusal } from './server-calls.ts'
@@ -48,8 +49,6 @@ const isRefused = ({ status }: OutboundResponse): boolean =>
 /** Errors about the grant: a client that is not known is refused before. */
 const ABOUT_GRANT: ReadonlySet<string | undefined> = new Set(['invalid_grant', 'invalid_token'])
 const endedBy = (error: string | undefined): Renewal => ({ kind: 'ended', isClientKnown: ABOUT_GRANT.has(error) })
-
-export const scopesIn = (scope: string | undefined): readonly string[] => scope?.split(' ').filter(Boolean) ?? []
 
 const GRANTS = { code: CODE_GRANT, refresh: REFRESH_GRANT }
 const SERVICE = serviceOf('token endpoint')

@@ -26,7 +26,7 @@ export { ID_JAG } from './id-jag.ts'
 export { createKeyStore, type KeyStore, type KeyStoreOptions } from './key-store.ts'
 export { createProviderClient, openIntrospectionClient, type ProviderClient } from './provider-client.ts'
 export type { ProviderFiles, SecretFile } from './provider-file.ts'
-export { grantedScopes, postRefresh } from './refresh.ts'
+export { grantedScopes, postRefresh, scopesIn } from './refresh.ts'
 export {
   callerGrant,
   CODE_GRANT,

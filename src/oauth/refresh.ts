@@ -22,6 +22,11 @@ export async function postRefresh(
   return response.status < 500 && ABOUT_SCOPE.has(errorOf(response)) ? post(form) : response
 }
 
+/** The scopes of a `scope` value, each once: clients send empty ones, as `%20offline_access` (Claude.ai). */
+export const scopesIn = (scope: string | undefined): readonly string[] => [
+  ...new Set(scope?.split(' ').filter((one) => one !== '')),
+]
+
 /** OpenID Connect Core §5.4, §11. */
 const OPENID_SCOPES: ReadonlySet<string> = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
 

@@ -57,7 +57,9 @@ export function admit(
   const isOpen = local === undefined ? isWellKnown(path) : local.cors === 'everybody'
   if (isOpen) inbound.responseHeaders.push('access-control-allow-origin', '*', 'access-control-expose-headers', EXPOSED)
   else if (origin !== undefined) {
-    if (local?.ownOrigins?.includes(origin.toLowerCase()) !== true) admitOrigin(inbound, origin, rules)
+    const isForm = local?.takesForeignForms === true && request.method === 'POST'
+    const isOwn = local?.ownOrigins?.includes(origin.toLowerCase()) === true
+    if (!isForm && !isOwn) admitOrigin(inbound, origin, rules)
   } else if (local === undefined) refuseForeignPage(headers['sec-fetch-site'])
 }
 

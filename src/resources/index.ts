@@ -101,6 +101,7 @@ export { type TokenExchange, tokenTypeUrn } from './token-exchange.ts'
 export { type Xaa, xaaEndpoints } from './on-behalf/xaa.ts'
 export type { CalledUrl, FirstSecret } from './type-record.ts'
 export {
+  FORM_POST,
   type IdentityFromToken,
   type OAuth2Config,
   type OidcConfig,

@@ -79,3 +79,30 @@ it('one network asks once for a document, however many of its people want it', a
   await Promise.all(Array.from({ length: 20 }, () => find('198.51.100.1', '/client')))
   expect(asked()).toBe(1)
 })
+
+it('an unusable redirect URI beside usable ones is ignored with a warning; alone it is refused', async () => {
+  const unusable = ['http://app.example.com/cb', 'com.example.app:/cb', 'https://app.example.com/cb#x', null]
+  const documents = new Map<string, unknown>([
+    ['/some', { redirect_uris: [...unusable, 'https://app.example.com/cb'], scope: null, client_secret: null }],
+    ['/none', { redirect_uris: unusable }],
+  ])
+  const host: string = await sockets.https(TLS.server, (request, response) => {
+    const { url = '' } = request
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ client_id: `${host}${url}`, ...(documents.get(url) as object) }))
+  })
+  const clock = createManualClock()
+  const log = createRecordingLog()
+  const guard = { allowPrivateIP: true, configuredUrls: ['https://localhost/'] }
+  const outbound = sockets.closing(createOutbound({ name: 'clients', clock, guard, caCert: () => TLS.ca }))
+  const known = knownOf({}, { grantTypes: ['authorization_code'], scopes: new Set() })
+  const asker = createAsker()
+  const { find } = createClientDocuments({ outbound, asker, known, clock, log })
+  const found = asker.run('192.0.2.1', () => find(`${host}/some`))
+  expect((await found).redirectUris).toEqual(['https://app.example.com/cb'])
+  expect(log.lines.join('')).toContain('"count":4')
+  expect(log.lines.join('')).not.toContain('com.example.app')
+  await expect(asker.run('192.0.2.1', () => find(`${host}/none`))).rejects.toMatchObject({
+    error: 'invalid_redirect_uri',
+  })
+})

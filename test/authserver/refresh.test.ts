@@ -151,6 +151,34 @@ describe('a refresh token', () => {
   })
 })
 
+describe('the scope of a refresh', () => {
+  const login = async (scope: string) => {
+    const { refresh_token: token = '', scope: granted } = await getTokens(rig, client, { more: { scope } })
+    const narrowed = async (asked: string) =>
+      (await (await refresh(rig, client, token, { scope: asked })).json()) as { scope?: string; error?: string }
+    return { granted, narrowed }
+  }
+
+  it('may repeat what the login requested: what was not granted is left out', async () => {
+    const { granted, narrowed } = await login('openid mcp:read profile')
+    expect(granted).toBe('mcp:read')
+    expect((await narrowed('openid mcp:read profile')).scope).toBe('mcp:read')
+  })
+
+  it('may have empty scopes in it', async () => {
+    expect((await (await login('mcp:read mcp:write')).narrowed(' mcp:write  mcp:read')).scope).toBe(
+      'mcp:write mcp:read',
+    )
+    expect((await (await login('mcp:read')).narrowed(' ')).scope).toBe('mcp:read')
+  })
+
+  it('is not widened to what the login did not request', async () => {
+    const { narrowed } = await login('openid mcp:read')
+    expect((await narrowed('mcp:read mcp:write')).error).toBe('invalid_scope')
+    expect((await narrowed('mcp:read email')).error).toBe('invalid_scope')
+  })
+})
+
 describe('an upstream that refuses a refresh, but not with invalid_grant', () => {
   const HUBSPOT: Answer = { status: 400, body: { status: 'BAD_REFRESH_TOKEN', message: 'missing or invalid' } }
   const use = (access: string) => {

@@ -3,6 +3,18 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { mayHeal } from '../../src/oauth/index.ts'
 import { Failure } from '../../src/core/index.ts'
 import { loginCredentials } from '../../src/login/index.ts'
+import { Browser } from '../authserver/browser.ts'
+import {
+  authorizeUrl,
+  atUpstream,
+  backFrom,
+  makePkce,
+  postJson,
+  redeem,
+  register,
+  startRig,
+  upstreamOf,
+} from '../authserver/rig.ts'
 import { createRig as createObtainRig, startEndpoint } from '../obtain/harness.ts'
 import { usePaperServer } from '../login/paper-server.ts'
 import { createCaller } from '../support/ports.ts'
@@ -100,5 +112,72 @@ describe('an ID token', () => {
     idp.claims = { ...row.claims }
     const { outcome } = await outcomeOf(createRig(sockets).oidc(idp).finish(LEG, callback(idp)))
     expect(outcome).toBe(row.expect)
+  })
+})
+
+describe('an authorization request', () => {
+  it.each(dialectsOf('logins', 'authorize'))('$name', async ({ query = '' }) => {
+    const rig = await startRig(sockets, { resources: (url) => [{ url: `${url}/mcp`, scopes: [], providers: [] }] })
+    const client = await register(rig)
+    const pkce = makePkce()
+    const url = authorizeUrl(rig, client, pkce, { scope: undefined, resource: undefined })
+    const resource = encodeURIComponent(rig.resources[0]?.url ?? '')
+    const browser = new Browser()
+    const asked = await browser.get(`${url}&${query.replaceAll('R', resource)}`)
+    const back = await atUpstream(rig, browser, await browser.press(asked, 'continue'))
+    const code = new URL(back.location ?? '').searchParams.get('code') ?? ''
+    expect((await redeem(rig, client, code, pkce)).status).toBe(200)
+  })
+})
+
+describe('a callback', () => {
+  it.each(dialectsOf('logins', 'callback'))('$name', async ({ codeLength = 40, responseMode }) => {
+    const more = responseMode === undefined ? {} : { additionalAuthorizationParams: { response_mode: responseMode } }
+    const rig = await startRig(sockets, { upstreams: (at) => [upstreamOf(at, 'corp', more)] })
+    const client = await register(rig)
+    const pkce = makePkce()
+    const browser = new Browser()
+    const sent = await browser.press(await browser.get(authorizeUrl(rig, client, pkce)), 'continue')
+    expect(new URL(sent.location ?? '').searchParams.get('response_mode')).toBe(responseMode ?? null)
+    const url = new URL(backFrom(rig, sent, { code: 'x'.repeat(codeLength) }))
+    if (responseMode === 'form_post') {
+      const body = new URLSearchParams(url.search)
+      body.set('id_token', 'x')
+      body.set('user', '{"name":{"firstName":"A"}}')
+      const [address] = url.href.split('?')
+      // A page of another site: without cookies, with its own origin.
+      const headers = { origin: 'https://appleid.example' }
+      const posted = await fetch(address ?? '', { method: 'POST', body, headers, redirect: 'manual' })
+      expect([posted.status, posted.headers.get('access-control-allow-origin')]).toEqual([303, null])
+      const location = new URL(posted.headers.get('location') ?? '', address)
+      expect([...location.searchParams.keys()]).toEqual(['code', 'state', 'iss'])
+      url.search = location.search
+    }
+    const back = await browser.get(url.href)
+    const code = new URL(back.location ?? '').searchParams.get('code') ?? ''
+    expect((await redeem(rig, client, code, pkce)).status).toBe(200)
+  })
+
+  it('takes no form where no upstream posts one', async () => {
+    const rig = await startRig(sockets)
+    const headers = { origin: 'https://appleid.example' }
+    const posted = await fetch(`${rig.url}/mcp/oauth/callback`, {
+      method: 'POST',
+      body: new URLSearchParams(),
+      headers,
+    })
+    expect([403, 405]).toContain(posted.status)
+  })
+})
+
+describe('client registration', () => {
+  it.each(dialectsOf('logins', 'registration'))('$name', async ({ body }) => {
+    const rig = await startRig(sockets)
+    expect((await postJson(`${rig.issuer}/oauth/register`, body)).status).toBe(201)
+  })
+
+  it.each(dialectsOf('logins', 'registrationAnswer'))('of `extauth stdio --login`, $name', async ({ status, body }) => {
+    paper.documents['/register'] = () => [status ?? 201, body as Record<string, unknown>]
+    expect((await paper.login()).get('client_id')).toBe('c1')
   })
 })

@@ -20,6 +20,9 @@ export interface Dialect {
   readonly refusesWith?: string
   readonly claims?: Readonly<Record<string, unknown>>
   readonly query?: string
+  /** Characters of the authorization code. */
+  readonly codeLength?: number
+  readonly responseMode?: 'form_post'
   readonly expect: Outcome
   /** Part of the detail that the log has. */
   readonly detail?: string
@@ -32,7 +35,8 @@ export function dialectsOf(file: 'logins' | 'callers', kind: string): (Dialect &
   return rows
     .filter((row) => row.kind === kind)
     .map((row) => {
-      const answered = JSON.stringify(row.body ?? row.claims ?? row.query ?? row.when)?.slice(0, 80) ?? ''
+      const answered =
+        JSON.stringify(row.body ?? row.claims ?? row.query ?? row.responseMode ?? row.codeLength)?.slice(0, 80) ?? ''
       return Object.assign(row, { name: `${row.provider}: ${row.status ?? ''} ${answered} → ${row.expect}` })
     })
 }

@@ -57,6 +57,28 @@ describe('invalid_request', () => {
   )
 })
 
+describe('invalid_request for a token without iat', () => {
+  test('is 403 while the token is new here, and a login helps once it is older', async () => {
+    endpoint.answer = json({ error: 'invalid_request' }, 400)
+    const { clock, failureOf } = open()
+    const refused = () => failureOf(callerWith({}))
+    expect(await refused()).toMatchObject({ code: 'exchange_denied' })
+    clock.advance(120_000)
+    expect(await refused()).toMatchObject({ code: 'exchange_denied' })
+    clock.advance(10_001)
+    expect(await refused()).toMatchObject({ code: 'invalid_token', challenge: { error: 'invalid_token' } })
+  })
+
+  test('counts from the first use, refused or not', async () => {
+    const { clock, header, failureOf } = open()
+    endpoint.answer = json(issued('issued', { expires_in: 60 }))
+    await header(callerWith({}))
+    clock.advance(120_001)
+    endpoint.answer = json({ error: 'invalid_request' }, 400)
+    expect(await failureOf(callerWith({}))).toMatchObject({ code: 'invalid_token' })
+  })
+})
+
 describe('a refused token', () => {
   test.each(['invalid_grant', 'invalid_token', 'invalid_request'])(
     'with %s is exchanged once in ten seconds, whoever asks, with the same challenge',

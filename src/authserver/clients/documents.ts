@@ -51,13 +51,25 @@ export function createClientDocuments(options: {
     what: 'client metadata document',
     accept: 'application/json',
     most: options.most ?? MOST_CACHED,
-    read: (id, response) => readDocument(id, response, options.known),
+    read: (id, response) =>
+      readDocument(id, response, {
+        ...options.known,
+        onIgnored: (count) =>
+          options.log.warn(
+            { host: new URL(id).host, count },
+            'unusable redirect URIs of a client metadata document ignored',
+          ),
+      }),
   })
 }
 
 const refused = (description: string): OAuthError => new OAuthError('invalid_client', description)
 
-function readDocument(id: string, response: OutboundResponse, known: Known): Client {
+function readDocument(
+  id: string,
+  response: OutboundResponse,
+  known: Known & { readonly onIgnored: (count: number) => void },
+): Client {
   if (response.body.length > DOCUMENT_BYTES) throw refused('the client metadata document is too large')
   const type = (response.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
   if (type !== 'application/json' && !/^application\/[^\s;]+\+json$/.test(type))
@@ -65,7 +77,7 @@ function readDocument(id: string, response: OutboundResponse, known: Known): Cli
   const document: Claims | undefined = readJsonObject(response.body)
   if (document === undefined) throw refused('the client metadata document is not a JSON object')
   if (document.client_id !== id) throw refused('client_id of the client metadata document is not its URL')
-  if (document.client_secret !== undefined || document.client_secret_expires_at !== undefined)
+  if ((document.client_secret ?? document.client_secret_expires_at ?? undefined) !== undefined)
     throw refused('the client metadata document has a secret')
   const metadata = readClientMetadata(document, { from: 'document', ...known })
   return { ...metadata, id, kind: 'document', secretHash: undefined, issuedAt: 0 }

@@ -1,5 +1,6 @@
 import type { ClaimValue, Claims } from '../../core/index.ts'
 import { type EmbeddedAuthServer, JWT_BEARER, SIGNATURE_ALGORITHMS } from '../../resources/index.ts'
+import { scopesIn } from '../../oauth/index.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { AUTH_METHODS, type AuthMethod, type ClientMetadata, type GrantType } from './client.ts'
 import { isOnOwnDevice, redirectKind } from './redirect-uri.ts'
@@ -55,11 +56,20 @@ export function knownOf(
  */
 export function readClientMetadata(
   document: Claims,
-  { from, ...known }: Known & { readonly from: 'registration' | 'document' },
+  {
+    from,
+    onIgnored,
+    ...known
+  }: Known & {
+    readonly from: 'registration' | 'document'
+    /** Called with the number of unusable redirect URIs of a document, which are left out beside usable ones. */
+    readonly onIgnored?: (count: number) => void
+  },
 ): ClientMetadata {
   for (const name of REFUSED) if (given(document, name) !== undefined) throw invalid(`${name} is not supported`)
   const grantTypes = readGrantTypes(document, known.grantTypes)
-  const redirectUris = readRedirectUris(document, from, grantTypes.includes('authorization_code'))
+  const isNeeded = grantTypes.includes('authorization_code')
+  const redirectUris = readRedirectUris(document, { from, isNeeded, onIgnored })
   const told = readAuthMethod(document, from)
   const authMethod = from === 'registration' ? registeredMethod(told, redirectUris, known) : told
   return {
@@ -79,21 +89,38 @@ const given = (document: Claims, name: string): ClaimValue | undefined => docume
 const invalid = (description: string): OAuthError => new OAuthError('invalid_client_metadata', description)
 
 /** A client that nobody logs in through needs none. */
-function readRedirectUris(document: Claims, from: 'registration' | 'document', isNeeded: boolean): readonly string[] {
+function readRedirectUris(
+  document: Claims,
+  options: {
+    readonly from: 'registration' | 'document'
+    readonly isNeeded: boolean
+    readonly onIgnored: ((count: number) => void) | undefined
+  },
+): readonly string[] {
+  const { from, isNeeded, onIgnored } = options
   const value = given(document, 'redirect_uris') ?? (isNeeded ? undefined : [])
   const refuse = (why: string) => new OAuthError('invalid_redirect_uri', `redirect_uris ${why}`)
   if (!Array.isArray(value)) throw refuse('must be an array')
   const uris = [...new Set(value as readonly ClaimValue[])]
   if ((isNeeded && uris.length === 0) || uris.length > MOST_REDIRECT_URIS)
     throw refuse(`must have 1 to ${MOST_REDIRECT_URIS} members`)
-  return uris.map((uri) => {
-    const kind = typeof uri === 'string' ? redirectKind(uri) : undefined
-    if (typeof uri !== 'string' || kind === undefined)
-      throw refuse('may be https URLs, http loopback URLs or URIs with a private-use scheme, without fragment')
-    if (kind === 'private' && from === 'document')
-      throw refuse('of a metadata document may not have a private-use scheme')
-    return uri
-  })
+  const problems = uris.map((uri) => problemOf(uri, from))
+  const usable = uris.filter((_uri, index) => problems[index] === undefined) as string[]
+  const problem = problems.find((one) => one !== undefined)
+  if (problem === undefined) return usable
+  if (from === 'registration' || usable.length === 0) throw refuse(problem)
+  onIgnored?.(uris.length - usable.length)
+  return usable
+}
+
+/** Why a redirect URI can't be registered; undefined for one that can. */
+function problemOf(uri: ClaimValue, from: 'registration' | 'document'): string | undefined {
+  const kind = typeof uri === 'string' ? redirectKind(uri) : undefined
+  if (kind === undefined)
+    return 'may be https URLs, http loopback URLs or URIs with a private-use scheme, without fragment'
+  return kind === 'private' && from === 'document'
+    ? 'of a metadata document may not have a private-use scheme'
+    : undefined
 }
 
 function readName(document: Claims): string | undefined {
@@ -156,7 +183,7 @@ function readScope(document: Claims, { scopes, baseline }: Known): string | unde
   const scope = given(document, 'scope')
   if (scope === undefined) return undefined
   if (typeof scope !== 'string') throw invalid('scope must be a string')
-  const kept = [...new Set([...scope.split(' ').filter((one) => scopes.has(one)), ...baseline])]
+  const kept = [...new Set([...scopesIn(scope).filter((one) => scopes.has(one)), ...baseline])]
   return kept.length === 0 ? undefined : kept.join(' ')
 }
 
@@ -199,7 +226,7 @@ function isKeySet(value: ClaimValue): boolean {
       key !== null &&
       !Array.isArray(key) &&
       typeof (key as Claims).kty === 'string' &&
-      PRIVATE_MEMBERS.every((member) => (key as Claims)[member] === undefined),
+      PRIVATE_MEMBERS.every((member) => given(key as Claims, member) === undefined),
   )
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/index.ts'
-import { ID_JAG } from '../../oauth/index.ts'
+import { ID_JAG, scopesIn } from '../../oauth/index.ts'
 import type { IdentityAssertionIssuer } from '../../resources/index.ts'
 import { createTrustedKeys, type TrustedKeys, type UpstreamDeps } from '../../upstreams/index.ts'
 import type { AuthServerResource } from '../config.ts'
@@ -63,7 +63,7 @@ export function createIdentityAssertions(
       checkIdentifier(claims)
       checkUnbound(claims)
       const subject = subjectIn(claims)
-      const asserted = scopesIn(claims.scope)
+      const asserted = assertedScopes(claims.scope)
       const named = resourceIn(claims.resource, client, resources)
       await checkSigned(assertion, known.keys.keys)
       // Waiting for keys took time.
@@ -99,10 +99,10 @@ function checkClientId(given: unknown, client: Client, { clients }: IdentityAsse
 }
 
 /** RFC 6749 §3.3; undefined where the issuer leaves it to us. */
-function scopesIn(scope: unknown): readonly string[] | undefined {
+function assertedScopes(scope: unknown): readonly string[] | undefined {
   if (scope === undefined) return undefined
   if (typeof scope !== 'string') throw new RefusedAssertion('scope is no text')
-  return scope.split(' ')
+  return scopesIn(scope)
 }
 
 /** `resource` is one of ours, as text or as an array of one; undefined when absent. */

@@ -1,3 +1,4 @@
+import { scopesIn } from '../../oauth/index.ts'
 import type { AuthServerResource } from '../config.ts'
 import type { ClientBounds } from '../clients/client.ts'
 import { OAuthError } from '../oauth-error.ts'
@@ -5,8 +6,9 @@ import type { ResourceNames } from '../resource-names.ts'
 
 const one = (given: string | readonly string[] | undefined): string | undefined => {
   if (given === undefined || typeof given === 'string') return given || undefined
-  if (given.length > 1) throw new OAuthError('invalid_target', 'resource may be there once')
-  return given[0] || undefined
+  const [resource, ...others] = new Set(given)
+  if (others.length > 0) throw new OAuthError('invalid_target', 'resource may name one resource')
+  return resource || undefined
 }
 
 /** Whether the bounds of a caller take in a resource; without bounds all. */
@@ -61,11 +63,12 @@ export function grantedScope(
   { scopes }: AuthServerResource,
   limits: readonly ClientBounds['scopes'][],
 ): readonly string[] {
-  const wanted = asked === undefined || asked === '' ? scopes : [...new Set(asked.split(' '))]
+  const named = scopesIn(asked)
+  const wanted = named.length === 0 ? scopes : named
   const granted = wanted.filter(
     (scope) => scopes.includes(scope) && limits.every((limit) => limit === undefined || limit.includes(scope)),
   )
-  if (granted.length === 0 && asked !== undefined && asked !== '')
+  if (granted.length === 0 && named.length > 0)
     throw new OAuthError('invalid_scope', 'nothing of scope may be granted here')
   return granted
 }

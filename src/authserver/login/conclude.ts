@@ -53,7 +53,7 @@ export function createConclude(parts: LoginParts): Conclude {
 
   const issue: Conclude['issue'] = async (login, visit) => {
     const { request, logins, flowId } = login
-    const { client, redirectUri, isRedirectGiven, challenge, scope, resource } = request
+    const { client, redirectUri, isRedirectGiven, challenge, scope, notGranted, resource } = request
     const { origin } = firstCallback(resource)
     const subject = subjectFor(login)
     const code = await codes.issue({
@@ -62,6 +62,7 @@ export function createConclude(parts: LoginParts): Conclude {
       isRedirectGiven,
       challenge,
       scope,
+      ...(notGranted === undefined ? {} : { notGranted }),
       resource,
       subject,
       authenticatedAtMs: authenticatedAtMs(logins[0]) ?? clock.now(),

@@ -1,6 +1,7 @@
 import { isRegistered } from '../clients/redirect-uri.ts'
 import type { Client } from '../clients/client.ts'
 import type { ClientDirectory } from '../clients/directory.ts'
+import { scopesIn } from '../../oauth/index.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { OFFLINE_ACCESS, type ResourceNames } from '../resource-names.ts'
 
@@ -12,6 +13,8 @@ export interface LoginRequest {
   readonly state: string | undefined
   readonly challenge: string
   readonly scope: readonly string[]
+  /** What was requested besides: a refresh may repeat it (RFC 6749 §6). */
+  readonly notGranted?: readonly string[]
   /** URL of the resource as it is configured. */
   readonly resource: string
   /** Consent that is remembered does not count (`prompt=consent`). */
@@ -34,6 +37,8 @@ export type Judgement =
 const MOST_QUERY = 8_192
 const MOST_STATE = 2_048
 const MOST_SCOPE = 2_048
+/** Characters of scopes that are not granted and yet kept. */
+const MOST_NOT_GRANTED = 512
 
 /** Parameters that count at most once (RFC 6749 §3.1); `resource` is judged by itself. */
 const SINGLE = [
@@ -110,7 +115,9 @@ async function findClient(id: string | undefined, clients: ClientDirectory): Pro
   }
 }
 
-type Read = Pick<LoginRequest, 'challenge' | 'scope' | 'resource' | 'mustAsk'> & { readonly isSilent: boolean }
+type Read = Pick<LoginRequest, 'challenge' | 'scope' | 'notGranted' | 'resource' | 'mustAsk'> & {
+  readonly isSilent: boolean
+}
 
 function readParameters(parameters: URLSearchParams, resources: ResourceNames): Read {
   for (const name of ['request', 'request_uri', 'registration'] as const)
@@ -129,10 +136,13 @@ function readParameters(parameters: URLSearchParams, resources: ResourceNames): 
   const scope = asked?.filter((name) => resource.scopes.includes(name) || name === OFFLINE_ACCESS) ?? [
     ...resource.scopes,
   ]
+  const notGranted = asked?.filter((name) => !scope.includes(name)) ?? []
+  const isKept = notGranted.length > 0 && notGranted.join(' ').length <= MOST_NOT_GRANTED
   const prompts = readPrompt(one(parameters, 'prompt'))
   return {
     challenge,
     scope,
+    ...(isKept ? { notGranted } : {}),
     resource: resource.url,
     // Beside offline_access it is only what OpenID Connect Core §11 wants to see there.
     mustAsk: prompts.includes('consent') && asked?.includes(OFFLINE_ACCESS) !== true,
@@ -154,8 +164,7 @@ function readResource(
   indicators: readonly string[],
   resources: ResourceNames,
 ): { url: string; scopes: readonly string[] } {
-  if (indicators.length > 1) throw new OAuthError('invalid_target', 'resource may be there once')
-  const [indicator] = indicators
+  const [indicator, ...others] = indicators
   if (indicator === undefined) {
     if (resources.only === undefined) throw new OAuthError('invalid_target', 'resource is missing')
     return resources.only
@@ -163,18 +172,22 @@ function readResource(
   const resource = resources.find(indicator)
   if (resource === undefined)
     throw new OAuthError('invalid_target', 'resource is not served with this authorization server')
+  // Clients repeat it (Codex).
+  if (others.some((other) => resources.find(other)?.url !== resource.url))
+    throw new OAuthError('invalid_target', 'resource may name one resource')
   return resource
 }
 
 function readScope(scope: string | undefined): readonly string[] | undefined {
   if (scope === undefined) return undefined
-  if (scope.length > MOST_SCOPE || !/^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(scope))
+  if (scope.length > MOST_SCOPE || !/^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(scope))
     throw new OAuthError('invalid_scope', 'scope is malformed')
-  return [...new Set(scope.split(' '))]
+  const scopes = scopesIn(scope)
+  return scopes.length === 0 ? undefined : scopes
 }
 
 function readPrompt(prompt: string | undefined): readonly string[] {
-  const prompts = prompt?.split(' ') ?? []
+  const prompts = prompt?.split(' ').filter((one) => one !== '') ?? []
   if (prompts.includes('none') && prompts.length > 1)
     throw new OAuthError('invalid_request', 'prompt=none goes with nothing else')
   return prompts

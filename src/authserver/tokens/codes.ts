@@ -13,6 +13,8 @@ export interface CodeGrant {
   /** S256 challenge (RFC 7636). */
   readonly challenge: string
   readonly scope: readonly string[]
+  /** Requested besides. */
+  readonly notGranted?: readonly string[]
   readonly resource: string
   readonly subject: string
   readonly authenticatedAtMs: number

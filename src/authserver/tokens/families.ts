@@ -14,6 +14,8 @@ export interface FamilyGrant {
   readonly subject: string
   readonly resource: string
   readonly scope: readonly string[]
+  /** Requested at the login besides. */
+  readonly notGranted?: readonly string[]
   readonly authenticatedAtMs: number
   /** Nothing of the family outlives this; milliseconds since the epoch. */
   readonly endsAtMs: number
@@ -172,6 +174,8 @@ const digest = (token: string): string => createHash('sha256').update(token).dig
 const equal = (one: string, other: string): boolean =>
   timingSafeEqual(Buffer.from(digest(one)), Buffer.from(digest(other)))
 
-function grantOf({ tsid, clientId, subject, resource, scope, authenticatedAtMs, endsAtMs }: FamilyRecord): FamilyGrant {
-  return { tsid, clientId, subject, resource, scope, authenticatedAtMs, endsAtMs }
+function grantOf(record: FamilyRecord): FamilyGrant {
+  const { tsid, clientId, subject, resource, scope, notGranted, authenticatedAtMs, endsAtMs } = record
+  const more = notGranted === undefined ? {} : { notGranted }
+  return { tsid, clientId, subject, resource, scope, ...more, authenticatedAtMs, endsAtMs }
 }

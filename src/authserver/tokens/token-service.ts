@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { asFailure, type Claims, type Clock, type Log, type Metrics } from '../../core/index.ts'
+import { scopesIn } from '../../oauth/index.ts'
 import type { Client } from '../clients/client.ts'
 import { FAMILY_MS, type Lifespans } from '../lifespans.ts'
 import { OAuthError } from '../oauth-error.ts'
@@ -99,6 +100,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
       endsAtMs,
       clientId: client.id,
       scope: code.scope,
+      ...(code.notGranted === undefined ? {} : { notGranted: code.notGranted }),
     }
     const refreshToken = hasRefresh ? await families.start(grant) : undefined
     const answer = await accessToken(grant, scope, first.claims)
@@ -117,7 +119,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     // Everything is right but the time: whoever asks has the verifier too (OAuth 2.1 §4.1.3).
     if (found.isSpent) return spentCode(found, client)
     checkResource(parameters.resource, grant.resource, resources)
-    const scope = narrowed(parameters.scope, grant.scope)
+    const scope = narrowed(parameters.scope, grant)
     if (!(await codes.spend(found))) return spentCode(found, client)
     const answer = await begin(client, grant, scope).catch(undefinedIfEnded)
     if (answer !== undefined) {
@@ -136,7 +138,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     const { family, standing } = found
     if (standing === 'stale' || family.clientId !== client.id) return replayed('refresh_token', family.tsid, client)
     checkResource(parameters.resource, family.resource, resources)
-    const scope = narrowed(parameters.scope, family.scope)
+    const scope = narrowed(parameters.scope, family)
     // Before the token is spent: an upstream that is down now costs nobody a login.
     const renewed = await sessions.renewClaims(family.tsid).catch(refusedIfLost)
     if (renewed === undefined) {
@@ -198,11 +200,17 @@ function checkResource(given: TokenParameters['resource'], granted: string, reso
     throw new OAuthError('invalid_target', 'the resource is not served any more')
 }
 
-/** `scope` may narrow what was granted, never widen it (RFC 6749 §6). */
-function narrowed(given: string | undefined, granted: readonly string[]): readonly string[] {
-  if (given === undefined || given === '') return granted
-  const scope = [...new Set(given.split(' '))]
-  if (scope.some((one) => !granted.includes(one)))
+/**
+ * `scope` may narrow what was granted, never widen it (RFC 6749 §6). Of the scopes that the login requested those that were not granted
+ * are left out: clients repeat that request.
+ */
+function narrowed(
+  given: string | undefined,
+  { scope: granted, notGranted = [] }: Pick<FamilyGrant, 'scope' | 'notGranted'>,
+): readonly string[] {
+  const asked = scopesIn(given)
+  if (asked.length === 0) return granted
+  if (asked.some((one) => !granted.includes(one) && !notGranted.includes(one)))
     throw new OAuthError('invalid_scope', 'scope is more than was granted')
-  return scope
+  return asked.filter((one) => granted.includes(one))
 }

@@ -9,6 +9,7 @@ import {
   httpsUrl,
   httpUrl,
   int32,
+  isRecord,
   judgePlainHttp,
   type Rule,
   scopes,
@@ -30,6 +31,22 @@ const RESERVED_AUTHORIZATION_PARAMS = [
   'code_challenge_method',
   'nonce',
 ] as const
+
+/** The response mode in which the browser posts the authorization response to the callback. */
+export const FORM_POST = 'form_post'
+const RESPONSE_MODES: readonly unknown[] = ['query', FORM_POST]
+
+/** What else a response mode does with the response never reaches the server (a fragment) or is not read (a JWT). */
+const responseMode: Rule = {
+  message: `expected response_mode to be ${RESPONSE_MODES.join(' or ')}`,
+  at: 'additionalAuthorizationParams',
+  holds: ({ additionalAuthorizationParams: params }) =>
+    !isRecord(params) || params['response_mode'] === undefined || RESPONSE_MODES.includes(params['response_mode']),
+  cel: `!has(self.additionalAuthorizationParams) || self.additionalAuthorizationParams.all(k, k != 'response_mode' || self.additionalAuthorizationParams[k] in ['query', 'form_post'])`,
+  json: {
+    properties: { additionalAuthorizationParams: { properties: { response_mode: { enum: [...RESPONSE_MODES] } } } },
+  },
+}
 
 /** Headers (RFC 9110 §5): a line break in a value would be another header. */
 const headerMap = (max: number) =>
@@ -71,7 +88,9 @@ const commonFields = () => ({
   redirectUri: httpUrl().optional().describe('Callback URL; {resourceUrl}/oauth/callback when absent.'),
   additionalAuthorizationParams: stringMap(64)
     .optional()
-    .describe('Extra parameters on upstream authorization requests.'),
+    .describe(
+      'Extra parameters on upstream authorization requests. `response_mode` may be `form_post` (Apple) or `query`.',
+    ),
 })
 
 /** OpenID issuers are https wherever they are (OpenID Connect Discovery §3); the endpoints of `oauth2` need not be on this machine. */
@@ -111,6 +130,7 @@ const oidcConfig = () =>
       ...refusals(AUTH_SERVER_FIELDS, OIDC),
       ...oneClientHere(),
       reservedNames('additionalAuthorizationParams', RESERVED_AUTHORIZATION_PARAMS, 'the server'),
+      responseMode,
     ],
   )
 export type OidcConfig = z.output<ReturnType<typeof oidcConfig>>
@@ -197,6 +217,7 @@ const oauth2Config = () =>
       ...refusals(AUTH_SERVER_FIELDS, OAUTH2),
       noIssuerToName(),
       reservedNames('additionalAuthorizationParams', RESERVED_AUTHORIZATION_PARAMS, 'the server'),
+      responseMode,
     ],
   )
 export type OAuth2Config = z.output<ReturnType<typeof oauth2Config>>
