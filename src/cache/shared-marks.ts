@@ -3,7 +3,8 @@ import { Failure, type Clock } from '../core/index.ts'
 import type { SharedRecord, SharedSeal, SharedStore } from './shared-ports.ts'
 import { matchesFilter, type Ownership, type PurgeFilter } from './slot.ts'
 
-const RECORD = 'purges'
+/** The key of the record of purges. */
+export const RECORD = 'purges'
 /** No value is kept in the store for longer. */
 export const LONGEST_SHARED_MS = 24 * 3_600_000
 const KEPT_MS = 2 * LONGEST_SHARED_MS

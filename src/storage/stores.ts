@@ -4,7 +4,7 @@ import type { Store } from './port.ts'
 import type { RedisConfig, RedisRuntime, StoreTls } from './redis/config.ts'
 import { createLossWatch, type LossWatch } from './redis/loss-watch.ts'
 import { openParts, type OpenParts } from './redis/parts.ts'
-import { createRedisStore } from './redis/store.ts'
+import { createRedisStore, keyPrefix } from './redis/store.ts'
 import { createSubscriptions } from './subscriptions.ts'
 
 /** What is asked for: memory, or the store of this configuration. */
@@ -31,6 +31,11 @@ export interface Stores {
    * reload of the configuration forgets nothing. Never throws because a store can't be reached: its operations do.
    */
   open(config: StorageConfig, scope: string, options?: OpenOptions): Store
+  /**
+   * Sends each command that a store outside of this process needs to do, and gives what it refuses, for people. The store has to
+   * be open. Throws `StoreError`.
+   */
+  refusals(config: StorageConfig, scope: string): Promise<readonly string[]>
   /** How the stores outside of this process are, one for each configuration that is open. */
   states(): readonly StoreState[]
   close(): Promise<void>
@@ -102,6 +107,10 @@ export function createStores(runtime: StoresRuntime): Stores {
   return {
     open: (config, scope, options = {}) =>
       config.type === 'memory' ? memory(scope) : redis(config.kvstore, scope, options),
+    async refusals(config, scope) {
+      if (config.type === 'memory') return []
+      return (await shared.get(identityOf(config.kvstore))?.parts.refusals(keyPrefix(scope))) ?? []
+    },
     states: () =>
       [...shared.values()].map(({ parts: { said, messagesProblem }, watches }) => {
         const lost = [...watches].map(({ remark }) => remark)

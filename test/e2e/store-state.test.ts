@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup()
 })
 
-const redis = (...command: string[]) => operate(deployment.nodes[0]?.port ?? 0, command)
+const redis = (...command: (string | Buffer)[]) => operate(deployment.nodes[0]?.port ?? 0, command)
 const settled = { timeout: 20_000, interval: 50 }
 
 async function folder(): Promise<string> {
@@ -109,3 +109,46 @@ describe('a store that lost what was in it', () => {
     expect(await metrics()).toContain('extauth_store_losses_total 1\n')
   }, 60_000)
 })
+
+describe('a user that lacks permissions', () => {
+  it.each([
+    ['+time', ['-time'], ['+time'], /its user lacks \+time/],
+    ['+subscribe', ['-subscribe'], ['+subscribe'], /its user lacks \+subscribe/],
+    ['several', ['-getdel', '-zadd'], ['+getdel', '+zadd'], /its user lacks \+getdel \+zadd/],
+    ['channels', ['resetchannels'], ['&extauth:*'], /its user lacks &extauth:\*/],
+  ])(
+    'is named by check: %s',
+    async (_name, harm, mend, expected) => {
+      await redis('acl', 'setuser', 'extauth', ...harm)
+      try {
+        expect(await checked()).toMatch(expected)
+      } finally {
+        await redis('acl', 'setuser', 'extauth', ...mend)
+      }
+    },
+    60_000,
+  )
+
+  it('shows in readiness where credentials cannot be shared', async () => {
+    await redis('acl', 'setuser', 'extauth', '-time', '-subscribe')
+    try {
+      const { readiness, proxy } = await startProxy()
+      const { url } = (await proxy.line('listening')) as { url: string }
+      for (const name of ['a', 'b', 'c', 'd']) await fleet.call(url, await fleet.bearer(name))
+      const remarks = async () => JSON.stringify(await readiness())
+      await expect.poll(remarks, settled).toMatch(/messages of other replicas are not received/)
+      expect(await remarks()).toMatch(/credentials are not shared with other replicas: its user lacks a right/)
+      expect(await readiness()).toMatchObject({ status: 200, body: { status: 'degraded' } })
+    } finally {
+      await redis('acl', 'setuser', 'extauth', '+time', '+subscribe')
+    }
+  }, 60_000)
+})
+
+it('a record of purges that no secret opens is named by check', async () => {
+  const key = (String(await redis('keys', '*:v:mark')).split(',')[0] ?? '').replace(/mark$/, 'purges')
+  const sealed = Buffer.concat([Buffer.from(`version-aaaa${'0'.repeat(16)}`), Buffer.from([1]), Buffer.alloc(60, 7)])
+  await redis('set', key, sealed, 'PX', '60000')
+  expect(await checked()).toContain('the record of purges is sealed with a secret that is not in keySecretRefs')
+  await redis('del', key)
+}, 60_000)

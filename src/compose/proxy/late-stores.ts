@@ -15,6 +15,7 @@ export function lateStores(runtime: StoresRuntime, given: Stores | undefined): L
       stores ??= storage?.createStores(runtime)
     },
     open: (...args) => loaded(stores).open(...args),
+    refusals: (...args) => loaded(stores).refusals(...args),
     states: () => stores?.states() ?? [],
     close: async () => stores?.close(),
   }

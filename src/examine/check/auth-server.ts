@@ -1,11 +1,12 @@
 import { type ResolvedAuthServer, secretsNamedBy, upstreamClient } from '../../resources/index.ts'
-import { ConfigError } from '../../compose/index.ts'
+import { ConfigError, storageConfig } from '../../compose/index.ts'
 import { loadRooms, type Services } from '../../compose/proxy/index.ts'
 import { assertionTasks } from './assertions.ts'
 import { checkClients } from './clients.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
 import { about, type CheckResult, type Task } from './result.ts'
 import { checkSecret } from './secrets.ts'
+import { checkStore } from './stores.ts'
 import { upstreamTasks } from './upstream.ts'
 
 /** Secrets and store of an embedded authorization server, the upstream providers that its users are sent to, and whose assertions count. */
@@ -23,10 +24,24 @@ export function authServerTasks(
     (provider) => () =>
       Promise.resolve(checkClients(`${server.name} ${provider.name}`, [upstreamClient(provider)], context)),
   )
+  const { storage } = spec
+  const stores: Task[] =
+    storage?.type === 'kvstore'
+      ? [
+          () =>
+            checkStore(
+              () => storageConfig(storage, server.namespace, context.secrets),
+              { scope: server.name, name: server.name },
+              services,
+              context,
+            ),
+        ]
+      : []
   return [
     ...secrets,
     ...tokens,
     () => open(server, services, listenUrl, context),
+    ...stores,
     ...upstreamTasks(server, listenUrl, context),
     ...assertionTasks(server, context),
   ]

@@ -11,7 +11,7 @@ import { storageConfig } from '../../compose/index.ts'
 import { authServerTasks } from './auth-server.ts'
 import { checkCaller } from './caller.ts'
 import { checkClients } from './clients.ts'
-import { type CheckContext, STEP_MS } from './context.ts'
+import type { CheckContext } from './context.ts'
 import { checkCredential } from './credential.ts'
 import { checkFile, checkPair } from './files.ts'
 import { providerTasks } from './providers.ts'
@@ -19,6 +19,7 @@ import { checkReceiver } from './receiver.ts'
 import { checkResource } from './resource.ts'
 import { about, type CheckResult, type Task } from './result.ts'
 import { checkSecret } from './secrets.ts'
+import { checkStore } from './stores.ts'
 import { checkMcp, checkTarget } from './target.ts'
 
 /** A heading with what is found out below it, in this order. */
@@ -95,7 +96,12 @@ export function processSection(context: CheckContext, services: Services): Secti
     for (const value of cache.keySecretRefs)
       tasks.push(() => checkSecret({ value, holds: 'bytes' }, 'cache.keySecretRefs', context))
     tasks.push(() =>
-      checkStore(services, context, () => storageConfig(cache.storage, namespace, context.secrets), cache.name),
+      checkStore(
+        () => storageConfig(cache.storage, namespace, context.secrets),
+        { scope: `${namespace}/${cache.name}`, name: cache.name, sealedWith: cache.keySecretRefs },
+        services,
+        context,
+      ),
     )
   }
   return { title: 'proxy', route: undefined, tasks }
@@ -108,33 +114,3 @@ export const authServerSections = (context: CheckContext, services: Services, li
     route: undefined,
     tasks: authServerTasks(server, services, listenUrl, context),
   }))
-
-async function checkStore(
-  services: Services,
-  context: CheckContext,
-  storage: () => ReturnType<typeof storageConfig>,
-  name: string,
-): Promise<readonly CheckResult[]> {
-  const line = about('store', name)
-  let timer: NodeJS.Timeout | undefined
-  let store: ReturnType<Services['stores']['open']> | undefined
-  try {
-    store = services.stores.open(storage(), name)
-    const late = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, STEP_MS * 2, 'late')))
-    const answer = await Promise.race([store.get('check'), late])
-    context.stores.take(services.stores.states())
-    if (answer !== 'late') return [line.ok('answers')]
-    return [line.failed('no answer', 'Look at the store (addr), or at the sentinels and the master that they name.')]
-  } catch {
-    const { detail } = store?.health() ?? {}
-    return [
-      line.failed(
-        `it cannot be used${detail === undefined ? '' : `: ${detail}`}`,
-        'Look at addr, or the addresses of the sentinels and masterName, at the ACL user and TLS (docs/redis.md).',
-      ),
-    ]
-  } finally {
-    clearTimeout(timer)
-    await store?.close()
-  }
-}

@@ -73,7 +73,8 @@ function memoryOnly(clock: Clock): Stores {
   const stores = createStores({ clock, log: SILENT, metrics: openMetrics(), random: Math.random })
   return {
     open: (_config, scope) => stores.open({ type: 'memory' }, scope),
-    states: () => [],
+    refusals: () => Promise.resolve([]),
+  states: () => [],
     close: () => stores.close(),
   }
 }

@@ -6,6 +6,7 @@ import { createLink, type Link } from './link.ts'
 import { createRedisLocks } from './locks.ts'
 import { createMaster, type Master } from './master.ts'
 import { createMessages } from './messages.ts'
+import { refusedCommands } from './rights.ts'
 
 export interface OpenParts {
   /** Writes count as soon as the master has them. */
@@ -16,6 +17,8 @@ export interface OpenParts {
   readonly messagesProblem: string | undefined
   /** What the master says of itself. */
   readonly said: Master['said']
+  /** What the master refuses of the commands that are needed for keys with this prefix, for people. Throws `StoreError`. */
+  refusals(prefix: string): Promise<readonly string[]>
   close(): void
 }
 
@@ -53,6 +56,14 @@ export function openParts(config: RedisConfig, runtime: RedisRuntime): OpenParts
       if (config.waitReplicas === 0) return plain
       const writer = (waiting ??= createLink({ ...shared, purpose: 'durable writes' }))
       return parts(durably(writer, config), writer)
+    },
+    async refusals(prefix) {
+      const connection = await master.connect()
+      try {
+        return await refusedCommands(connection, prefix, config)
+      } finally {
+        connection.destroy()
+      }
     },
     close() {
       link.close()

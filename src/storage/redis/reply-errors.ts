@@ -26,11 +26,14 @@ export class ReplyError extends StoreError {
   /** Its first word, such as `NOPERM`; the rest may quote the command. */
   declare readonly code: string
   readonly isElsewhere: boolean
+  /** For `NOPERM`: what the user has no right to. */
+  readonly lacks: 'command' | 'key' | 'channel' | undefined
 
-  constructor(code: string, endpoint?: Endpoint) {
+  constructor(code: string, endpoint?: Endpoint, lacks?: ReplyError['lacks']) {
     const { kind, isElsewhere } = MEANINGS[code] ?? { kind: 'refused', isElsewhere: false }
     super(kind, { cause: code, code, endpoint })
     this.isElsewhere = isElsewhere
+    this.lacks = lacks
   }
 }
 
@@ -41,10 +44,15 @@ export class ReplyError extends StoreError {
 export function toStoreError(error: unknown, endpoint?: Endpoint): StoreError {
   if (error instanceof StoreError) return error
   if (!(error instanceof Error)) return new StoreError('unavailable', { endpoint })
-  if (error.name === 'ReplyError') return new ReplyError(codeOf(error.message), endpoint)
+  if (error.name === 'ReplyError') return new ReplyError(codeOf(error.message), endpoint, lackedIn(error.message))
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
   const isName = code === 'ENOTFOUND' || code === 'EAI_AGAIN'
   return new StoreError('unavailable', { cause: code, code: isName ? NAME_NOT_RESOLVED : undefined, endpoint })
+}
+
+function lackedIn(message: string): ReplyError['lacks'] {
+  const [, what] = /\baccess (?:a|one of the) (key|channel)s?\b/.exec(message) ?? []
+  return what === 'key' || what === 'channel' ? what : undefined
 }
 
 /** A right that is missed by a script is an `ERR` with other words in each version of Redis and Valkey. */

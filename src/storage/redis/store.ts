@@ -13,13 +13,16 @@ const TYPE_LOG_MS = 60_000
 const AGAIN: UseOptions = { isRepeatable: true }
 const ONCE: UseOptions = { isRepeatable: false }
 
+/** With what all keys of a scope begin; the braces keep them in one slot. */
+export const keyPrefix = (scope: string): string => `extauth:{${scope}}:`
+
 /**
  * One user's part of a Redis or Valkey: its keys begin with `extauth:{scope}:`, where the braces keep them in one slot. `onClose`
  * is called once.
  */
 export function createRedisStore(parts: RedisParts, scope: string, onClose: () => Promise<void>): Store {
   const { link, locks, messages } = parts
-  const prefix = `extauth:{${scope}}:`
+  const prefix = keyPrefix(scope)
   const recordOf = (key: string) => {
     check.name(key)
     return `${prefix}v:${key}`
