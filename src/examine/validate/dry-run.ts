@@ -74,7 +74,7 @@ function memoryOnly(clock: Clock): Stores {
   return {
     open: (_config, scope) => stores.open({ type: 'memory' }, scope),
     refusals: () => Promise.resolve([]),
-  states: () => [],
+    states: () => [],
     close: () => stores.close(),
   }
 }
