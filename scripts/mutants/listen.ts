@@ -117,7 +117,7 @@ export const LISTEN: readonly Mutation[] = [
   {
     rule: 'memory for bodies that are kept has a limit',
     file: 'src/proxy/body-budget.ts',
-    find: 'if (!this.hasRoom(holder, bytes)) return false',
+    find: 'if (this.#heldBytes + bytes > limitBytes && this.#heldBytes !== holder.keptBytes) return false',
     replace: '',
     tests: ['test/proxy/body-memory.test.ts'],
   },
@@ -165,9 +165,9 @@ export const LISTEN: readonly Mutation[] = [
   },
   {
     rule: 'a kept body goes out as the backend reads, and is held once',
-    file: 'src/forward/payload.ts',
-    find: 'body.bytes.length <= PIECE_BYTES ? body.bytes :',
-    replace: 'body.bytes.length > 0 ? body.bytes :',
+    file: 'src/wire/send-request.ts',
+    find: "if (body.kind === 'bytes' && body.bytes.length <= PIECE_BYTES) {",
+    replace: "if (body.kind === 'bytes') {",
     tests: ['test/e2e/kept-bodies.test.ts'],
   },
   {

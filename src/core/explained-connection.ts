@@ -139,10 +139,23 @@ const BY_CODE: Readonly<Record<string, Known>> = {
   ),
 }
 
+/** The status with which an egress proxy refused. */
+const EGRESS_STATUS = /^EGRESS_STATUS_(\d+)$/
+
+function refusedByEgressProxy(code: string): Known | undefined {
+  const [, status] = EGRESS_STATUS.exec(code) ?? []
+  if (status === undefined) return undefined
+  const remedy =
+    status === '407'
+      ? 'The egress proxy wants to know who asks: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT.'
+      : 'Let the egress proxy pass to this host, or name the host in NO_PROXY.'
+  return known(`the egress proxy answered ${status}`, remedy, 'configuration')
+}
+
 /** How a connection failed, by the code or kind of what was thrown or of what is beneath it; undefined for anything else. */
 export function knownOfConnection(error: unknown): Known | undefined {
   const { code = '', kind = '' } = causeOf(error)
-  return BY_CODE[code] ?? BY_CODE[kind]
+  return BY_CODE[code] ?? refusedByEgressProxy(code) ?? BY_CODE[kind]
 }
 
 /** The same with the limit that was reached, where the error names one. */

@@ -215,7 +215,8 @@ export function explain(failure: Failure): Explanation {
     reason: code,
     who: WHO[found?.who ?? row.fault],
     cause: beneath.code === undefined || said.includes(beneath.code) ? said : `${said} (${beneath.code})`,
-    remedy: found?.remedy ?? row.remedy,
+    // That the request may have been processed is more than how its connection ended.
+    remedy: code === 'backend_no_answer' ? row.remedy : (found?.remedy ?? row.remedy),
     compared,
   }
   return withLimit(told, failure.limit ?? limitIn(cause))

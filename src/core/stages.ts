@@ -37,8 +37,13 @@ export interface Inbound {
   readonly responseHeaders: string[]
   /** Who follows this request; undefined when nobody does, which is how it nearly always is. */
   readonly trace: RequestTrace | undefined
-  /** True once the client has gone: nothing that is still to be done for this request matters. */
-  gone: boolean
+  /** True once the client has gone or was refused: nothing that is still to be done for this request matters. */
+  readonly gone: boolean
+  /** Called when what the client sends of its body is refused; whoever works for the request sets it, the latest counts. */
+  onRefused: ((failure: Failure) => void) | undefined
+  /** Its body stays counted until each call has its `releaseBody`. */
+  holdBody(): void
+  releaseBody(): void
   /**
    * Forward calls it once when the answer is an event stream, after its head is written: `end` ends the answer cleanly
    * and lets go of the backend. It is called when the caller's token ends (GET) and at the end of a drain.

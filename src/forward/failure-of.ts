@@ -1,5 +1,5 @@
 import errors from 'undici/lib/core/errors.js'
-import { Failure, type FailureCode } from '../core/index.ts'
+import { causeOf, Failure, type FailureCode } from '../core/index.ts'
 import { limitOfBackend, type Timeouts } from '../net/index.ts'
 
 /** Methods that may be sent again without anybody noticing (RFC 9110 §9.2.2). */
@@ -34,7 +34,10 @@ const MALFORMED: ReadonlySet<string> = new Set([
 // It fell silent within its answer.
 const SILENT: ReadonlySet<string> = new Set(['UND_ERR_BODY_TIMEOUT', 'WIRE_IDLE'])
 
-const failureCode = (error: unknown): FailureCode => {
+/** What an egress proxy answered instead of opening a tunnel. */
+const REFUSED_BY_PROXY = /^EGRESS_STATUS_/
+
+const failureCode = (error: unknown, isSent: boolean): FailureCode => {
   const code = codeOf(error)
   if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'WIRE_FIRST_BYTE') return 'backend_timeout'
   if (code === 'UND_ERR_SOCKET' && error instanceof Error && UNASKED.test(error.message)) return 'backend_error'
@@ -42,17 +45,19 @@ const failureCode = (error: unknown): FailureCode => {
   // Our own header policy lets nothing through that undici refuses, so what it refuses came from the caller.
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED') return 'bad_request'
   if (code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH' || code === 'WIRE_REQUEST') return 'bad_request'
-  return 'backend_unreachable'
+  if (REFUSED_BY_PROXY.test(causeOf(error).code ?? '')) return 'egress_proxy_refused'
+  return isSent ? 'backend_no_answer' : 'backend_unreachable'
 }
 
 /**
  * The failure for an error that came before the answer began: backend_timeout (504) for a slow first byte, backend_error
- * (502) for a malformed answer, backend_unreachable (502) for everything between us and the backend.
+ * (502) for a malformed answer, egress_proxy_refused (502), and for everything else between us and the backend
+ * backend_no_answer (502) where at least a part of the request was sent, or backend_unreachable (502).
  */
-export const failureOf = (error: unknown, timeouts: Timeouts, at: string): Failure =>
+export const failureOf = (error: unknown, isSent: boolean, timeouts: Timeouts, at: string): Failure =>
   error instanceof Failure
     ? error
-    : new Failure(failureCode(error), { cause: error, limit: limitOfBackend(error, timeouts), at })
+    : new Failure(failureCode(error, isSent), { cause: error, limit: limitOfBackend(error, timeouts), at })
 
 /** The failure for an error that came when the answer had begun. */
 export const tornBy = (error: unknown, timeouts: Timeouts, at: string): Failure =>

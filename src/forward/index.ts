@@ -16,7 +16,7 @@ export interface ForwardDeps {
 
 /**
  * Sealed → streamed answer. `forward` and `upgrade` write into `inbound.response` or say `Again` before a byte of the
- * answer was sent; they throw `Failure` backend_unreachable, backend_timeout, backend_error or bad_request. `Again`
+ * answer was sent; they throw `Failure` backend_unreachable, backend_no_answer, backend_timeout, backend_error, egress_proxy_refused or bad_request. `Again`
  * credential_rejected is said whatever the body is, and in the last attempt as well; redirect and
  * connection_lost only when the body can be sent again. A client that leaves gives an aborted outcome.
  */
@@ -32,6 +32,7 @@ class RouteForward implements Forward, ForwardRoute {
   readonly sseKeepAlive: number
   readonly responsePolicy = RESPONSE_POLICY
   readonly timeouts: Backend['timeouts']
+  readonly forwarder: Backend['forwarder']
   readonly clock: Clock
   readonly #backend: Backend
 
@@ -41,6 +42,7 @@ class RouteForward implements Forward, ForwardRoute {
     this.target = target
     this.sseKeepAlive = sseKeepAlive
     this.timeouts = backend.timeouts
+    this.forwarder = backend.forwarder
     this.clock = clock
     this.#backend = backend
   }

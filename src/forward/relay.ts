@@ -1,4 +1,14 @@
-import { type ClientResponse, type Again, Failure, type Inbound, type Outcome, type Sealed } from '../core/index.ts'
+import {
+  type Again,
+  type Body,
+  type ClientRequest,
+  type ClientResponse,
+  Failure,
+  type Inbound,
+  type Outcome,
+  type RequestTrace,
+  type Sealed,
+} from '../core/index.ts'
 import type { ParsedHeaders, ResponseHead } from '../http/index.ts'
 import { judgeBody, PEEK_BYTES, type Rejection } from './aws-rejection.ts'
 import { credentialTexts } from './credential-texts.ts'
@@ -6,9 +16,8 @@ import { failureOf, isConnectionLost, isIdempotent, tornBy } from './failure-of.
 import { sendInterim } from './interim.ts'
 import { StreamKeepAlive } from './keep-alive.ts'
 import type { ForwardRoute } from './route.ts'
-import type { ExchangeControl, ExchangeHandler, Exchanges } from '../net/index.ts'
+import { type ExchangeControl, type ExchangeHandler, type Exchanges, refusedByProxy } from '../net/index.ts'
 import { judge, type Disposition } from './disposition.ts'
-import { payloadOf, tellSending } from './payload.ts'
 import { unusableAnswer } from './unusable.ts'
 
 /** What is logged for a request whose client left before the backend answered; nothing is sent. */
@@ -34,7 +43,10 @@ export class Relay implements ExchangeHandler {
   protected readonly response: ClientResponse
   readonly #resolve: (outcome: Outcome) => void
   readonly #reject: (failure: unknown) => void
-  #controller: ExchangeControl | undefined
+  #control: ExchangeControl | undefined
+  /** There is a connection, and at least a part of the request is out on it. */
+  #isSent = false
+  #isOver = false
   #isSettled = false
   /** The answer's head is written: from here on errors can only end the connection. */
   #isStreaming = false
@@ -64,28 +76,25 @@ export class Relay implements ExchangeHandler {
     this.#reject = reject
   }
 
-  /** Sends the request. The client's leaving is watched from here on. */
+  /** Sends the request. The client's leaving, and a refusal of what it sends, are watched from here on. */
   start(exchanges: Exchanges, upgrade: string | undefined): void {
     const { body, headers, method, path } = this.sealed
+    const { inbound } = this
     this.response.on('close', this.#onClose)
-    if (this.inbound.gone || this.response.destroyed) return this.#clientClosed()
-    exchanges.dispatch(
-      {
-        path,
-        method,
-        headers,
-        body: payloadOf(body),
-        ...(upgrade === undefined ? undefined : { upgrade }),
-      },
+    inbound.onRefused = this.#onClose
+    if (inbound.gone || this.response.destroyed) return this.#clientClosed()
+    inbound.holdBody()
+    const control = exchanges.dispatch(
+      { path, method, headers, body: payloadOf(body), ...(upgrade === undefined ? undefined : { upgrade }) },
       this,
     )
+    this.#control ??= control
   }
 
-  onRequestStart(controller: ExchangeControl): void {
-    this.#controller = controller
+  onRequestStart(control: ExchangeControl): void {
+    this.#control = control
+    this.#isSent = true
     if (this.inbound.trace !== undefined) tellSending(this.inbound.trace, this.sealed.body)
-    // The client left while the connection was being made.
-    if (this.#isSettled) controller.abort(CLIENT_GONE)
   }
 
   onResponseStart(controller: ExchangeControl, status: number, headers: ParsedHeaders): void {
@@ -93,6 +102,9 @@ export class Relay implements ExchangeHandler {
     const unusable = unusableAnswer(status, headers)
     if (unusable !== undefined) return controller.abort(unusable)
     if (status < 200) return this.#inform(controller, status, headers)
+    // Only a proxy on the way answers so, and it speaks of its own configuration, not of the backend's.
+    if (status === 407 && this.route.forwarder !== undefined)
+      return controller.abort(refusedByProxy(this.route.forwarder, status))
     this.#status = status
     this.#firstByteAtMs = this.route.clock.now()
     this.inbound.trace?.received(status, headers)
@@ -109,6 +121,7 @@ export class Relay implements ExchangeHandler {
   }
 
   onResponseEnd(controller: ExchangeControl): void {
+    this.#over()
     if (this.#peek !== undefined) this.#decide(controller)
     if (!this.#isStreaming || this.#isSettled) return
     // Trailers are dropped: whoever reads them decided on them without our header policy.
@@ -117,6 +130,7 @@ export class Relay implements ExchangeHandler {
   }
 
   onResponseError(_controller: ExchangeControl | undefined, error: Error): void {
+    this.#over()
     if (this.#isSettled) return
     if (this.response.writableEnded) return this.#done(false)
     if (this.#isStreaming) {
@@ -126,10 +140,10 @@ export class Relay implements ExchangeHandler {
     }
     if (this.#status !== 0) return this.#fail(tornBy(error, this.route.timeouts, this.route.target.origin))
     // Nothing was received. A connection that failed to stand is not lost, and trying it again would not help.
-    const failure = failureOf(error, this.route.timeouts, this.route.target.origin)
+    const failure = failureOf(error, this.#isSent, this.route.timeouts, this.route.target.origin)
     const { body, method } = this.sealed
     const mayRepeat = body.kind !== 'stream' && isIdempotent(method)
-    if (this.#controller !== undefined && mayRepeat && isConnectionLost(error)) {
+    if (this.#isSent && mayRepeat && isConnectionLost(error)) {
       return this.#again({ reason: 'connection_lost', failure })
     }
     this.#fail(failure)
@@ -149,6 +163,7 @@ export class Relay implements ExchangeHandler {
 
   /** For when the connection is no longer the response's: its end says nothing about the client any more. */
   protected leaveResponse(): void {
+    this.#over()
     this.response.off('close', this.#onClose)
   }
 
@@ -261,14 +276,21 @@ export class Relay implements ExchangeHandler {
     if (this.#isSettled) return
     this.response.end()
     this.#done(false)
-    this.#controller?.abort(STREAM_ENDED)
+    this.#control?.abort(STREAM_ENDED)
   }
 
   #clientClosed(): void {
     if (this.#isSettled || this.response.writableEnded) return
     if (this.#status === 0) this.#status = CLIENT_GONE_STATUS
     this.#done(true)
-    this.#controller?.abort(CLIENT_GONE)
+    this.#control?.abort(CLIENT_GONE)
+  }
+
+  /** The exchange has let go of the request and of its body. */
+  #over(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.inbound.releaseBody()
   }
 
   #release(): void {
@@ -293,6 +315,16 @@ export class Relay implements ExchangeHandler {
     this.#release()
     this.#reject(failure)
   }
+}
+
+const payloadOf = (body: Body): Buffer | ClientRequest | null =>
+  body.kind === 'stream' ? body.stream : body.kind === 'kept' ? body.bytes : null
+
+/** Exchanges begin to read a streamed body in this very turn: who listens from here on misses nothing and starts nothing. */
+function tellSending(trace: RequestTrace, body: Body): void {
+  trace.sending()
+  if (body.kind === 'stream' && trace.requestBody !== undefined)
+    body.stream.on('data', (chunk: Buffer) => trace.requestBody?.(chunk))
 }
 
 const flushHead = (relay: Relay): void => relay.flush()

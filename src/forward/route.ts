@@ -15,6 +15,8 @@ export interface ForwardOptions extends PathMapping {
 /** What every request of one route shares, worked out at load. */
 export interface ForwardRoute extends ForwardOptions {
   readonly timeouts: Timeouts
+  /** The egress proxy that answers some requests itself; undefined: none does. */
+  readonly forwarder: URL | undefined
   readonly responsePolicy: ReturnType<typeof createResponsePolicy>
   readonly clock: Clock
 }

@@ -33,6 +33,7 @@ export class Connection<T = unknown> {
   /** What comes after this request can't be read. */
   #last: ClientRequest | undefined = undefined
   #isPaused = false
+  #isHeld = false
   readonly #watch = new StuckWatch()
 
   constructor(socket: Socket, rules: ConnectionRules<T>) {
@@ -253,13 +254,30 @@ export class Connection<T = unknown> {
   pause(): void {
     if (this.#isPaused) return
     this.#isPaused = true
-    // Reading a body resumes its socket, whoever has paused it.
-    this.socket.on('resume', this.#pauseAgain).pause()
+    if (!this.#isHeld) this.#stopReading()
   }
 
   resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
+    if (!this.#isHeld) this.#readAgain()
+  }
+
+  /** The same for as long as whoever takes the body of its request takes no more of it: that is not the client's fault. */
+  holdBody(isHeld: boolean): void {
+    if (this.#isHeld === isHeld) return
+    this.#isHeld = isHeld
+    if (this.#isPaused) return
+    if (isHeld) this.#stopReading()
+    else this.#readAgain()
+  }
+
+  #stopReading(): void {
+    // Reading a body resumes its socket, whoever has paused it.
+    this.socket.on('resume', this.#pauseAgain).pause()
+  }
+
+  #readAgain(): void {
     this.socket.off('resume', this.#pauseAgain).resume()
   }
 

@@ -1,16 +1,25 @@
+import type { Duplex, Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import {
   ConnectionBudget,
   type ExchangeControl,
   type ExchangeHandler,
+  inPieces,
   Pool as WirePool,
   type WireRequest,
 } from '../wire/index.ts'
 import { asConnector, type Connect } from './connector.ts'
-import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy } from './egress.ts'
+import {
+  createTunnelConnect,
+  egressProxyFor,
+  type EgressProxy,
+  forwarderFor,
+  forwardThroughProxy,
+  proxyAuthorization,
+} from './egress.ts'
 import type { Timeouts } from './limits.ts'
 import { createTargetConnect, type TargetTls } from './target-tls.ts'
-import { undici } from './undici.ts'
+import { errors, undici } from './undici.ts'
 import { correctStreams } from './undici-gaps.ts'
 
 export { ConnectionBudget, type ExchangeControl, type ExchangeHandler }
@@ -27,8 +36,11 @@ export interface BackendOptions {
 
 /** What sends requests over connections of one kind. */
 export interface Exchanges {
-  /** Sends a request as soon as there is a connection; whatever comes of it, errors too, the handler is told. */
-  dispatch(request: WireRequest, handler: ExchangeHandler): void
+  /**
+   * Sends a request as soon as there is a connection; whatever comes of it, errors too, the handler gets. Undefined where it is
+   * over at once.
+   */
+  dispatch(request: WireRequest, handler: ExchangeHandler): ExchangeControl | undefined
   /** Waits for the exchanges that are running; nothing new is sent. */
   close(): Promise<void>
   /** Ends everything at once. */
@@ -42,6 +54,8 @@ export interface Backend {
   readonly timeouts: Timeouts
   /** The same without HTTP/2, which has no `Upgrade`. */
   readonly upgrades: Exchanges
+  /** The egress proxy that gets requests in absolute form and answers some of them itself; undefined: none does. */
+  readonly forwarder: URL | undefined
   /** Waits for the exchanges that are running; nothing new is sent. */
   close(): Promise<void>
   /** Ends everything at once. */
@@ -98,18 +112,26 @@ export const createDispatcher = (
  */
 const MAX_CONNECTIONS = 20_000
 
-/** Connections of our own: HTTP/1.1, straight to the target or through a tunnel. */
-const createWirePool = (url: URL, connect: Connect, timeouts: Timeouts, budget: ConnectionBudget): Exchanges => {
+/**
+ * Connections of our own: HTTP/1.1, straight to the target, through a tunnel, or to an egress proxy that is asked in absolute
+ * form (RFC 9112 §3.2.2).
+ */
+const createWirePool = (
+  url: URL,
+  forwarder: URL | undefined,
+  connect: Connect,
+  timeouts: Timeouts,
+  budget: ConnectionBudget,
+): Exchanges => {
   const { connect: connectMs, firstByte, idle } = timeouts
-  const target = {
-    host: url.host,
-    hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
-    protocol: url.protocol,
-    port: url.port,
-  }
+  const { host, hostname, protocol, port } = forwarder ?? url
+  const target = { host, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), protocol, port }
+  const authorization = forwarder && proxyAuthorization(forwarder)
   return new WirePool({
     authority: url.host,
-    connect: () => connect(target),
+    ...(forwarder === undefined ? {} : { absolute: url.origin }),
+    ...(authorization === undefined ? {} : { headers: ['proxy-authorization', authorization] }),
+    connect: (signal) => connect(target, signal),
     bounds: { firstByteMs: firstByte, idleMs: idle },
     keepMs: KEEP_ALIVE_MS,
     maxConnections: MAX_CONNECTIONS,
@@ -118,12 +140,105 @@ const createWirePool = (url: URL, connect: Connect, timeouts: Timeouts, budget: 
   })
 }
 
-/** undici behind the same port, for what has no connections of our own: HTTP/2, and proxies that are asked in absolute form. */
-const overUndici = (dispatcher: Dispatcher): Exchanges => ({
-  dispatch: ({ headers, upgrade, ...request }, handler) => {
-    // undici only reads them.
-    const options = { ...request, headers: headers as string[], ...(upgrade === undefined ? undefined : { upgrade }) }
-    dispatcher.dispatch(options, handler)
+/** What undici sends: an exchange whose handler hears of its end at once, wherever undici has it. */
+class UndiciExchange implements ExchangeControl, Dispatcher.DispatchHandler {
+  readonly #firstByteMs: number
+  readonly #body: Readable | undefined
+  #handler: ExchangeHandler | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #aborted: Error | undefined
+  /** One deadline for the head of the answer, however many interim ones come before it. */
+  #interim: NodeJS.Timeout | undefined
+
+  constructor(handler: ExchangeHandler, body: Readable | undefined, firstByteMs: number) {
+    this.#handler = handler
+    this.#body = body
+    this.#firstByteMs = firstByteMs
+  }
+
+  get isOver(): boolean {
+    return this.#handler === undefined
+  }
+
+  pause(): void {
+    this.#controller?.pause()
+  }
+
+  resume(): void {
+    this.#controller?.resume()
+  }
+
+  abort(reason: Error): void {
+    if (this.#handler === undefined) return
+    if (this.#controller !== undefined) return this.#controller.abort(reason)
+    this.#aborted = reason
+    this.#body?.destroy(reason)
+    this.#over()?.onResponseError(undefined, reason)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#aborted !== undefined) return controller.abort(this.#aborted)
+    this.#controller = controller
+    this.#handler?.onRequestStart(this)
+  }
+
+  onResponseStart(
+    _controller: unknown,
+    status: number,
+    headers: Parameters<ExchangeHandler['onResponseStart']>[2],
+  ): void {
+    if (status >= 200) clearTimeout(this.#interim)
+    else if (this.#firstByteMs > 0)
+      this.#interim ??= setTimeout(() => this.abort(new errors.HeadersTimeoutError()), this.#firstByteMs)
+    this.#handler?.onResponseStart(this, status, headers)
+  }
+
+  onResponseData(_controller: unknown, data: Buffer): void {
+    this.#handler?.onResponseData(this, data)
+  }
+
+  onResponseEnd(): void {
+    this.#over()?.onResponseEnd(this)
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    this.#over()?.onResponseError(this.#controller && this, error)
+  }
+
+  onRequestUpgrade(
+    _controller: unknown,
+    status: number,
+    headers: Parameters<ExchangeHandler['onResponseStart']>[2],
+    socket: Duplex,
+  ): void {
+    this.#over()?.onRequestUpgrade?.(this, status, headers, socket)
+  }
+
+  #over(): ExchangeHandler | undefined {
+    const handler = this.#handler
+    this.#handler = undefined
+    clearTimeout(this.#interim)
+    return handler
+  }
+}
+
+/** undici behind the same port, for what has no connections of our own: HTTP/2. */
+const overUndici = (dispatcher: Dispatcher, { firstByte }: Timeouts): Exchanges => ({
+  dispatch: ({ headers, upgrade, body, ...request }, handler) => {
+    // What is destroyed in its queue is empty, which can't be said of bytes.
+    const pieces = Buffer.isBuffer(body) && body.length > 0 ? inPieces(body).on('error', () => undefined) : undefined
+    const isSaid = headers.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'content-length')
+    const options = {
+      ...request,
+      body: pieces ?? body,
+      // undici only reads them.
+      headers:
+        Buffer.isBuffer(body) && !isSaid ? [...headers, 'content-length', String(body.length)] : (headers as string[]),
+      ...(upgrade === undefined ? undefined : { upgrade }),
+    }
+    const exchange = new UndiciExchange(handler, pieces, firstByte)
+    dispatcher.dispatch(options, exchange)
+    return exchange.isOver ? undefined : exchange
   },
   close: () => dispatcher.close(),
   destroy: () => dispatcher.destroy(),
@@ -132,13 +247,17 @@ const overUndici = (dispatcher: Dispatcher): Exchanges => ({
 const createExchanges = (options: BackendOptions, allowH2: boolean, budget: ConnectionBudget): Exchanges => {
   const { timeouts, targetTls = {}, egressProxy } = options
   const url = new URL(options.origin)
+  const forwarder = forwarderFor(url, egressProxy)
+  if (allowH2 && forwarder === undefined) return overUndici(createDispatcher(options, true, budget), timeouts)
+  // The TLS settings are the target's; those of the proxy are the system's.
+  const connect = createTargetConnect(forwarder === undefined ? targetTls : {}, {
+    connectMs: timeouts.connect,
+    allowH2: false,
+  })
   const proxy = egressProxyFor(url, egressProxy)
-  if (allowH2 || (proxy !== undefined && url.protocol === 'http:'))
-    return overUndici(createDispatcher(options, allowH2, budget))
-  const connect = createTargetConnect(targetTls, { connectMs: timeouts.connect, allowH2: false })
-  if (proxy === undefined) return createWirePool(url, connect, timeouts, budget)
+  if (forwarder !== undefined || proxy === undefined) return createWirePool(url, forwarder, connect, timeouts, budget)
   const tunnel = createTunnelConnect(connect, () => proxy, timeouts.connect)
-  return createWirePool(url, tunnel, timeouts, budget)
+  return createWirePool(url, undefined, tunnel, timeouts, budget)
 }
 
 /**
@@ -153,6 +272,7 @@ export const createBackend = (options: BackendOptions, budget = new ConnectionBu
     exchanges,
     timeouts: options.timeouts,
     upgrades,
+    forwarder: forwarderFor(new URL(options.origin), options.egressProxy),
     close: async () => {
       await Promise.all([exchanges.close(), upgrades === exchanges ? undefined : upgrades.close()])
     },

@@ -1,20 +1,27 @@
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import type { buildConnector } from 'undici'
 import { OutboundError } from '../core/index.ts'
 import { correctConnection } from './undici-gaps.ts'
 
-/** undici's connector as a promise: connectors are written in this form and turned back at the end. */
-export type Connect = (options: buildConnector.Options) => Promise<Socket>
+/** undici's connector as a promise, which is given up when `signal` says so: connectors are written in this form and turned back at the end. */
+export type Connect = (options: buildConnector.Options, signal?: AbortSignal) => Promise<Socket>
 
 /** undici's callback form → promise. */
 export const promised =
   (connector: buildConnector.connector): Connect =>
-  (options) =>
+  (options, signal) =>
     new Promise((resolve, reject) => {
-      connector(options, (...[error, socket]) => {
+      signal?.throwIfAborted()
+      // undici gives the socket at once, though its types do not say so.
+      const connecting: unknown = connector(options, (...[error, socket]) => {
+        signal?.removeEventListener('abort', giveUp)
         if (error === null) resolve(socket)
         else reject(error)
       })
+      const giveUp = (): void => {
+        if (connecting instanceof Socket) connecting.destroy(new OutboundError('closed', { cause: signal?.reason }))
+      }
+      signal?.addEventListener('abort', giveUp)
     })
 
 /** Promise → undici's callback form. The callback is called exactly once. */

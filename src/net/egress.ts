@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { request as secureRequest } from 'node:https'
-import type { Socket } from 'node:net'
+import { BlockList, isIP, type Socket } from 'node:net'
 import type { buildConnector, Dispatcher } from 'undici'
 import { OutboundError } from '../core/index.ts'
 import type { Connect } from './connector.ts'
@@ -15,12 +15,27 @@ export interface EgressProxy {
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' }
 
+const FAMILY: Readonly<Record<number, 'ipv4' | 'ipv6'>> = { 4: 'ipv4', 6: 'ipv6' }
+
+/** Whether an address is in a range such as `10.0.0.0/8`; false for a name, and for what is no range. */
+const isInRange = (host: string, range: string): boolean => {
+  const [, text = '', length = ''] = /^([^/]+)\/(\d{1,3})$/.exec(range) ?? []
+  const base = text.replace(/^\[(.*)\]$/, '$1')
+  const [family, familyOfBase] = [FAMILY[isIP(host)], FAMILY[isIP(base)]]
+  if (family === undefined || familyOfBase === undefined) return false
+  if (Number(length) > (familyOfBase === 'ipv4' ? 32 : 128)) return false
+  const list = new BlockList()
+  list.addSubnet(base, Number(length), familyOfBase)
+  return list.check(host, family)
+}
+
 const isExempt = (url: URL, noProxy: string): boolean => {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
   const port = url.port || DEFAULT_PORTS[url.protocol]
   return noProxy.split(/[,\s]+/).some((entry) => {
     if (entry === '') return false
     if (entry === '*') return true
+    if (entry.includes('/')) return isInRange(host, entry)
     const withPort = /^(\[.*\]|[^:]*):(\d+)$/.exec(entry)
     if (withPort !== null && withPort[2] !== port) return false
     const name = (withPort?.[1] ?? entry)
@@ -35,7 +50,7 @@ const isExempt = (url: URL, noProxy: string): boolean => {
 
 /**
  * The egress proxy for a URL, or undefined for a direct connection. The usual conventions: the scheme of the target picks
- * the variable, and `NO_PROXY` lists names, suffixes, `host:port` and `*`. Throws TypeError for a proxy URL that is none.
+ * the variable, and `NO_PROXY` lists names, suffixes, `host:port`, ranges of addresses in CIDR notation and `*`. Throws TypeError for a proxy URL that is none.
  */
 export const egressProxyFor = (url: URL, egress: EgressProxy | undefined): URL | undefined => {
   const proxy = url.protocol === 'https:' ? egress?.httpsProxy : egress?.httpProxy
@@ -43,23 +58,34 @@ export const egressProxyFor = (url: URL, egress: EgressProxy | undefined): URL |
   return new URL(proxy.includes('://') ? proxy : `http://${proxy}`)
 }
 
+/** The egress proxy that gets requests to a URL in absolute form, and answers some of them itself: those for `http:`. */
+export const forwarderFor = (url: URL, egress: EgressProxy | undefined): URL | undefined =>
+  url.protocol === 'http:' ? egressProxyFor(url, egress) : undefined
+
 /** `Proxy-Authorization` for the user info of a proxy URL; undefined where it has none. */
-const proxyAuthorization = (proxy: URL): string | undefined => {
+export const proxyAuthorization = (proxy: URL): string | undefined => {
   if (proxy.username === '') return undefined
   const pair = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`
   return `Basic ${Buffer.from(pair).toString('base64')}`
 }
 
-/** An egress proxy that takes no tunnel. Beneath the error: which, and what it answered; neither comes from the request. */
-const refusedTunnel = (proxy: URL, status: number | undefined): OutboundError =>
+/**
+ * The refusal of an egress proxy: of a tunnel, or 407 for a request in absolute form. Beneath the error: which proxy, and what
+ * it answered; neither comes from the request.
+ */
+export const refusedByProxy = (proxy: URL, status: number | undefined): OutboundError =>
   new OutboundError('unreachable', {
-    cause: Object.assign(new Error(`the egress proxy ${proxy.host} answered CONNECT with ${status}`), {
+    cause: Object.assign(new Error(`the egress proxy ${proxy.host} answered with ${status}`), {
       code: `EGRESS_STATUS_${status}`,
     }),
+    at: proxy.origin,
   })
 
-/** Opens a tunnel through the egress proxy (CONNECT, RFC 9110 §9.3.6), within that many milliseconds; 0 = no bound. */
-export const openTunnel = (proxy: URL, target: string, timeoutMs: number): Promise<Socket> =>
+/**
+ * Opens a tunnel through the egress proxy (CONNECT, RFC 9110 §9.3.6), within that many milliseconds; 0 = no bound. It is given up
+ * when `signal` says so.
+ */
+export const openTunnel = (proxy: URL, target: string, timeoutMs: number, signal?: AbortSignal): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const authorization = proxyAuthorization(proxy)
     const send = proxy.protocol === 'https:' ? secureRequest : request
@@ -69,6 +95,7 @@ export const openTunnel = (proxy: URL, target: string, timeoutMs: number): Promi
       method: 'CONNECT',
       path: target,
       agent: false,
+      ...(signal === undefined ? {} : { signal }),
       headers: { host: target, ...(authorization === undefined ? {} : { 'proxy-authorization': authorization }) },
     })
     const timer = timeoutMs === 0 ? undefined : setTimeout(() => connect.destroy(late(timeoutMs)), timeoutMs)
@@ -78,11 +105,11 @@ export const openTunnel = (proxy: URL, target: string, timeoutMs: number): Promi
       // Any 2xx is a tunnel (RFC 9110 §9.3.6).
       if (statusCode >= 200 && statusCode < 300) return resolve(socket)
       socket.destroy()
-      reject(refusedTunnel(proxy, response.statusCode))
+      reject(refusedByProxy(proxy, response.statusCode))
     })
     connect.once('response', (response) => {
       response.destroy()
-      connect.destroy(refusedTunnel(proxy, response.statusCode))
+      connect.destroy(refusedByProxy(proxy, response.statusCode))
     })
     connect.once('error', (error) => {
       clearTimeout(timer)
@@ -94,12 +121,12 @@ export const openTunnel = (proxy: URL, target: string, timeoutMs: number): Promi
 /** Wraps a connector so that `https` connections go through a tunnel of the egress proxy; TLS is still with the target. */
 export const createTunnelConnect =
   (connect: Connect, proxyFor: (url: URL) => URL | undefined, timeoutMs: number): Connect =>
-  async (options) => {
+  async (options, signal) => {
     const proxy = options.protocol === 'https:' ? proxyFor(urlOf(options)) : undefined
-    if (proxy === undefined) return connect(options)
+    if (proxy === undefined) return connect(options, signal)
     const { hostname, port } = urlOf(options)
-    const httpSocket = await openTunnel(proxy, `${hostname}:${port || '443'}`, timeoutMs)
-    return connect({ ...options, httpSocket })
+    const httpSocket = await openTunnel(proxy, `${hostname}:${port || '443'}`, timeoutMs, signal)
+    return connect({ ...options, httpSocket }, signal)
   }
 
 /** The origin that a connector was asked for. */

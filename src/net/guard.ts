@@ -57,13 +57,16 @@ export const resolveChecked = async (
  */
 export const createGuardedConnect =
   (connect: Connect, check: AddressCheck, resolve: Resolver): Connect =>
-  async (options) => {
+  async (options, signal) => {
     const hostname = options.hostname.replace(/^\[(.*)\]$/, '$1')
     const servername = options.servername ?? (isIP(hostname) === 0 ? hostname : undefined)
     let last: unknown
     for (const address of await resolveChecked(hostname, check, resolve)) {
       try {
-        return await connect({ ...options, hostname: address, ...(servername === undefined ? {} : { servername }) })
+        return await connect(
+          { ...options, hostname: address, ...(servername === undefined ? {} : { servername }) },
+          signal,
+        )
       } catch (error) {
         last = error
       }

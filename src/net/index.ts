@@ -5,7 +5,7 @@ export {
   type ApiStream,
   createApiClient,
 } from './api-client.ts'
-export { type EgressProxy, egressProxyFor } from './egress.ts'
+export { type EgressProxy, egressProxyFor, refusedByProxy } from './egress.ts'
 export { busyFailure, outboundFailure, retryAfterSeconds, type ServiceFailures } from './failure.ts'
 export type { GuardOptions, Resolver } from './guard.ts'
 export { type ClientCertificate, createOutbound, type OutboundOptions } from './outbound.ts'

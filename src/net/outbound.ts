@@ -10,7 +10,15 @@ import {
 } from '../core/index.ts'
 import { parseRetryAfter } from '../http/index.ts'
 import { asConnector, promised } from './connector.ts'
-import { createTunnelConnect, egressProxyFor, type EgressProxy, forwardThroughProxy, urlOf } from './egress.ts'
+import {
+  createTunnelConnect,
+  egressProxyFor,
+  type EgressProxy,
+  forwarderFor,
+  forwardThroughProxy,
+  refusedByProxy,
+  urlOf,
+} from './egress.ts'
 import { placed, within } from './limits.ts'
 import { checkHttpClientInUse } from './self-check.ts'
 import { roundTrip } from './round-trip.ts'
@@ -212,7 +220,13 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
     if (performance.now() >= endsAtMs) throw new OutboundError('timeout')
     if (checkProxied !== undefined) await within(checkProxied(request.url), endsAtMs)
     try {
-      return await roundTrip(dispatcher, request, { deadlineMs: endsAtMs - performance.now(), maxBytes })
+      const response = await roundTrip(dispatcher, request, { deadlineMs: endsAtMs - performance.now(), maxBytes })
+      const proxy =
+        response.status === 407
+          ? forwarderFor(new URL(request.url), options.isNextDoor === true ? undefined : options.egressProxy)
+          : undefined
+      if (proxy !== undefined) throw refusedByProxy(proxy, response.status)
+      return response
     } catch (error) {
       // It was we who gave it up, which says nothing about the service.
       throw isClosed ? new OutboundError('closed', { cause: error }) : error

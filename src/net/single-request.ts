@@ -1,5 +1,6 @@
 import { OutboundError, type OutboundRequest, type OutboundResponse } from '../core/index.ts'
 import { type BackendOptions, createDispatcher } from './backend.ts'
+import { forwarderFor, refusedByProxy } from './egress.ts'
 import { limitOfBackend, placed } from './limits.ts'
 import { roundTrip, type RoundTripBounds } from './round-trip.ts'
 
@@ -14,7 +15,10 @@ export async function requestOnce(
 ): Promise<OutboundResponse> {
   const dispatcher = createDispatcher(options, options.http2)
   try {
-    return await roundTrip(dispatcher, request, bounds)
+    const response = await roundTrip(dispatcher, request, bounds)
+    const proxy = response.status === 407 ? forwarderFor(new URL(options.origin), options.egressProxy) : undefined
+    if (proxy !== undefined) throw refusedByProxy(proxy, response.status)
+    return response
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error
     const { kind, cause, isSent } = error

@@ -16,6 +16,7 @@ export interface TargetTls {
 }
 
 const MAX_PEM_BYTES = 1024 * 1024
+const HIGH_WATER_BYTES = 16 * 1024
 
 type Material = Readonly<Record<'ca' | 'cert' | 'key', Buffer | undefined>>
 
@@ -71,19 +72,21 @@ export const createTargetConnect = (
   tls: TargetTls,
   options: { readonly connectMs: number; readonly allowH2: boolean },
 ): Connect => {
-  const connectWith = ({ ca, cert, key }: Material): Connect =>
-    promised(
-      buildConnector({
-        timeout: options.connectMs,
-        allowH2: options.allowH2,
-        rejectUnauthorized: tls.insecureSkipVerify !== true,
-        // An upgraded connection may be closed in one direction first; undici ends the others by itself.
-        allowHalfOpen: !options.allowH2,
-        ...(ca === undefined ? {} : { ca }),
-        ...(cert === undefined ? {} : { cert }),
-        ...(key === undefined ? {} : { key }),
-      }),
-    )
+  const connectWith = ({ ca, cert, key }: Material): Connect => {
+    const settings = {
+      timeout: options.connectMs,
+      allowH2: options.allowH2,
+      rejectUnauthorized: tls.insecureSkipVerify !== true,
+      // A peer that does not read, or is not read, holds little here; undici hands this to the socket.
+      highWaterMark: HIGH_WATER_BYTES,
+      // An upgraded connection may be closed in one direction first; undici ends the others by itself.
+      allowHalfOpen: !options.allowH2,
+      ...(ca === undefined ? {} : { ca }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+    }
+    return promised(buildConnector(settings))
+  }
   let material: Material
   try {
     material = readMaterial(tls)
@@ -108,8 +111,8 @@ export const createTargetConnect = (
   const refresh = (): Promise<void> => (looking ??= look().finally(() => (looking = undefined)))
   const hasFiles = [tls.caCertPath, tls.clientCertFile, tls.clientKeyFile].some((path) => path !== undefined)
   const { serverName } = tls
-  return async (target) => {
+  return async (target, signal) => {
     if (hasFiles) await refresh()
-    return connect(serverName === undefined ? target : { ...target, servername: serverName })
+    return connect(serverName === undefined ? target : { ...target, servername: serverName }, signal)
   }
 }

@@ -31,8 +31,8 @@ export class Attempts implements IterableIterator<Attempt> {
   }
 
   /**
-   * Makes ready for another try, or throws what the caller gets instead: the route's `whenRejected`, `backend_error`, or the failure
-   * of a lost connection.
+   * Makes ready for another try, or throws what the caller gets instead: the route's `whenRejected`,
+   * `backend_wants_credential`, `backend_error`, or the failure of a lost connection.
    */
   async allow(armed: Armed, again: Again): Promise<void> {
     const { matched } = armed.known
@@ -66,6 +66,9 @@ export class Attempts implements IterableIterator<Attempt> {
   }
 }
 
-function rejected(armed: Armed, status: number): Failure {
-  return new Failure(armed.known.matched.route.whenRejected, { detail: `the backend answered ${status}` })
+function rejected({ credential, forwarded = [], known }: Armed, status: number): Failure {
+  const isShown = credential.kind !== 'none' || forwarded.some(({ isPlain }) => isPlain !== true)
+  return new Failure(isShown ? known.matched.route.whenRejected : 'backend_wants_credential', {
+    detail: `the backend answered ${status}`,
+  })
 }

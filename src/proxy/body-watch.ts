@@ -1,6 +1,6 @@
 import { Failure, type Clock, type ReachedLimit } from '../core/index.ts'
 import type { IntrusiveSet } from '../listen/index.ts'
-import { BodyBudget } from './body-budget.ts'
+import { BodyBudget, StreamBudget } from './body-budget.ts'
 import type { InboundRequest } from './inbound-request.ts'
 import type { BodyDeadlines } from './options.ts'
 
@@ -8,11 +8,16 @@ import type { BodyDeadlines } from './options.ts'
 export interface BodyWatch {
   /** Room for those that are kept. */
   readonly budget: BodyBudget
+  /** Room for those that are streamed. */
+  readonly streams: StreamBudget
   /** `onLate` is called once when a body that is kept is not complete in time, until `inbound.onBodyLate` is cleared. */
   kept(inbound: InboundRequest, onLate: (limit: ReachedLimit) => void): void
   /** The same for a body of unknown length, which is waited for only a moment before it is streamed; gives what cancels it. */
   unannounced(onLate: () => void): () => void
-  /** The connection ends with 408 when nothing arrives for too long although somebody wants to read. */
+  /**
+   * The connection ends with 408 when nothing arrives for too long although somebody wants to read; while nobody does, as until
+   * its exchange begins, the body has a part of the room for streamed ones.
+   */
   streamed(inbound: InboundRequest): void
   close(): void
 }
@@ -20,11 +25,15 @@ export interface BodyWatch {
 /** How often the timer looks, in milliseconds; a deadline is kept to about this. */
 const SWEEP_MS = 1000
 
-/** Watches the bodies of the requests in `active`; `limitBytes` may be kept of all together. */
+/** Watches the bodies of the requests in `active`; so much may be kept of all together, and be on its way. */
 export function createBodyWatch(
   active: IntrusiveSet<InboundRequest>,
   clock: Clock,
-  { limitBytes, ...deadlines }: BodyDeadlines & { readonly limitBytes: number },
+  {
+    keptBytes,
+    streamedBytes,
+    ...deadlines
+  }: BodyDeadlines & { readonly keptBytes: number; readonly streamedBytes: number },
 ): BodyWatch {
   const look = (inbound: InboundRequest, now: number): void => {
     if (inbound.onBodyLate !== undefined) {
@@ -48,8 +57,10 @@ export function createBodyWatch(
   }, SWEEP_MS)
   timer.unref()
 
+  const streams = new StreamBudget(streamedBytes)
   return {
-    budget: new BodyBudget(limitBytes),
+    budget: new BodyBudget(keptBytes),
+    streams,
     kept(inbound, onLate) {
       inbound.bodyUntilMs = clock.now() + deadlines.keptBodyMs
       // The very function that was handed in: one more around it made a third of all young objects outlive their requests.
@@ -62,6 +73,8 @@ export function createBodyWatch(
     streamed(inbound) {
       inbound.bodyUntilMs = clock.now() + deadlines.bodyIdleMs
       inbound.streamedBytes = inbound.socket.bytesRead
+      streams.begin(inbound)
+      inbound.request.on('pause', () => streams.stall(inbound)).on('resume', () => streams.flow(inbound))
     },
     close: () => clearInterval(timer),
   }
@@ -73,7 +86,7 @@ const isOver = ({ request, response }: InboundRequest): boolean =>
 /** Something arrived since the last look, or what arrived still waits for a backend that does not read. */
 function isMoving(inbound: InboundRequest): boolean {
   const { bytesRead } = inbound.socket
-  if (bytesRead === inbound.streamedBytes && inbound.request.readableLength === 0) return false
+  if (bytesRead === inbound.streamedBytes && !inbound.isBodyStalled) return false
   inbound.streamedBytes = bytesRead
   return true
 }

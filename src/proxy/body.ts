@@ -25,7 +25,8 @@ const NONE: Body = Object.freeze({ kind: 'none' })
  * The body of a request: none, kept (small, or needed whole), or a stream. Asks the client for it first when the client
  * waits to be asked. What need not be kept is streamed when it is large, when it has no known length and takes its time,
  * and when there is no room. Rejects with `body_too_large`, with `request_timeout` when a body that is kept does not
- * arrive in time, and with `overloaded` when there is no room for one that must be kept.
+ * arrive in time, with `overloaded` when there is no room for one that must be kept or streamed, and with the refusal of what
+ * came of it.
  */
 export function takeBody(inbound: InboundRequest, options: BodyOptions): Body | Promise<Body> {
   const { request } = inbound
@@ -36,10 +37,12 @@ export function takeBody(inbound: InboundRequest, options: BodyOptions): Body | 
   // After an upgrade request comes the other protocol, not a body.
   if (inbound.isUpgrade || (!isChunked && (length === undefined || length === 0))) return NONE
   if (mustKeep && length !== undefined && length > options.limitBytes) throw tooLarge(options)
-  const hasRoom = watch.budget.hasRoom(inbound, length ?? 0)
-  if (mustKeep && !hasRoom) throw full(watch)
+  // What is announced is counted from now on, so that many together are not promised the same room.
+  const isKept = (mustKeep || (length ?? 0) <= KEPT_BYTES) && watch.budget.take(inbound, length ?? 0)
+  if (mustKeep && !isKept) throw full(watch)
+  if (!isKept && watch.streams.isFull) throw crowded(watch)
   if (inbound.expectsContinue) inbound.response.writeContinue()
-  if (mustKeep || (hasRoom && (length ?? 0) <= KEPT_BYTES)) return collect(inbound, options, length)
+  if (isKept) return collect(inbound, options, length)
   watch.streamed(inbound)
   return { kind: 'stream', stream: request, length }
 }
@@ -50,34 +53,37 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
   const { mustKeep, watch } = options
   const limitBytes = mustKeep ? options.limitBytes : KEPT_BYTES
   const whole = request.takeWhole?.()
-  if (whole !== undefined) return kept(whole, inbound, options, limitBytes)
+  if (whole !== undefined) return kept(whole, inbound, options, length)
   return new Promise((resolve, reject) => {
-    const gathered = new Gathered(length, limitBytes)
-    let isSettled = false
+    let gathered: Gathered | undefined = new Gathered(length, limitBytes)
     let cancel: (() => void) | undefined
-    const settle = (): void => {
-      isSettled = true
+    /** Gives what has come; undefined where that has been settled before. */
+    const settle = (): Gathered | undefined => {
+      const had = gathered
+      gathered = undefined
       cancel?.()
-      inbound.onBodyLate = undefined
+      inbound.onBodyLate = inbound.onRefused = undefined
+      return had
     }
     // The listeners stay: what still comes after a refusal flows away through them.
     const fail = (failure: Failure): void => {
-      settle()
+      if (settle() === undefined) return
       watch.budget.release(inbound)
       reject(failure)
     }
     const stream = (unkept?: Buffer): void => {
-      settle()
-      watch.budget.release(inbound)
+      if (watch.streams.isFull) return fail(crowded(watch))
+      const had = settle()
+      if (had === undefined) return
       request.off('data', onData).pause()
-      if (unkept !== undefined) request.unshift(unkept)
-      if (gathered.length > 0) request.unshift(gathered.bytes())
+      giveBack(inbound, watch, had.bytes(), unkept)
       watch.streamed(inbound)
       resolve({ kind: 'stream', stream: request, length })
     }
     const onData = (chunk: Buffer): void => {
-      if (isSettled) return
-      if (gathered.length + chunk.length > limitBytes) {
+      if (gathered === undefined) return
+      if (length !== undefined) gathered.add(chunk)
+      else if (gathered.length + chunk.length > limitBytes) {
         if (mustKeep) fail(tooLarge(options))
         else stream(chunk)
       } else if (!watch.budget.take(inbound, gathered.costOf(chunk))) {
@@ -86,13 +92,11 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
       } else gathered.add(chunk)
     }
     const onEnd = (): void => {
-      if (isSettled) return
-      settle()
-      resolve({ kind: 'kept', bytes: gathered.bytes() })
+      const had = settle()
+      if (had !== undefined) resolve({ kind: 'kept', bytes: had.bytes() })
     }
-    const onClose = (): void => {
-      if (!isSettled) fail(new Failure('bad_request', { detail: 'the body broke off' }))
-    }
+    const onClose = (): void => fail(new Failure('bad_request', { detail: 'the body broke off' }))
+    inbound.onRefused = fail
     if (mustKeep || length !== undefined)
       watch.kept(inbound, (limit) =>
         fail(new Failure('request_timeout', { detail: 'the body did not arrive in time', limit })),
@@ -102,13 +106,37 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
   })
 }
 
+/** A body that is given back goes out in pieces of this size, so that its memory is let go of as it is taken. */
+const PIECE_BYTES = 64 * 1024
+
+/** Puts what was gathered before what still comes; it stays counted until it has been taken. */
+function giveBack(inbound: InboundRequest, { budget }: BodyWatch, bytes: Buffer, unkept: Buffer | undefined): void {
+  const { request } = inbound
+  if (unkept !== undefined) request.unshift(unkept)
+  const lastAt = Math.floor(Math.max(0, bytes.length - 1) / PIECE_BYTES) * PIECE_BYTES
+  if (bytes.length > 0)
+    for (let at = lastAt; at >= 0; at -= PIECE_BYTES) request.unshift(bytes.subarray(at, at + PIECE_BYTES))
+  let left = bytes.length
+  const onTaken = (chunk: Buffer): void => {
+    left -= chunk.length
+    if (left > 0) return
+    request.off('data', onTaken)
+    budget.release(inbound)
+  }
+  // It flows only when somebody takes it: it was paused.
+  if (left > 0) request.on('data', onTaken)
+  else budget.release(inbound)
+}
+
 /** One that has come already. */
-function kept(bytes: Buffer, inbound: InboundRequest, options: BodyOptions, limitBytes: number): Body {
-  if (bytes.length > limitBytes) throw tooLarge(options)
-  if (options.watch.budget.take(inbound, bytes.length)) return { kind: 'kept', bytes }
-  if (options.mustKeep) throw full(options.watch)
+function kept(bytes: Buffer, inbound: InboundRequest, options: BodyOptions, length: number | undefined): Body {
+  const { mustKeep, watch } = options
+  if (length !== undefined) return { kind: 'kept', bytes }
+  if (bytes.length > (mustKeep ? options.limitBytes : KEPT_BYTES)) throw tooLarge(options)
+  if (watch.budget.take(inbound, bytes.length)) return { kind: 'kept', bytes }
+  if (mustKeep) throw full(watch)
   inbound.request.unshift(bytes)
-  options.watch.streamed(inbound)
+  watch.streamed(inbound)
   return { kind: 'stream', stream: inbound.request, length: undefined }
 }
 
@@ -117,6 +145,14 @@ const tooLarge = ({ limitBytes, limitSetting }: BodyOptions): Failure =>
     detail: 'the body must be kept and is too large',
     limit: { amount: limitBytes, unit: 'bytes', setting: limitSetting },
   })
+/** Of those that are streamed there are too many, whose backends do not take them. */
+const crowded = ({ streams }: BodyWatch): Failure =>
+  new Failure('overloaded', {
+    detail: 'no room to stream another body, with those that are streamed now',
+    limit: { amount: streams.limitBytes, unit: 'bytes', setting: { name: 'the memory limit', of: 'the process' } },
+    retryAfterSeconds: FULL_RETRY_SECONDS,
+  })
+
 const full = ({ budget }: BodyWatch): Failure =>
   new Failure('overloaded', {
     detail: 'no room to keep another body, with those that are kept now',

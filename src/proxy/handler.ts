@@ -56,6 +56,8 @@ export function createHandler(options: HandlerOptions): Handler {
     activeStreams: recorder.activeStreams,
     isDraining: false,
     isStrictTransport: options.isStrictTransport,
+    bodyBudget: bodyWatch.budget,
+    streamBudget: bodyWatch.streams,
   }
 
   const serve = async (inbound: InboundRequest): Promise<void> => {
@@ -73,12 +75,13 @@ export function createHandler(options: HandlerOptions): Handler {
       result = await fail(inbound, asFailure(error), context.isDraining)
     } finally {
       active.delete(inbound)
-      bodyWatch.budget.release(inbound)
       inbound.finish()
       runtime.release()
     }
     recorder.finished(inbound, result)
     inbound.trace?.finished(result)
+    // An idle connection remembers its last request for a while, and need not remember its body.
+    inbound.body = undefined
   }
 
   return {

@@ -13,6 +13,7 @@ import type {
   Route,
 } from '../core/index.ts'
 import type { Connection, RequestKind } from '../listen/index.ts'
+import type { BodyBudget, BodyHolder, StreamBudget, StreamHolder } from './body-budget.ts'
 
 /** Longest delay that a timer takes; later ends are looked at again then. */
 const MAX_TIMER_MS = 2 ** 31 - 1
@@ -27,10 +28,12 @@ export interface ExchangeContext {
   readonly isDraining: boolean
   /** Answers tell browsers to come over https only (RFC 6797). */
   readonly isStrictTransport: boolean
+  readonly bodyBudget: BodyBudget
+  readonly streamBudget: StreamBudget
 }
 
 /** One request and its answer, from arrival to the last byte; what the stages see of it is `Inbound`. */
-export class InboundRequest implements Inbound {
+export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
   readonly request: ClientRequest
   readonly response: ClientResponse
   readonly connection: Connection<InboundRequest>
@@ -64,8 +67,13 @@ export class InboundRequest implements Inbound {
   refusal: Failure | undefined = undefined
   /** Why we ended its connection in the middle of the answer. */
   cutFor: Failure | undefined = undefined
-  /** What is kept of its body, in bytes. */
+  onRefused: ((failure: Failure) => void) | undefined = undefined
+  /** What is counted of its body among those that are kept, in bytes. */
   keptBytes = 0
+  streamBytes = 0
+  #isClientHeld = false
+  /** Those for whom its body is there: the request itself, and each exchange that has not let go of it. */
+  #bodyUsers = 1
   /** For the watch over slow bodies: when the patience ends, what then, and how much of a stream had arrived. */
   bodyUntilMs = 0
   onBodyLate: ((limit: ReachedLimit) => void) | undefined = undefined
@@ -103,7 +111,33 @@ export class InboundRequest implements Inbound {
 
   /** A listener for `close` on each response costs more than asking when it matters. What was not ended by us was ended by the client. */
   get gone(): boolean {
-    return this.response.destroyed && !this.response.writableEnded
+    return this.refusal !== undefined || (this.response.destroyed && !this.response.writableEnded)
+  }
+
+  /** What it sends was refused, past the response; whoever works for it hears of it now. */
+  refuse(failure: Failure): void {
+    if (this.refusal !== undefined) return
+    this.refusal = failure
+    this.onRefused?.(failure)
+  }
+
+  /** Its client is read no further, or nobody takes what has come: that nothing comes is not the client's fault. */
+  get isBodyStalled(): boolean {
+    return this.#isClientHeld || this.request.readableLength > 0 || this.request.isPaused()
+  }
+
+  holdClient(isHeld: boolean): void {
+    if (isHeld === this.#isClientHeld) return
+    this.#isClientHeld = isHeld
+    this.connection.holdBody(isHeld)
+  }
+
+  holdBody(): void {
+    this.#bodyUsers++
+  }
+
+  releaseBody(): void {
+    if (--this.#bodyUsers === 0) this.#context.bodyBudget.release(this)
   }
 
   onStream(end: () => void): void {
@@ -136,6 +170,9 @@ export class InboundRequest implements Inbound {
 
   /** To be called once, when nothing more will be done for this request. */
   finish(): void {
+    this.onRefused = undefined
+    this.releaseBody()
+    this.#context.streamBudget.end(this)
     clearTimeout(this.#tokenEnd)
     if (this.#endStream === undefined) return
     this.#endStream = undefined

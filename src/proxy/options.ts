@@ -31,6 +31,8 @@ export interface ListenOptions {
   readonly bufferedBodiesBytes?: number
   /** Bytes of memory for answers that wait for their clients, of all together. Default 64 MiB. */
   readonly unreadAnswersBytes?: number
+  /** Bytes of memory for streamed bodies that their backends do not read, of all together. Default: as for unread answers. */
+  readonly streamedBodiesBytes?: number
   /** Plain requests go the short way, past Node's parser (`wire`, ADR 0290). Default true; tests also go the other way. */
   readonly isShort?: boolean
 }

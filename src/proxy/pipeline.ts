@@ -39,6 +39,7 @@ export async function runPipeline(
   inbound.body = matched.body = body instanceof Promise ? await body : body
   const attempts = new Attempts(matched.body)
   for (const attempt of attempts) {
+    if (inbound.gone) break // refused while its body was read, or left: no credential is obtained for it
     inbound.attempts = attempt.number
     trace?.attempt(attempt, route.obtain.lookup(known))
     const obtained = route.obtain.obtain(known) // the credential that this caller has at that backend

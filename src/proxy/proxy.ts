@@ -17,6 +17,7 @@ import { createSessions } from './sessions.ts'
 /** How long requests whose connection was cut may take to notice, in milliseconds. */
 const LAST_REQUESTS_MS = 1000
 const DEFAULT_BUFFERED_BODIES_BYTES = 256 * 1024 * 1024
+const DEFAULT_UNREAD_BYTES = 64 * 1024 * 1024
 
 /**
  * Starts the proxy: listens and serves `runtime` until another one is swapped in or it is drained. Throws `config_error`
@@ -25,13 +26,18 @@ const DEFAULT_BUFFERED_BODIES_BYTES = 256 * 1024 * 1024
 export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const { clock, steadyClock = STEADY_CLOCK, log, metrics } = options
   const { tls, allowedOrigins, allowedHosts, headerLimitBytes, trustedProxies, connectionLimit } = options.listen
-  const { bufferedBodiesBytes = DEFAULT_BUFFERED_BODIES_BYTES } = options.listen
+  const { bufferedBodiesBytes: keptBytes = DEFAULT_BUFFERED_BODIES_BYTES } = options.listen
+  const { unreadAnswersBytes = DEFAULT_UNREAD_BYTES, streamedBodiesBytes = unreadAnswersBytes } = options.listen
   const { address: where } = options.listen
   const address = typeof where === 'string' ? parseListenAddress(where) : where
   const deadlines = { ...DEFAULT_BODY_DEADLINES, ...options.deadlines }
   const runtimes = createRuntimes(options.runtime, log, (route) => options.onRouteGone?.(route))
   const active = new IntrusiveSet<InboundRequest>()
-  const bodyWatch = createBodyWatch(active, steadyClock, { ...deadlines, limitBytes: bufferedBodiesBytes })
+  const bodyWatch = createBodyWatch(active, steadyClock, {
+    ...deadlines,
+    keptBytes,
+    streamedBytes: streamedBodiesBytes,
+  })
   const revokedStreams = watchRevoked(active)
   const handler = createHandler({
     active,
@@ -56,7 +62,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     deadlines,
     ...(trustedProxies === undefined ? {} : { trustedProxies }),
     ...(connectionLimit === undefined ? {} : { maxConnections: connectionLimit }),
-    unreadAnswersBytes: options.listen.unreadAnswersBytes,
+    unreadAnswersBytes,
     isShort: options.listen.isShort ?? true,
     // Each request may need a connection to its backend.
     descriptorsPerConnection: 2,
@@ -64,7 +70,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     servesUpgrade: (upgrade) => upgrade?.trim().toLowerCase() !== 'h2c',
     serve: (request, response, connection, kind) => handler.handle(request, response, connection, kind),
     refusal(failure, inbound) {
-      if (inbound !== undefined) inbound.refusal ??= failure
+      inbound?.refuse(failure)
       return { headers: { 'content-type': 'application/json' }, body: mcpFailureBody(failure, inbound?.id ?? '') }
     },
     onCut: (failure, inbound) => (inbound.cutFor ??= failure),

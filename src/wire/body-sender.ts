@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import type { BodyPlan } from './request-head.ts'
 import { WireError } from './wire-error.ts'
 
 /** Who waits for the end of a body. */
@@ -22,10 +21,11 @@ export class BodySender {
   #isStalled = false
   isOver = false
 
-  constructor(socket: Socket, plan: Extract<BodyPlan, { stream: Readable }>, owner: BodyOwner) {
+  /** @param length undefined: in chunks */
+  constructor(socket: Socket, stream: Readable, length: number | undefined, owner: BodyOwner) {
     this.#socket = socket
-    this.#stream = plan.stream
-    this.#length = plan.kind === 'length' ? plan.length : undefined
+    this.#stream = stream
+    this.#length = length
     this.#owner = owner
   }
 

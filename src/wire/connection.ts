@@ -3,9 +3,8 @@ import type { AnswerHead } from './answer-head.ts'
 import { AnswerReader, type AnswerSink } from './answer-reader.ts'
 import type { BodyOwner, BodySender } from './body-sender.ts'
 import { Deadline } from './deadline.ts'
-import type { ExchangeControl, ExchangeHandler } from './exchange.ts'
+import type { Exchange, ExchangePlace } from './exchange.ts'
 import type { Framing } from './framing.ts'
-import type { WrittenRequest } from './request-head.ts'
 import { sendRequest } from './send-request.ts'
 import { hear } from './socket-events.ts'
 import { malformed, WireError } from './wire-error.ts'
@@ -28,7 +27,7 @@ export interface ConnectionOwner {
 }
 
 /** One connection to a peer, on which one exchange at a time runs. */
-export class WireConnection implements AnswerSink, BodyOwner {
+export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
   readonly #socket: Socket
   readonly #owner: ConnectionOwner
   readonly #reader = new AnswerReader(this)
@@ -68,11 +67,14 @@ export class WireConnection implements AnswerSink, BodyOwner {
   }
 
   /** Starts an exchange. To be called on a free connection only. */
-  begin(request: WrittenRequest, handler: ExchangeHandler): void {
-    const exchange = new Exchange(this, handler)
+  begin(exchange: Exchange): void {
+    const { request } = exchange
+    if (request === undefined) return this.#owner.free(this, undefined)
     this.#exchange = exchange
+    exchange.place = this
+    exchange.request = undefined
     try {
-      handler.onRequestStart(exchange)
+      exchange.handler.onRequestStart(exchange)
     } catch (error) {
       exchange.abort(error as Error)
     }
@@ -91,7 +93,7 @@ export class WireConnection implements AnswerSink, BodyOwner {
     if (this.#exchange !== exchange) return
     if (this.#isSent) return this.#fail(reason)
     // Nothing was written yet, so that the connection is as good as before.
-    this.#exchange = undefined
+    this.#exchange = exchange.place = undefined
     this.#owner.free(this, undefined)
     exchange.handler.onResponseError(exchange, reason)
   }
@@ -123,8 +125,8 @@ export class WireConnection implements AnswerSink, BodyOwner {
       this.#switched = head
       return false
     }
-    if (status < 200) this.#deadline.set(this.#owner.bounds.firstByteMs)
-    else {
+    // One deadline for the head of the answer, however many interim ones come before it.
+    if (status >= 200) {
       this.#framing = framing
       this.#deadline.set(this.#owner.bounds.idleMs)
     }
@@ -244,6 +246,7 @@ export class WireConnection implements AnswerSink, BodyOwner {
     this.#reader.stop()
     this.#deadline.clear()
     this.#sender = undefined
+    if (this.#exchange !== undefined) this.#exchange.place = undefined
     this.#exchange = undefined
     this.#isSent = false
   }
@@ -258,29 +261,6 @@ export class WireConnection implements AnswerSink, BodyOwner {
     this.#isLost = true
     this.#deadline.stop()
     this.#owner.lost(this)
-  }
-}
-
-/** One exchange; what is done to it after its end does nothing. */
-class Exchange implements ExchangeControl {
-  readonly #connection: WireConnection
-  readonly handler: ExchangeHandler
-
-  constructor(connection: WireConnection, handler: ExchangeHandler) {
-    this.#connection = connection
-    this.handler = handler
-  }
-
-  pause(): void {
-    this.#connection.pause(this)
-  }
-
-  resume(): void {
-    this.#connection.resume(this)
-  }
-
-  abort(reason: Error): void {
-    this.#connection.abort(this, reason)
   }
 }
 

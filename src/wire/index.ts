@@ -1,6 +1,7 @@
 export { ConnectionBudget } from './connection-budget.ts'
 export type { ExchangeControl, ExchangeHandler } from './exchange.ts'
 export { Pool } from './pool.ts'
+export { inPieces } from './send-request.ts'
 export { WireError } from './wire-error.ts'
 export type { WireRequest } from './request-head.ts'
 export { ServedConnection, type ServedDeadlines, type ServedOwner } from './served-connection.ts'

@@ -1,15 +1,13 @@
 import type { Socket } from 'node:net'
 import type { ConnectionBudget, Keeper } from './connection-budget.ts'
 import { WireConnection, type ConnectionOwner, type ExchangeBounds } from './connection.ts'
-import type { ExchangeHandler } from './exchange.ts'
-import { type WireRequest, type WrittenRequest, writeRequest } from './request-head.ts'
+import { Exchange, type ExchangeControl, type ExchangeHandler, type ExchangePlace, ExchangeQueue } from './exchange.ts'
+import { type RequestTarget, type WireRequest, writeRequest } from './request-head.ts'
 import { WireError } from './wire-error.ts'
 
-export interface PoolOptions {
-  /** `host[:port]`, for `Host` where a request has none. */
-  readonly authority: string
-  /** Opens a connection, TLS included, within the bound that it has. */
-  readonly connect: () => Promise<Socket>
+export interface PoolOptions extends RequestTarget {
+  /** Opens a connection, TLS included, within the bound that it has; gives up when `signal` says so. */
+  readonly connect: (signal: AbortSignal) => Promise<Socket>
   readonly bounds: ExchangeBounds
   /** How long an unused connection is kept at most, in milliseconds. */
   readonly keepMs: number
@@ -25,19 +23,13 @@ export interface PoolOptions {
 const HINT_MARGIN_MS = 2000
 const SWEEP_MS = 1000
 
-interface Job {
-  readonly request: WrittenRequest
-  readonly handler: ExchangeHandler
-  readonly sinceMs: number
-}
-
 /**
  * The connections to one peer with one identity: each has one exchange at a time, and there are as many as are needed.
  *
  * A used connection is given to a request only after a whole turn of the event loop without an exchange: an answer that nobody
  * asked for, or the end of the connection, has then been read, and does not meet the next request.
  */
-export class Pool implements ConnectionOwner, Keeper {
+export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
   readonly bounds: ExchangeBounds
   readonly #options: PoolOptions
   readonly #all = new Set<WireConnection>()
@@ -45,7 +37,7 @@ export class Pool implements ConnectionOwner, Keeper {
   #ready: WireConnection[] = []
   /** Freed in this turn. */
   #fresh: WireConnection[] = []
-  #waiting: Job[] = []
+  readonly #waiting = new ExchangeQueue()
   #connecting = 0
   #isScheduled = false
   #isClosed = false
@@ -58,18 +50,35 @@ export class Pool implements ConnectionOwner, Keeper {
     options.budget.join(this)
   }
 
-  /** Sends a request as soon as there is a connection. Errors go to the handler, those of the request itself at once. */
-  dispatch(request: WireRequest, handler: ExchangeHandler): void {
+  /**
+   * Sends a request as soon as there is a connection. Errors go to the handler, those of the request itself at once; undefined
+   * then.
+   */
+  dispatch(request: WireRequest, handler: ExchangeHandler): ExchangeControl | undefined {
+    let exchange: Exchange
     try {
       if (this.#isClosed) throw new WireError('WIRE_POOL_CLOSED', 'no more requests are sent')
-      const written = writeRequest(request, this.#options.authority)
-      this.#waiting.push({ request: written, handler, sinceMs: performance.now() })
+      exchange = new Exchange(writeRequest(request, this.#options), handler, this)
     } catch (error) {
       handler.onResponseError(undefined, error as Error)
-      return
+      return undefined
     }
+    this.#waiting.push(exchange)
     this.#schedule()
+    return exchange
   }
+
+  /** Ends an exchange that waits; whatever was begun for it alone ends with it. */
+  abort(exchange: Exchange, reason: Error): void {
+    this.#waiting.remove(exchange)
+    exchange.attempt?.abort(reason)
+    this.#failWaiting(exchange, reason)
+    if (this.#isClosed) this.#endIfEmpty()
+  }
+
+  /** Nothing is read before there is a connection. */
+  pause(): void {}
+  resume(): void {}
 
   /** Takes nothing new; ends when what there is has ended. */
   close(): Promise<void> {
@@ -82,7 +91,8 @@ export class Pool implements ConnectionOwner, Keeper {
   destroy(): Promise<void> {
     this.#isClosed = true
     const error = new WireError('WIRE_POOL_CLOSED', 'the connections were closed')
-    for (const { handler } of this.#waiting.splice(0)) handler.onResponseError(undefined, error)
+    for (let exchange = this.#waiting.first; exchange !== undefined; exchange = this.#waiting.first)
+      this.abort(exchange, error)
     for (const connection of this.#all) connection.destroy(error)
     this.#end()
     return this.#empty.promise
@@ -92,7 +102,7 @@ export class Pool implements ConnectionOwner, Keeper {
     const hintMs = keepMs === undefined ? Infinity : keepMs - HINT_MARGIN_MS
     const leftMs = Math.min(hintMs, this.#options.keepMs)
     // Somebody else may wait for longer than anybody here.
-    const isWanted = this.#options.budget.waitedSinceMs < (this.#waiting[0]?.sinceMs ?? Infinity)
+    const isWanted = this.#options.budget.waitedSinceMs < (this.#waiting.first?.sinceMs ?? Infinity)
     if (leftMs <= 0 || isWanted) return connection.destroy(unused())
     connection.keptUntilMs = performance.now() + leftMs
     this.#fresh.push(connection)
@@ -132,7 +142,7 @@ export class Pool implements ConnectionOwner, Keeper {
     // Those that were freed in this turn are there in the next.
     const missing = this.#waiting.length - this.#fresh.length - this.#connecting
     const room = this.#options.maxConnections - this.#all.size - this.#connecting
-    for (let count = Math.min(missing, room); count > 0; count--) void this.#connect()
+    this.#connectFor(Math.min(missing, room))
     const hasFresh = this.#fresh.length > 0
     this.#ready.push(...this.#fresh)
     this.#fresh = []
@@ -143,8 +153,22 @@ export class Pool implements ConnectionOwner, Keeper {
   }
 
   #begin(connection: WireConnection): void {
-    const job = this.#waiting.shift()
-    if (job !== undefined) connection.begin(job.request, job.handler)
+    const exchange = this.#waiting.shift()
+    if (exchange === undefined) return this.free(connection, undefined)
+    // Whoever comes next may use it.
+    exchange.attempt = undefined
+    connection.begin(exchange)
+  }
+
+  /** Begins so many attempts to connect, for those who came last: the attempts of the others have begun already. */
+  #connectFor(count: number): void {
+    let exchange = this.#waiting.last
+    for (let left = count; left > 0; left--) {
+      while (exchange?.attempt !== undefined) exchange = exchange.before
+      const attempt = new AbortController()
+      if (exchange !== undefined) exchange.attempt = attempt
+      void this.#connect(attempt.signal)
+    }
   }
 
   #takeReady(): WireConnection | undefined {
@@ -156,11 +180,11 @@ export class Pool implements ConnectionOwner, Keeper {
     }
   }
 
-  async #connect(): Promise<void> {
+  async #connect(signal: AbortSignal): Promise<void> {
     const { budget, connect, waitMs } = this.#options
     this.#connecting++
     try {
-      const socket = await budget.open(connect, waitMs, this.#isMissing)
+      const socket = await budget.open(() => connect(signal), waitMs, this.#isMissing)
       if (socket === undefined) return
       this.#connecting--
       const connection = new WireConnection(socket, this)
@@ -170,8 +194,9 @@ export class Pool implements ConnectionOwner, Keeper {
     } catch (error) {
       this.#connecting--
       // Others may be on their way to those who wait.
-      if (this.#waiting.length > this.#connecting + this.#fresh.length)
-        this.#waiting.shift()?.handler.onResponseError(undefined, error as Error)
+      if (!signal.aborted && this.#waiting.length > this.#connecting + this.#fresh.length)
+        this.#failFirst(error as Error)
+      else if (this.#waiting.length > 0) this.#schedule()
     }
     if (this.#isClosed) this.#endIfEmpty()
   }
@@ -188,10 +213,18 @@ export class Pool implements ConnectionOwner, Keeper {
     const { waitMs, maxConnections } = this.#options
     if (waitMs === 0 || this.#all.size < maxConnections) return
     const sinceMs = performance.now() - waitMs
-    while (this.#waiting[0] !== undefined && this.#waiting[0].sinceMs <= sinceMs)
-      this.#waiting
-        .shift()
-        ?.handler.onResponseError(undefined, new WireError('WIRE_CROWDED', 'all connections are taken'))
+    while (this.#waiting.first !== undefined && this.#waiting.first.sinceMs <= sinceMs)
+      this.#failFirst(new WireError('WIRE_CROWDED', 'all connections are taken'))
+  }
+
+  #failFirst(error: Error): void {
+    const exchange = this.#waiting.shift()
+    if (exchange !== undefined) this.#failWaiting(exchange, error)
+  }
+
+  #failWaiting(exchange: Exchange, error: Error): void {
+    exchange.attempt = exchange.request = exchange.place = undefined
+    exchange.handler.onResponseError(undefined, error)
   }
 
   #sweepLater(): void {

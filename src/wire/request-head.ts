@@ -32,6 +32,16 @@ export interface WrittenRequest {
   readonly keeps: boolean
 }
 
+/** To whom requests are written. */
+export interface RequestTarget {
+  /** `host[:port]`, for `Host` where a request has none. */
+  readonly authority: string
+  /** The origin before each path, for a proxy that forwards them (RFC 9112 §3.2.2). Default: none. */
+  readonly absolute?: string | undefined
+  /** Header lines of each request beside its own, flat. */
+  readonly headers?: readonly string[]
+}
+
 const NO_BODY: BodyPlan = { kind: 'none' }
 const TARGET = /^\/[\x21\x22\x24-\x7e]*$/
 const LENGTH = /^\d{1,15}$/
@@ -56,9 +66,11 @@ const OURS: ReadonlySet<string> = new Set([
  * Writes the head of a request. Throws `WireError` WIRE_REQUEST for one that two parties could read differently: a method
  * or a name that is no token, a target that is not in origin-form, a value with control characters, two hosts, a length that
  * is not that of the body, framing among the headers.
- * @param authority `host[:port]` for `Host` where the headers have none
  */
-export function writeRequest(request: WireRequest, authority: string): WrittenRequest {
+export function writeRequest(
+  request: WireRequest,
+  { authority, absolute = '', headers: more }: RequestTarget,
+): WrittenRequest {
   const { method, path, headers, upgrade } = request
   if (!isToken(method) || method === 'CONNECT') throw refused('method')
   if (!TARGET.test(path)) throw refused('target')
@@ -68,11 +80,12 @@ export function writeRequest(request: WireRequest, authority: string): WrittenRe
   const body = planOf(request.body, length)
   // Servers that send a body with an answer to HEAD, or do not read that of a GET, would be out of step with us.
   const keeps = upgrade === undefined && !isHead && (body === NO_BODY || isPayload)
-  let head = `${method} ${path} HTTP/1.1\r\n`
+  let head = `${method} ${absolute}${path} HTTP/1.1\r\n`
   if (!hasHost) head += `host: ${authority}\r\n`
   if (upgrade === undefined) head += keeps ? 'connection: keep-alive\r\n' : 'connection: close\r\n'
   else head += `connection: upgrade\r\nupgrade: ${checkedValue(upgrade)}\r\n`
   head += lines
+  if (more !== undefined) head += writeFields(more).lines
   if (body.kind === 'chunked') head += 'transfer-encoding: chunked\r\n\r\n'
   else if (body.kind === 'none') head += isPayload ? 'content-length: 0\r\n\r\n' : '\r\n'
   else head += `content-length: ${body.kind === 'bytes' ? body.bytes.length : body.length}\r\n\r\n`

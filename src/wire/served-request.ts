@@ -5,6 +5,8 @@ import type { ClientRequest } from '../core/index.ts'
 import type { ReceivedHead } from './received-head.ts'
 
 const NOTHING = Buffer.alloc(0)
+/** What is read ahead of who reads a body; a piece that comes at once may be larger. */
+const AHEAD_BYTES = 16 * 1024
 
 /** A request that was read here. Nothing of its body flows before somebody asks for it. */
 export class ServedRequest extends Readable implements ClientRequest {
@@ -27,7 +29,7 @@ export class ServedRequest extends Readable implements ClientRequest {
 
   /** @param onWanted called when more of the body is wanted */
   constructor(head: ReceivedHead, socket: Socket, onWanted: () => void) {
-    super()
+    super({ highWaterMark: AHEAD_BYTES })
     this.method = head.method
     this.url = head.target
     // Each is one string, and `set-cookie` is none of them.
@@ -62,7 +64,7 @@ export class ServedRequest extends Readable implements ClientRequest {
 
   /** A piece of the body has come; false: no more for now. */
   receive(data: Buffer): boolean {
-    if (this.#isDumped) return true
+    if (this.#isDumped || this.destroyed) return true
     if (!this.#isWanted && !this.#isSplit && this.#first === undefined) {
       this.#first = data
       return true

@@ -102,7 +102,7 @@ describe('a connection that is lost before the answer', () => {
     ['the body is gone', {}, { method: 'PUT', body: '{}' }],
   ])('is 502 when %s', async (_name, options, init) => {
     const { url } = await startFront(sockets, { origin: await losing(), ...options })
-    expect(await reasonOf(url, init)).toBe('backend_unreachable')
+    expect(await reasonOf(url, init)).toBe('backend_no_answer')
   })
 
   it('is not used when the backend closed it while it was idle', async () => {

@@ -20,6 +20,7 @@ export interface FrontOptions {
   readonly backend?: Partial<BackendOptions>
   /** By undici: the backend stands for an egress proxy, which is asked for itself. Default false: connections of our own. */
   readonly byUndici?: boolean
+  readonly onFailure?: (failure: Failure) => void
   readonly route?: Partial<Omit<ForwardOptions, 'target'>> & { readonly targetPath?: string }
   /** Of the backend, in milliseconds. */
   readonly timeouts?: Partial<BackendOptions['timeouts']>
@@ -72,13 +73,13 @@ export const startFront = async (sockets: Sockets, options: FrontOptions): Promi
   const { targetPath = '/', ...given } = options.route ?? {}
   const route = { path: '/', exactTarget: false, target: { path: targetPath, origin }, sseKeepAlive: 0, ...given }
   const timeouts = { connect: 1000, firstByte: 0, idle: 0, ...options.timeouts }
-  const egressProxy = options.byUndici === true ? { httpProxy: origin } : undefined
-  const backend = createBackend({ http2: false, origin, egressProxy, ...options.backend, timeouts })
+  const backend = createBackend({ http2: options.byUndici === true, origin, ...options.backend, timeouts })
   const forward = createForward(route, { backend, clock: Date })
   sockets.closing({ close: () => backend.destroy() })
   const outcomes: (Outcome | string)[] = []
   const handle = async (request: IncomingMessage, response: ServerResponse, isUpgrade: boolean): Promise<void> => {
     const [path = '', query = ''] = (request.url ?? '').split('?', 2)
+    let isGone = false
     const inbound: Inbound = {
       request,
       response,
@@ -89,11 +90,16 @@ export const startFront = async (sockets: Sockets, options: FrontOptions): Promi
       path,
       query,
       responseHeaders: [...(options.responseHeaders ?? [])],
-      gone: false,
+      get gone() {
+        return isGone
+      },
+      onRefused: undefined,
+      holdBody() {},
+      releaseBody() {},
       trace: undefined,
       onStream: (end) => options.onStream?.(end),
     }
-    response.once('close', () => (inbound.gone = !response.writableEnded))
+    response.once('close', () => (isGone = !response.writableEnded))
     try {
       const sealed = sealedOf(inbound, options, route, await bodyOf(request, options.keepBody ?? false))
       const outcome = await (isUpgrade ? forward.upgrade(sealed) : forward.forward(sealed))
@@ -102,6 +108,7 @@ export const startFront = async (sockets: Sockets, options: FrontOptions): Promi
     } catch (error) {
       const failure = error instanceof Failure ? error : new Failure('internal_error', { cause: error })
       outcomes.push(failure.code)
+      options.onFailure?.(failure)
       if (!response.headersSent) response.writeHead(failure.status, { reason: failure.code }).end()
     }
   }

@@ -56,6 +56,20 @@ describe.each([
     expect(connections()).toBe(1)
   })
 
+  it('do not prolong the time for the first byte of the answer', async () => {
+    const origin = await sockets.tcp((socket) => {
+      socket.on('data', () => {
+        const again = setInterval(() => socket.write(HINTS), 100)
+        socket.on('close', () => clearInterval(again))
+      })
+    })
+    const { url } = await startFront(sockets, { origin, byUndici, timeouts: { firstByte: 400 } })
+    const before = performance.now()
+    expect((await fetch(url)).headers.get('reason')).toBe('backend_timeout')
+    // 32 of them would take 3 s, after which too many have come.
+    expect(performance.now() - before).toBeLessThan(2500)
+  })
+
   it('103 reaches the client, 100 does not', async () => {
     const { front } = await start(CONTINUE + HINTS + FINAL)
     const client = rawConnect(front.url, 'GET / HTTP/1.1\r\nhost: us\r\n\r\n')

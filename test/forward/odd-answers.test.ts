@@ -60,7 +60,7 @@ describe.each([
 
   it('where it is cut before its head is whole it is the connection', async () => {
     expect(await outcomeOf('HTTP/1.1 200 OK\r\nContent-')).toMatchObject({
-      again: { reason: 'connection_lost', failure: { code: 'backend_unreachable' } },
+      again: { reason: 'connection_lost', failure: { code: 'backend_no_answer' } },
     })
   })
 })

@@ -138,6 +138,44 @@ describe('HTTP/2 towards a backend', () => {
   })
 })
 
+describe('a request that is aborted before there is a connection', () => {
+  it.each([
+    ['to a backend that takes no part in TLS', (silent: string) => ({ origin: silent.replace('http', 'https') })],
+    [
+      'through an egress proxy that answers nothing',
+      (silent: string) => ({ origin: 'https://backend.test', egressProxy: { httpsProxy: silent } }),
+    ],
+    ['for HTTP/2', (silent: string) => ({ origin: silent.replace('http', 'https'), http2: true })],
+  ])('is over at once: %s', async (_what, options) => {
+    let open = 0
+    const silent = await sockets.tcp((socket) => {
+      open++
+      socket
+        .on('close', () => open--)
+        .on('end', () => socket.end())
+        .resume()
+    })
+    const backend = backendOf('', { ...options(silent), timeouts: { connect: 60_000, firstByte: 0, idle: 0 } })
+    const errors: unknown[] = []
+    const told = {
+      onRequestStart() {},
+      onResponseStart() {},
+      onResponseData() {},
+      onResponseEnd() {},
+      onResponseError: (_control: unknown, error: Error) => void errors.push(error.message),
+    }
+    const request = { method: 'POST', path: '/', headers: [], body: Buffer.from('{}') }
+    const control = backend.exchanges.dispatch(request, told)
+    await expect.poll(() => open).toBe(1)
+    control?.abort(new Error('gone'))
+    expect(errors).toEqual(['gone'])
+    // What undici has begun goes on, without the body.
+    if (!('http2' in options(silent))) await expect.poll(() => open).toBe(0)
+    await backend.destroy()
+    expect(errors).toEqual(['gone'])
+  })
+})
+
 describe('closing', () => {
   it('waits for what is running and sends nothing new', async () => {
     let answer = (): void => undefined

@@ -68,6 +68,17 @@ describe('which proxy is used', () => {
     ['https://[::1]/', '::1', undefined],
     ['https://127.0.0.1/', 'localhost, 127.0.0.1', undefined],
     ['https://a.example/', 'b.example c.example', 'http://secure:1'],
+    ['https://10.1.2.3:8443/', '10.0.0.0/8', undefined],
+    ['http://10.1.2.3/', 'a.example,10.0.0.0/8', undefined],
+    ['https://11.1.2.3/', '10.0.0.0/8', 'http://secure:1'],
+    ['https://10.1.2.3/', '10.1.2.3/32', undefined],
+    ['https://[fd00::1]/', 'fd00::/8', undefined],
+    ['https://[fe00::1]/', 'fd00::/8', 'http://secure:1'],
+    ['https://[fd00::1]/', '10.0.0.0/8', 'http://secure:1'],
+    ['https://10.1.2.3/', '10.0.0.0/33', 'http://secure:1'],
+    ['https://10.1.2.3/', 'example/8', 'http://secure:1'],
+    // Names are not looked up for it, as elsewhere.
+    ['https://a.example/', '0.0.0.0/0', 'http://secure:1'],
   ])('for %s with NO_PROXY %s is %s', (url, noProxy, expected) => {
     const proxy = egressProxyFor(new URL(url), { ...egress, ...(noProxy === undefined ? {} : { noProxy }) })
     expect(proxy?.origin).toBe(expected)
@@ -108,6 +119,20 @@ describe('an identity provider behind an egress proxy', () => {
     expect(await outcome('https://idp.test/', { egressProxy: { httpsProxy: 'http://127.0.0.1:1' } })).toBe(
       'unreachable',
     )
+  })
+
+  it('is unreachable, and the egress proxy is named, when that wants to know who asks for plain http', async () => {
+    const url = await sockets.http((_request, response) => response.writeHead(407).end())
+    const client = createOutbound({ name: 'idp', clock: Date, deadlineMs: 1000, egressProxy: { httpProxy: url } })
+    sockets.closing(client)
+    const error = await client.request({ method: 'GET', url: 'http://idp.test/' }).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ kind: 'unreachable', at: url, cause: { code: 'EGRESS_STATUS_407' } })
+  })
+
+  it('may answer 407 itself where no proxy is asked', async () => {
+    const url = await sockets.http((_request, response) => response.writeHead(407).end())
+    const client = sockets.closing(createOutbound({ name: 'idp', clock: Date, deadlineMs: 1000 }))
+    expect((await client.request({ method: 'GET', url })).status).toBe(407)
   })
 
   it('is still guarded: literals and what names mean here are judged', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { NO_CREDENTIAL } from '../../src/core/index.ts'
 import { createCaller } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
 import { createRoute, headerCredential, runtimeOf, startProxy, type RouteOptions } from './harness.ts'
@@ -48,6 +49,18 @@ const reasonOf = async (response: Response): Promise<unknown> => {
 const streamOf = (text: string) => ({
   body: new Blob([text]).stream(),
   init: { duplex: 'half' },
+})
+
+describe('a backend that wants a credential', () => {
+  it('on a route that sends none is a matter of its configuration', async () => {
+    const { url } = await start((response) => response.writeHead(401).end('who are you?'), {
+      type: 'unauthenticated',
+      credential: () => NO_CREDENTIAL,
+      reject: () => false,
+    })
+    const response = await post(url)
+    expect([response.status, await reasonOf(response)]).toEqual([502, 'backend_wants_credential'])
+  })
 })
 
 describe('repeats', () => {
@@ -134,7 +147,7 @@ describe('repeats', () => {
   it('repeats it once', async () => {
     const { url, seen } = await start((_, request) => request.socket.destroy())
     const response = await fetch(url)
-    expect([response.status, await reasonOf(response)]).toEqual([502, 'backend_unreachable'])
+    expect([response.status, await reasonOf(response)]).toEqual([502, 'backend_no_answer'])
     expect(seen).toHaveLength(2)
   })
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { Failure, STEADY_CLOCK } from '../../src/core/index.ts'
+import { type Credential, Failure, NO_CREDENTIAL, STEADY_CLOCK } from '../../src/core/index.ts'
 import { rawConnect } from '../support/raw.ts'
 import { createSockets } from '../support/sockets.ts'
 import { createRoute, headersIn, runtimeOf, startProxy, startRawBackend, type RouteOptions } from './harness.ts'
@@ -14,6 +14,7 @@ async function start(options: RouteOptions = {}, more: Parameters<typeof startPr
   return { backend, proxy }
 }
 
+const statusOf = (line: string): unknown => (JSON.parse(line) as { status?: number }).status
 const head = (lines: string): string => `POST / HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n`
 const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`
 
@@ -122,6 +123,48 @@ describe('bodies', () => {
       `${head('Transfer-Encoding: chunked\r\n')}${chunk('x'.repeat(100))}0\r\n\r\n`,
     ).until(/^HTTP\/1\.1 200 /)
     expect(chunked).toContain('{}')
+  })
+
+  it.each([
+    ['while it is gathered', 'ab'],
+    ['in its first bytes', ''],
+  ])('a body that is refused %s never gets to a backend', async (_what, good) => {
+    const credential = vi.fn<() => Credential>(() => NO_CREDENTIAL)
+    const { backend, proxy } = await start({ credential })
+    const begun = good === '' ? '' : chunk(good)
+    const client = rawConnect(proxy.url, head('Transfer-Encoding: chunked\r\n') + begun)
+    client.socket.write('zz\r\n')
+    expect(await client.until(/\}\}\}/)).toMatch(/^HTTP\/1\.1 400 .*"reason":"bad_request"/s)
+    await vi.waitFor(() => expect(proxy.log.lines.map(statusOf)).toEqual([400]))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(credential).not.toHaveBeenCalled()
+    expect(backend.received).toEqual([])
+  })
+
+  it('a body that is refused while a credential is obtained for it never gets to a backend', async () => {
+    const { promise, resolve } = Promise.withResolvers<Credential>()
+    const credential = vi.fn<() => Promise<Credential>>(() => promise)
+    const { backend, proxy } = await start({ credential })
+    const client = rawConnect(proxy.url, `${head('Transfer-Encoding: chunked\r\n')}${chunk('ab')}`)
+    await vi.waitFor(() => expect(credential).toHaveBeenCalled())
+    client.socket.write('zz\r\n')
+    await client.until(/^HTTP\/1\.1 400 /)
+    resolve(NO_CREDENTIAL)
+    await vi.waitFor(() => expect(proxy.log.lines).toHaveLength(1))
+    expect(backend.received).toEqual([])
+  })
+
+  it('a body that is refused while it is streamed ends at its backend at once', async () => {
+    const { backend, proxy } = await start()
+    const client = rawConnect(proxy.url, `${head('Transfer-Encoding: chunked\r\n')}${chunk('ab')}`)
+    await vi.waitFor(() => expect(backend.received[0] ?? '').toMatch(/\r\n2\r\nab/))
+    const before = performance.now()
+    client.socket.write('zz\r\n')
+    await client.until(/^HTTP\/1\.1 400 /)
+    await vi.waitFor(() => expect(proxy.log.lines.map(statusOf)).toEqual([400]))
+    // A refused client has 2 s to read why; its backend has none.
+    expect(performance.now() - before).toBeLessThan(1500)
+    expect(backend.received[0]).not.toMatch(/0\r\n\r\n$/)
   })
 
   it('a client that waits for 100 Continue gets it once the caller is known', async () => {

@@ -40,7 +40,7 @@ describe('an error of ours carries the id of the JSON-RPC request', () => {
   it.each<[string, RouteOptions, string]>([
     ['before the caller is known', unknown, 'missing_token'],
     ['when the body was kept', refused, 'no_role'],
-    ['after the backend was asked', {}, 'backend_rejected_credential'],
+    ['after the backend was asked', {}, 'backend_wants_credential'],
   ])('%s', async (_, options, reason) => {
     const { id, error } = await errorOf(options, CALL)
     expect([id, error.data.reason]).toEqual(['call-1', reason])

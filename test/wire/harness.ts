@@ -15,6 +15,8 @@ export class Told implements ExchangeHandler {
   readonly events: string[] = []
   readonly over: Promise<string>
   control: ExchangeControl | undefined
+  /** What `dispatch` gave. */
+  dispatched: ExchangeControl | undefined
   socket: Duplex | undefined
   body = ''
   readonly #end = Promise.withResolvers<string>()
@@ -94,7 +96,7 @@ export async function startPeer(
     pool,
     connections,
     send: (request = {}, told = new Told()) => {
-      pool.dispatch({ method: 'GET', path: '/', headers: [], body: null, ...request }, told)
+      told.dispatched = pool.dispatch({ method: 'GET', path: '/', headers: [], body: null, ...request }, told)
       return told
     },
   }

@@ -61,11 +61,11 @@ describe('a piece that is larger than what may wait', () => {
     const { socket } = socketThat(takes)
     const seen: boolean[] = []
     const stream = new PassThrough()
-    const sender = new BodySender(
-      socket,
-      { kind: 'chunked', stream },
-      { onBodyStall: (isStalled) => void seen.push(isStalled), onBodyEnd() {}, onBodyError() {} },
-    )
+    const sender = new BodySender(socket, stream, undefined, {
+      onBodyStall: (isStalled) => void seen.push(isStalled),
+      onBodyEnd() {},
+      onBodyError() {},
+    })
     sender.start()
     stream.emit('data', LARGE)
     sender.drained()

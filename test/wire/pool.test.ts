@@ -1,9 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Socket } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { type Duplex, duplexPair } from 'node:stream'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSockets } from '../support/sockets.ts'
 import { answering, OK, startPeer, Told, turns } from './harness.ts'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+const collected = (ref: WeakRef<object>): boolean => {
+  collect()
+  return ref.deref() === undefined
+}
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
@@ -139,6 +148,63 @@ describe('a connection that cannot be made', () => {
     const told = [send(), send(), send()]
     expect(await Promise.all(told.map(({ over }) => over))).toEqual(Array(3).fill('ECONNREFUSED'))
     expect(told[0]?.events).toEqual(['ECONNREFUSED'])
+  })
+})
+
+describe('a request that is aborted while it waits', () => {
+  /** A peer to which connections are made when the test says so. */
+  async function startSlow() {
+    const attempts: { readonly signal: AbortSignal; readonly open: () => void }[] = []
+    const connect = (signal: AbortSignal): Promise<Socket> =>
+      new Promise((resolve, reject) => {
+        const [ours, theirs] = duplexPair()
+        theirs.on('data', () => theirs.write(OK))
+        const open = (): void => resolve(Object.assign(ours, { setNoDelay: () => ours }) as unknown as Socket)
+        attempts.push({ signal, open })
+        signal.addEventListener('abort', () => reject(new Error('given up')))
+      })
+    const peer = await startPeer(sockets, () => undefined, { connect, maxConnections: 2 })
+    return { ...peer, attempts }
+  }
+
+  it('leaves at once, with the attempt that was made for it', async () => {
+    const { send, attempts } = await startSlow()
+    const [first, second] = [send(), send()]
+    await turns()
+    expect(attempts).toHaveLength(2)
+    second.dispatched?.abort(new Error('gone'))
+    expect(second.events).toEqual(['gone'])
+    expect(attempts.filter(({ signal }) => signal.aborted)).toHaveLength(1)
+    await turns()
+    attempts.find(({ signal }) => !signal.aborted)?.open()
+    expect(await first.over).toBe('end ok')
+    second.dispatched?.abort(new Error('again'))
+    expect(second.events).toEqual(['gone'])
+  })
+
+  it('leaves its place to those behind it', async () => {
+    const { send, attempts } = await startSlow()
+    const told = Array.from({ length: 5 }, () => send())
+    await turns()
+    for (const one of told.slice(0, 4)) one.dispatched?.abort(new Error('gone'))
+    await turns()
+    for (const { open } of attempts) open()
+    await turns()
+    for (const { open } of attempts) open()
+    expect(await told[4]?.over).toBe('end ok')
+    expect(told.slice(0, 4).flatMap(({ events }) => events)).toEqual(Array(4).fill('gone'))
+  })
+
+  it('keeps its body no longer', async () => {
+    const { send } = await startSlow()
+    let body: Buffer | null = Buffer.alloc(1024)
+    const kept = new WeakRef(body.buffer)
+    const told = send({ method: 'POST', body })
+    body = null
+    await turns()
+    told.dispatched?.abort(new Error('gone'))
+    expect(await told.over).toBe('gone')
+    await expect.poll(() => collected(kept), { timeout: 10_000 }).toBe(true)
   })
 })
 

@@ -6,7 +6,10 @@ import { WireError } from '../../src/wire/wire-error.ts'
 import { Chance } from './random.ts'
 
 const write = (request: Partial<WireRequest>): string => {
-  const written = writeRequest({ method: 'GET', path: '/', headers: [], body: null, ...request }, 'backend:81')
+  const written = writeRequest(
+    { method: 'GET', path: '/', headers: [], body: null, ...request },
+    { authority: 'backend:81' },
+  )
   return written.head
 }
 const codeOf = (request: Partial<WireRequest>): string => {

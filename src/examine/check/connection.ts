@@ -52,11 +52,9 @@ const TUNNEL_STATUS = /^EGRESS_STATUS_(\d+)$/
 function remedyOf({ failed, egress }: ConnectionProbe): string {
   const { code = '', step } = failed ?? {}
   if (egress === undefined || step !== 'connection') return explainConnection(failed)?.remedy ?? LOOK
-  const [, status] = TUNNEL_STATUS.exec(code) ?? []
-  if (status === '407') return 'The egress proxy wants to know who asks: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT.'
-  if (status === undefined)
-    return 'Look at the egress proxy: correct HTTPS_PROXY or HTTP_PROXY, or name the host in NO_PROXY.'
-  return 'Let the egress proxy pass to this host, or name the host in NO_PROXY.'
+  return TUNNEL_STATUS.test(code)
+    ? (explainConnection(failed)?.remedy ?? LOOK)
+    : 'Look at the egress proxy: correct HTTPS_PROXY or HTTP_PROXY, or name the host in NO_PROXY.'
 }
 
 function failureOf({ failed, tls, egress }: ConnectionProbe): string {
