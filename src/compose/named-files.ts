@@ -3,6 +3,7 @@ import { areCertificates, openWatchedFile, type WatchedFile } from '../files/ind
 
 const MAX_CA_BYTES = 1024 * 1024
 const MAX_TOKEN_BYTES = 64 * 1024
+const PEM = /-----BEGIN [A-Z ]+-----/
 /** A JWT and nothing else; it goes into a form. */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/
 /** As workload identity of Azure names the file of its projected token. */
@@ -12,6 +13,8 @@ const AZURE_TOKEN_FILE = 'AZURE_FEDERATED_TOKEN_FILE'
 export interface HeldNamedFiles {
   /** The content of a CA file now; undefined while it has never been readable, and then nothing is sent. */
   certificate(path: string): () => Buffer | undefined
+  /** A PEM file as a secret: a certificate chain or a private key. */
+  pem(path: string): SecretHandle
   /** The token in a file now; undefined: the file that the environment names. */
   token(path: string | undefined): SecretHandle
   release(): void
@@ -23,14 +26,13 @@ export interface NamedFiles {
 
 const textOf = (content: Buffer): string => content.toString('utf8').trim()
 
-function tokenHandle(path: string, file: WatchedFile): SecretHandle {
+function secretHandle(path: string, file: WatchedFile): SecretHandle {
   let known: { readonly version: number; readonly secret: Secret } | undefined
   return {
     label: path,
     current() {
       const content = file.read()
-      if (content === undefined)
-        throw new Failure('secret_unavailable', { detail: `the token in ${path} cannot be read` })
+      if (content === undefined) throw new Failure('secret_unavailable', { detail: `${path} cannot be read` })
       if (known?.version !== file.version) known = { version: file.version, secret: new Secret(textOf(content)) }
       return known.secret
     },
@@ -54,12 +56,19 @@ const NO_FILE: SecretHandle = {
 export function openNamedFiles(log: Log, env: Readonly<Record<string, string | undefined>>): NamedFiles {
   const authorities = new RefCountedPool<WatchedFile>((file) => file.close())
   const tokens = new RefCountedPool<WatchedFile>((file) => file.close())
+  const pems = new RefCountedPool<WatchedFile>((file) => file.close())
   const openAuthorities = (path: string): WatchedFile =>
     openWatchedFile(path, {
       maxBytes: MAX_CA_BYTES,
       // Node's TLS takes anything, and would trust nobody then.
       accept: areCertificates,
       onProblem: (reason) => log.warn({ file: path, reason }, 'a CA file cannot be used'),
+    })
+  const openPem = (path: string): WatchedFile =>
+    openWatchedFile(path, {
+      maxBytes: MAX_CA_BYTES,
+      accept: (content) => PEM.test(content.toString('latin1')),
+      onProblem: (reason) => log.warn({ file: path, reason }, 'PEM file unusable'),
     })
   const openToken = (path: string): WatchedFile =>
     openWatchedFile(path, {
@@ -69,16 +78,21 @@ export function openNamedFiles(log: Log, env: Readonly<Record<string, string | u
     })
   return {
     hold() {
-      const [heldAuthorities, heldTokens] = [authorities.hold(), tokens.hold()]
+      const [heldAuthorities, heldTokens, heldPems] = [authorities.hold(), tokens.hold(), pems.hold()]
       return {
         certificate: (path) => {
           const file = heldAuthorities.get(path, () => openAuthorities(path))
           return () => file.read()
         },
+        pem: (path) =>
+          secretHandle(
+            path,
+            heldPems.get(path, () => openPem(path)),
+          ),
         token(named) {
           const path = named ?? env[AZURE_TOKEN_FILE]
           if (path === undefined || path === '') return NO_FILE
-          return tokenHandle(
+          return secretHandle(
             path,
             heldTokens.get(path, () => openToken(path)),
           )
@@ -87,6 +101,7 @@ export function openNamedFiles(log: Log, env: Readonly<Record<string, string | u
         release() {
           void heldAuthorities.release()
           void heldTokens.release()
+          void heldPems.release()
         },
       }
     },

@@ -3,6 +3,7 @@ export { clientKeyProblem } from './client-assertion.ts'
 export { type ClientCredentialEnd, clientEnds } from './client-ends.ts'
 export { type ClockTolerance, clockTolerance } from './clock-tolerance.ts'
 export { createClientAuthentication } from './client-authentication.ts'
+export { createCertificatePair } from './client-certificate.ts'
 export type { ClientEndpoint, ClientSettings, OAuthClient } from './client-settings.ts'
 export { type ClientDeps, openClient } from './open-client.ts'
 export {

@@ -4,31 +4,38 @@ import {
   AlwaysOnSampler,
   ParentBasedSampler,
   type Sampler,
-  type SpanExporter,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace'
+import type { Log, Outbound } from '../core/index.ts'
+import { exporterTo } from './receiver.ts'
 import type { TraceSettings } from './settings.ts'
 import { openTracer, type SpanTarget } from './tracer.ts'
 
 /**
- * The receiver of the process. The exporter takes endpoint, headers, compression, certificates and timeout from the standard
- * variables by itself, and connects by itself (ADR 0081). `version` is that of this product.
+ * The receiver that the environment names, for the whole process. `outbound` reaches it; `version` is that of this product.
  */
-export const openOwnReceiver = async (settings: TraceSettings, version: string): Promise<SpanTarget> =>
+export const openProcessReceiver = (
+  settings: TraceSettings,
+  { outbound, log, version }: { readonly outbound: Outbound; readonly log: Log; readonly version: string },
+): SpanTarget =>
   openTracer({
     attributes: {},
     detected: detectResources({ detectors: [envDetector] }),
     sampler: samplerOf(settings),
-    exporter: await exporterOf(settings),
+    exporter: exporterTo({
+      name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+      url: settings.url,
+      headers: () =>
+        Object.fromEntries(Object.entries(settings.headers).map(([name, value]) => [name, value.reveal()])),
+      renew: () => Promise.resolve(false),
+      isJson: settings.protocol === 'http/json',
+      isCompressed: settings.isCompressed,
+      outbound,
+      log,
+    }),
     batch: settings.batch,
     version,
   })
-
-/** Only the one that is wanted is loaded. */
-async function exporterOf({ protocol }: TraceSettings): Promise<SpanExporter> {
-  if (protocol === 'http/json') return new (await import('@opentelemetry/exporter-trace-otlp-http')).OTLPTraceExporter()
-  return new (await import('@opentelemetry/exporter-trace-otlp-proto')).OTLPTraceExporter()
-}
 
 function samplerOf({ sampler, ratio }: TraceSettings): Sampler {
   const root: Sampler = sampler.endsWith('always_on')

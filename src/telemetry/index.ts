@@ -1,4 +1,4 @@
-export { openOwnReceiver } from './environment.ts'
+export { openProcessReceiver } from './environment.ts'
 export { headersOfExport, openReceiver } from './receiver.ts'
 export type { SamplerName, TraceSettings } from './settings.ts'
 export { createTelemetry, type Telemetry } from './telemetry.ts'

@@ -1,4 +1,6 @@
-import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { JsonTraceSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
 import { ParentBasedSampler, type SpanExporter, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace'
 import { asFailure, type Log, type Outbound, OutboundError, type SecretHandle } from '../core/index.ts'
 import { openTracer, type SpanTarget } from './tracer.ts'
@@ -26,7 +28,13 @@ export const openReceiver = (options: ReceiverOptions): SpanTarget =>
   openTracer({
     attributes: options.attributes,
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(options.samplingRate) }),
-    exporter: exporterTo(options),
+    exporter: exporterTo({
+      ...options,
+      headers: () => headersOfExport(options),
+      renew: async () => (await Promise.all(options.secretHeaders.map(({ value }) => value.refresh()))).includes(true),
+      isJson: false,
+      isCompressed: false,
+    }),
     batch: {},
     version: options.version,
   })
@@ -38,23 +46,41 @@ export const headersOfExport = ({
 }: Pick<ReceiverOptions, 'headers' | 'secretHeaders'>): Record<string, string> => ({
   ...headers,
   ...Object.fromEntries(secretHeaders.map(({ name, value }) => [name, value.current().reveal()])),
-  'content-type': 'application/x-protobuf',
 })
 
 const REFUSED: ReadonlySet<number> = new Set([401, 403])
 
-/** OTLP over HTTP, protobuf: through the client that all of this product have, with secrets as they are at that moment. */
-function exporterTo(options: ReceiverOptions): SpanExporter {
-  const { name, url, outbound, secretHeaders, log } = options
+/** How one receiver takes its exports. */
+interface ExportOptions extends Pick<ReceiverOptions, 'name' | 'url' | 'outbound' | 'log'> {
+  /** The configured headers, with secrets as they are now. Throws `Failure` secret_unavailable. */
+  readonly headers: () => Record<string, string>
+  /** Reads the secrets again after a refusal; true if one has changed. */
+  readonly renew: () => Promise<boolean>
+  readonly isJson: boolean
+  readonly isCompressed: boolean
+}
+
+const compress = promisify(gzip)
+
+/** OTLP over HTTP, through the product's own client: egress proxy, certificates, deadline and retry are those of all its calls. */
+export function exporterTo(options: ExportOptions): SpanExporter {
+  const { name, url, outbound, log, isJson, isCompressed } = options
+  const serializer = isJson ? JsonTraceSerializer : ProtobufTraceSerializer
+  const own = {
+    'content-type': isJson ? 'application/json' : 'application/x-protobuf',
+    ...(isCompressed ? { 'content-encoding': 'gzip' } : {}),
+  }
   let isTold = false
-  const post = (body: Uint8Array) => outbound.request({ method: 'POST', url, headers: headersOfExport(options), body })
+  const post = async (spans: Uint8Array) => {
+    const body = isCompressed ? await compress(spans) : spans
+    return outbound.request({ method: 'POST', url, headers: { ...options.headers(), ...own }, body })
+  }
   /** Undefined when it was taken; else why not. */
   const send = async (body: Uint8Array): Promise<string | undefined> => {
     try {
       let { status } = await post(body)
       if (REFUSED.has(status)) {
-        const renewed = await Promise.all(secretHeaders.map(({ value }) => value.refresh()))
-        if (renewed.includes(true)) ({ status } = await post(body))
+        if (await options.renew()) ({ status } = await post(body))
       }
       return status >= 200 && status < 300 ? undefined : `status ${status}`
     } catch (error) {
@@ -72,7 +98,7 @@ function exporterTo(options: ReceiverOptions): SpanExporter {
   }
   return {
     export(spans, done) {
-      const body = ProtobufTraceSerializer.serializeRequest(spans)
+      const body = serializer.serializeRequest(spans)
       if (body === undefined) return done({ code: 1 })
       void exportOne(body, done)
     },

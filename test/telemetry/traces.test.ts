@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openLab, post, type TestLab } from '../e2e/lab.ts'
 import { extauth } from '../e2e/process.ts'
@@ -169,6 +170,9 @@ describe('traces over OTLP', () => {
       headers: { 'content-type': 'application/x-protobuf' },
     })
     expect(receiver.requests[0]?.body.includes('POST /unauthenticated')).toBe(true)
+    const compressed = (await traced({ OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip' }, call)).requests[0]
+    expect(compressed?.headers['content-encoding']).toBe('gzip')
+    expect(gunzipSync(compressed?.body ?? '').includes('POST /unauthenticated')).toBe(true)
     expect((await traced({ OTEL_SDK_DISABLED: 'true' }, call)).requests).toEqual([])
   })
 

@@ -26,7 +26,7 @@ import { createReloader } from './reloader.ts'
 import { observersOf } from '../observers.ts'
 import { tracesAreOff, traceSettings } from '../trace-settings.ts'
 import { VERSION } from '../version.ts'
-import { createTracing, type Tracing } from './tracing.ts'
+import { createTracing, openProcessReceiverClient } from './tracing.ts'
 import { openTlsMaterial } from '../tls-material.ts'
 
 export interface ProxyProcessOptions extends ProxySources, MemoryOptions {
@@ -96,9 +96,10 @@ export async function startProxy(
   await common?.prepare(first)
   const rooms = await loadRooms(first)
   const { secretsDirectory, maxCredentials } = first
-  const tracing = await openTraces(options.env, closers)
+  const tracing = createTracing(tracesAreOff(options.env))
   const memory = memorySharesOf(options, first.listen.bufferedBodiesBytes)
   const services = createServices({ ...options, secretsDirectory, maxCredentials, memory, clock, common, tracing })
+  await openTraces(options.env, services, closers)
   const { metrics, cache, decisions, stores } = services
   closers.keep(stores)
   const { isInline = false } = options
@@ -180,12 +181,17 @@ export async function startProxy(
   return running
 }
 
-/** Traces, to the receiver that the environment names; what they need is loaded only then. Throws `ConfigError`. */
-async function openTraces(env: ProxyProcessOptions['env'], closers: Closers): Promise<Tracing> {
+/** Opens the receiver of traces that the environment names, if any. Throws `ConfigError`. */
+async function openTraces(
+  env: ProxyProcessOptions['env'],
+  { tracing, receivers, clock, log }: Services,
+  closers: Closers,
+): Promise<void> {
   const settings = traceSettings(env)
-  if (settings === undefined) return createTracing(undefined, tracesAreOff(env))
-  const { createTelemetry, openOwnReceiver } = await import('../../telemetry/index.ts')
-  return createTracing(createTelemetry(closers.keep(await openOwnReceiver(settings, VERSION))), false)
+  if (settings === undefined) return
+  const { createTelemetry, openProcessReceiver } = await import('../../telemetry/index.ts')
+  const outbound = openProcessReceiverClient(settings, { ...receivers, clock })
+  tracing.own(createTelemetry(closers.keep(openProcessReceiver(settings, { outbound, log, version: VERSION }))))
 }
 
 interface ListenerParts {

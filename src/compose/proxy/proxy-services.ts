@@ -90,7 +90,7 @@ export function createServices(options: ServicesOptions): Services {
   const egress = egressProxy === undefined ? {} : { egressProxy }
   const plain: ObtainDeps['outbound'] = (wanted) =>
     withSeries(series, wanted.name, createOutbound({ ...wanted, ...clocks, metrics, protections, ...egress }))
-  const { tracing = createTracing(undefined, false) } = options
+  const { tracing = createTracing(false) } = options
   const outbound: ObtainDeps['outbound'] = (wanted) => tracing.traced(plain(wanted), wanted.name)
   const secrets = openSecrets(options.secretsDirectory, { log, metrics, clock })
   const namedFiles = openNamedFiles(log, env)

@@ -1,8 +1,16 @@
-import { type Hold, type Log, type Outbound, RefCountedPool, type RequestObserver } from '../../core/index.ts'
+import {
+  type Clock,
+  type Hold,
+  type Log,
+  type Outbound,
+  RefCountedPool,
+  type RequestObserver,
+} from '../../core/index.ts'
+import { createCertificatePair } from '../../oauth/index.ts'
 import type { ObtainDeps } from '../../obtain/index.ts'
 import { canonicalJson, type ResolvedRoute, type ResolvedTelemetry } from '../../resources/index.ts'
 import type { OpenSecrets } from '../../secrets/index.ts'
-import type { SpanTarget, Telemetry } from '../../telemetry/index.ts'
+import type { SpanTarget, Telemetry, TraceSettings } from '../../telemetry/index.ts'
 import type * as telemetryRoom from '../../telemetry/index.ts'
 import type { NamedFiles } from '../named-files.ts'
 import { VERSION } from '../version.ts'
@@ -25,6 +33,8 @@ export interface HeldReceivers {
 /** Traces of a process: for a receiver of its own, and for those that its documents name. */
 export interface Tracing {
   readonly observer: RequestObserver
+  /** Follows requests for the receiver of the process from now on. */
+  own(telemetry: Telemetry): void
   /** The same client; its requests are followed as what they are made for is. */
   traced(outbound: Outbound, service: string): Outbound
   /** Opens what these routes name, each once; what another configuration has open stays as it is. */
@@ -34,14 +44,15 @@ export interface Tracing {
 const NO_RECEIVERS: HeldReceivers = { adopt() {}, release: () => Promise.resolve() }
 
 /**
- * `own`: what follows for the receiver of the process. `isOff`: nothing is sent anywhere, whatever documents say
- * (`OTEL_SDK_DISABLED`). Until a document names a receiver, nothing of OpenTelemetry is loaded or asked for it.
+ * `isOff`: nothing is sent anywhere, whatever documents say (`OTEL_SDK_DISABLED`). OpenTelemetry is loaded when the
+ * environment or a document names a receiver.
  */
-export function createTracing(own: Telemetry | undefined, isOff: boolean): Tracing {
+export function createTracing(isOff: boolean): Tracing {
   const pool = new RefCountedPool<SpanTarget>((target) => target.close())
-  let current = own
+  let current: Telemetry | undefined
   return {
     observer: { arrived: (inbound) => current?.observer.arrived(inbound) },
+    own: (telemetry) => void (current = telemetry),
     traced(outbound, service) {
       let known: { readonly by: Telemetry; readonly client: Outbound } | undefined
       return {
@@ -111,3 +122,34 @@ const openNamed = (telemetry: ResolvedTelemetry, deps: ReceiverDeps, room: typeo
     log: deps.log,
     version: VERSION,
   })
+
+/**
+ * How the receiver of the process is reached: as those of documents, with the deadline and the files that the environment
+ * names.
+ */
+export function openProcessReceiverClient(
+  { url, timeoutMs, files }: Pick<TraceSettings, 'url' | 'timeoutMs' | 'files'>,
+  { outbound, namedFiles, clock }: Pick<ReceiverDeps, 'outbound' | 'namedFiles'> & { readonly clock: Clock },
+): Outbound {
+  const held = namedFiles.hold()
+  const pair =
+    files.client === undefined
+      ? undefined
+      : createCertificatePair(held.pem(files.client.certificate), held.pem(files.client.key), clock)
+  const client = outbound({
+    name: 'traces',
+    service: JSON.stringify(['traces', url]),
+    deadlineMs: timeoutMs,
+    maxBytes: MAX_BYTES,
+    retry: true,
+    ...(files.ca === undefined ? {} : { caCert: held.certificate(files.ca) }),
+    ...(pair === undefined ? {} : { clientCertificate: () => pair.current() }),
+  })
+  return {
+    request: client.request.bind(client),
+    async close() {
+      await client.close()
+      held.release()
+    },
+  }
+}
