@@ -82,7 +82,7 @@ const noTokenEndpointToName: Rule = {
   json: { properties: { clientAuth: { properties: { assertionAudience: { not: { const: 'tokenEndpoint' } } } } } },
 }
 
-/** Who we are for introspection, where there are secrets beside files. */
+/** Who we are for introspection. */
 export const introspectionClient = () => ({
   clientAuth: clientAuth()
     .optional()
@@ -105,7 +105,7 @@ export const introspectionClientRules = (
   noTokenEndpointToName,
 ]
 
-/** One identity provider of the `auth` section (specification A), for who has secrets beside files. */
+/** One identity provider of the `auth` section (specification A). */
 export const provider = () =>
   withRules(
     z.strictObject({
@@ -115,10 +115,6 @@ export const provider = () =>
     [needs('clientSecretFile', 'clientId'), ...introspectionClientRules(['clientId', 'clientSecretFile'])],
   )
 export type Provider = z.output<ReturnType<typeof provider>>
-
-/** The same for who has files alone. */
-const providerOfFiles = (): z.ZodType<Provider> =>
-  withRules(z.strictObject(providerFields()), [needs('clientSecretFile', 'clientId')])
 
 const sharedProvider = once(provider)
 
@@ -155,15 +151,13 @@ export interface AuthSectionDefaults {
   readonly scopesSupported?: readonly string[]
   /** Default of `realm`; the specification's for the registry. Null: whoever challenges takes the host of the resource. */
   readonly realm?: string | null
-  /** Whether there are secrets beside files, to authenticate with. */
-  readonly hasSecrets?: boolean
 }
 
 /**
  * Defaults where the section says who may call a proxy: clients ask the identity provider for every scope that is
  * advertised, and none that knows nothing of a registry grants the registry's (ADR 0004).
  */
-export const PROXY_DEFAULTS: AuthSectionDefaults = { scopesSupported: [], realm: null, hasSecrets: true }
+export const PROXY_DEFAULTS: AuthSectionDefaults = { scopesSupported: [], realm: null }
 
 const realmText = () =>
   z
@@ -237,12 +231,10 @@ export interface AnonymousSection {
 export type AuthSection = OAuthSection | AnonymousSection
 
 export const authSection = (defaults: AuthSectionDefaults = {}) =>
-  written(defaults.hasSecrets === true ? provider() : providerOfFiles(), defaults).transform(
-    ({ mode, oauth: section, publicPaths: more }): AuthSection => {
-      if (mode === 'anonymous' || section === undefined) return { mode: 'anonymous' }
-      return { mode, oauth: { ...section, publicPaths: union(section.publicPaths, more) } }
-    },
-  )
+  written(provider(), defaults).transform(({ mode, oauth: section, publicPaths: more }): AuthSection => {
+    if (mode === 'anonymous' || section === undefined) return { mode: 'anonymous' }
+    return { mode, oauth: { ...section, publicPaths: union(section.publicPaths, more) } }
+  })
 
 /** The section in a manifest, before the files that it refers to are looked up. */
 export type ManifestSection =

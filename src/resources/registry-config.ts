@@ -39,6 +39,11 @@ export const registryConfig = () =>
   withRules(
     z.strictObject({
       auth: authSection().prefault({}).describe('Who may call. Mode oauth when missing.'),
+      secretsDirectory: filePath('secrets directory')
+        .default('./secrets')
+        .describe(
+          'Where secrets that `clientAuth` of a provider names are, as `<name>/<key>`. Extends the specification.',
+        ),
       trustedProxies: trustedProxies(),
       registries: z.array(registry()).min(1).max(100).describe('The registries that are served.'),
     }),

@@ -89,11 +89,12 @@ describe('how we authenticate for introspection', () => {
   })
   const at = 'spec.auth.oauth.providers[0].clientAuth'
 
-  test.each(CLIENTS)('takes %s from who has secrets, and not where there are none', (_name, clientAuth) => {
+  test.each(CLIENTS)('takes %s in a ProxyConfig and in a registry file', (_name, clientAuth) => {
     expect(problemsOf(proxy({ clientAuth })).filter((problem) => problem.includes('auth.'))).toEqual([])
-    const file = { auth: withProvider({ introspectionUrl, clientAuth }), registries: [] }
-    expect(problemsOf(file).join()).toContain('unknown field "clientAuth"')
-    expect(jsonSchemaAccepts('RegistryConfig', file)).toBe(false)
+    const registries = [{ name: 'default', source: { file: 'a' } }]
+    const file = { auth: withProvider({ introspectionUrl, clientAuth }), registries }
+    expect(problemsOf(file)).toEqual([])
+    expect(jsonSchemaAccepts('RegistryConfig', file)).toBe(true)
   })
 
   test.each<[string, object, string]>([

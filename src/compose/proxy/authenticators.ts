@@ -40,31 +40,36 @@ export interface Authenticators {
   hold(): HeldAuthenticators
 }
 
-/** Keeps one authenticator per different section. */
-export function createAuthenticators(
-  deps: Omit<AuthenticateDeps, 'client'> & {
-    readonly series: NamedSeries
-    readonly secrets: OpenSecrets
-    readonly namedFiles: NamedFiles
-  },
-): Authenticators {
-  const pool = new RefCountedPool<Authenticator>((authenticator) => authenticator.close())
-  const open = (section: AuthSection, inProcess: readonly InProcessProvider[]): Authenticator => {
-    // Its own: it may outlive the configuration that opened it.
-    const [secrets, files] = [deps.secrets.hold(), deps.namedFiles.hold()]
-    const letGo = (): void => {
-      secrets.release()
-      files.release()
-    }
-    try {
-      const client = { secrets, tokenFile: (path: string | undefined) => files.token(path) }
-      const authenticator = openAuthenticator(deps.series, section, { ...deps, client }, inProcess)
-      return { ...authenticator, close: () => authenticator.close().finally(letGo) }
-    } catch (error) {
-      letGo()
-      throw error
-    }
+type OpenDeps = Omit<AuthenticateDeps, 'client'> & {
+  readonly series: NamedSeries
+  readonly secrets: OpenSecrets
+  readonly namedFiles: NamedFiles
+}
+
+/** An authenticator that holds its secrets and files until it is closed: it may outlive the configuration that opened it. */
+export function openHoldingAuthenticator(
+  section: AuthSection,
+  deps: OpenDeps,
+  inProcess: readonly InProcessProvider[] = [],
+): Authenticator {
+  const [secrets, files] = [deps.secrets.hold(), deps.namedFiles.hold()]
+  const release = (): void => {
+    secrets.release()
+    files.release()
   }
+  try {
+    const client = { secrets, tokenFile: (path: string | undefined) => files.token(path) }
+    const authenticator = openAuthenticator(deps.series, section, { ...deps, client }, inProcess)
+    return { ...authenticator, close: () => authenticator.close().finally(release) }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** Keeps one authenticator per different section. */
+export function createAuthenticators(deps: OpenDeps): Authenticators {
+  const pool = new RefCountedPool<Authenticator>((authenticator) => authenticator.close())
   const started = new WeakSet<Authenticator>()
   return {
     hold() {
@@ -74,7 +79,7 @@ export function createAuthenticators(
         get(section, own) {
           const inProcess = own === undefined ? [] : [own.provider]
           const key = JSON.stringify([section, own?.key])
-          const authenticator = held.get(key, () => open(section, inProcess))
+          const authenticator = held.get(key, () => openHoldingAuthenticator(section, deps, inProcess))
           used.add(authenticator)
           return authenticator
         },

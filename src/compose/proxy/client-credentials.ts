@@ -1,6 +1,6 @@
 import type { Clock, Metrics } from '../../core/index.ts'
 import { type ClientCredentialEnd, type ClientDeps, clientEnds } from '../../oauth/index.ts'
-import { clientsOf, upstreamClient } from '../../resources/index.ts'
+import { type AuthSection, type ClientAuth, clientsOf, upstreamClient } from '../../resources/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 
 /** What a config authenticates with at authorization servers, and when it ends. */
@@ -19,16 +19,7 @@ export function endingCredentials(
   const ofConfigs = [...auths.values()].flatMap((auth) =>
     clientsOf(auth).map((client) => ({ of: 'config' as const, name: auth.name, client })),
   )
-  const providers = new Map(
-    routes.flatMap(({ callers }) =>
-      callers.mode === 'anonymous' ? [] : callers.oauth.providers.map((one) => [JSON.stringify(one), one] as const),
-    ),
-  )
-  const ofProviders = [...providers.values()].map(({ name, clientAuth }) => ({
-    of: 'provider' as const,
-    name,
-    client: clientAuth,
-  }))
+  const ofProviders = clientsOfSections(routes.map(({ callers }) => callers))
   const ofUpstreams = authServers.flatMap(({ spec }) =>
     spec.upstreamProviders.map((provider) => ({
       of: 'upstream' as const,
@@ -36,7 +27,29 @@ export function endingCredentials(
       client: upstreamClient(provider),
     })),
   )
-  return [...ofConfigs, ...ofProviders, ...ofUpstreams].flatMap(({ of, name, client }) =>
+  return endsOf([...ofConfigs, ...ofProviders, ...ofUpstreams], held)
+}
+
+/** The same for the identity providers of one section. */
+export const endingOfSection = (section: AuthSection, held: Omit<ClientDeps, 'clock'>): EndingCredential[] =>
+  endsOf(clientsOfSections([section]), held)
+
+interface NamedClient extends Pick<EndingCredential, 'of' | 'name'> {
+  readonly client: ClientAuth | undefined
+}
+
+/** Each different provider once. */
+function clientsOfSections(sections: readonly AuthSection[]): NamedClient[] {
+  const providers = new Map(
+    sections.flatMap((section) =>
+      section.mode === 'anonymous' ? [] : section.oauth.providers.map((one) => [JSON.stringify(one), one] as const),
+    ),
+  )
+  return [...providers.values()].map(({ name, clientAuth }) => ({ of: 'provider', name, client: clientAuth }))
+}
+
+const endsOf = (clients: readonly NamedClient[], held: Omit<ClientDeps, 'clock'>): EndingCredential[] =>
+  clients.flatMap(({ of, name, client }) =>
     clientEnds(client, held).map(({ kind, label, endsAtMs, renewByMs }) => ({
       of,
       name,
@@ -46,11 +59,12 @@ export function endingCredentials(
       renewByMs,
     })),
   )
-}
 
-/** Those that should have been renewed by now. */
-export const overdue = (ending: readonly EndingCredential[], clock: Clock): EndingCredential[] =>
-  ending.filter(({ renewByMs }) => renewByMs <= clock.now())
+/** Those that should have been renewed by now, as readiness shows them. */
+export const expiringOf = (ending: readonly EndingCredential[], clock: Clock): object[] =>
+  ending
+    .filter(({ renewByMs }) => renewByMs <= clock.now())
+    .map(({ of, name, kind, endsAtMs }) => ({ [of]: name, kind, expires: new Date(endsAtMs).toISOString() }))
 
 /**
  * Keeps the gauge of when client credentials end; called when somebody asks for the figures. Its series go with the connections

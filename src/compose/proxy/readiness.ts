@@ -4,7 +4,7 @@ import type { Readiness } from '../../ops/index.ts'
 import { clientsOf, filesNamedBy, forwardedSecrets, type ResolvedRoute, secretsNamedBy } from '../../resources/index.ts'
 import { isHeaderForm } from '../../fields/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
-import { endingCredentials, overdue } from './client-credentials.ts'
+import { endingCredentials, expiringOf } from './client-credentials.ts'
 
 /** What a configuration has opened, as far as readiness looks at it. */
 export interface Resources {
@@ -50,11 +50,7 @@ export function readinessOf(config: ResolvedProxy, held: Resources, isDraining: 
   })
   const authServers = servers.filter(({ remarks }) => remarks.length > 0)
   const stores = [...new Set(held.storeRemarks?.() ?? [])]
-  const expiring = overdue(endingCredentials(config, held), held.clock).map(({ of, name, kind, endsAtMs }) => ({
-    [of]: name,
-    kind,
-    expires: new Date(endsAtMs).toISOString(),
-  }))
+  const expiring = expiringOf(endingCredentials(config, held), held.clock)
   const degraded =
     unusable.length + providersWithoutKeys.length + stores.length + expiring.length > 0 ||
     servers.some(({ isReady }) => !isReady)

@@ -13,13 +13,13 @@ export interface LoadedRegistry {
 }
 
 /**
- * The registry file, whose identity providers name files that are there and hold what they should. Throws `ConfigError` with
- * every problem of the file, else of the files that it names.
+ * The registry file, whose identity providers name files and secrets that hold what they should. Throws `ConfigError` with every
+ * problem of the file, else of what it names.
  */
 export async function loadRegistry(path: string, clock: Clock): Promise<LoadedRegistry> {
-  const { config, warnings, files, place, problems } = await loadRegistryFile(path)
+  const { config, warnings, files, secrets, place, problems } = await loadRegistryFile(path)
   if (problems !== undefined) throw new ConfigError(problems.map(renderProblem), { problems })
-  const found = await checkFiles({ files, secrets: [] }, '', clock)
+  const found = await checkFiles({ files, secrets }, config.secretsDirectory, clock)
   if (found.problems.length > 0)
     throw new ConfigError(found.problems.map(renderProblem), { problems: found.problems, isAboutFiles: true })
   return {

@@ -10,13 +10,22 @@ import {
 } from '../../registry/index.ts'
 import type { AuthSection, RegistryConfig } from '../../resources/index.ts'
 import { renderProblem } from '../../load/index.ts'
-import { openAuthenticator } from '../proxy/authenticators.ts'
+import type { ClientDeps } from '../../oauth/index.ts'
+import type { OpenSecrets } from '../../secrets/index.ts'
+import { openHoldingAuthenticator } from '../proxy/authenticators.ts'
+import { endingOfSection, type EndingCredential } from '../proxy/client-credentials.ts'
 import { whole } from '../closers.ts'
 import { ConfigError } from '../config-error.ts'
 import type { LoadedRegistry } from './load-registry.ts'
+import type { NamedFiles } from '../named-files.ts'
 import type { NamedSeries } from '../named-series.ts'
 
-type Deps = SourceDeps & Parameters<typeof openAuthenticator>[2] & { readonly series: NamedSeries }
+type Deps = SourceDeps &
+  Omit<Parameters<typeof openHoldingAuthenticator>[1], 'secrets'> & {
+    readonly series: NamedSeries
+    /** The secrets in a directory. */
+    readonly secretsIn: (directory: string) => OpenSecrets
+  }
 
 /** What a registry file asks for, opened: whoever has it closes it. */
 export interface OpenContent extends RegistryContent {
@@ -24,8 +33,30 @@ export interface OpenContent extends RegistryContent {
   readonly registries: ReadonlyMap<string, Source>
   /** Names of identity providers whose keys were asked for and never came. */
   readonly providersWithoutKeys: () => readonly string[]
+  /** What the proxy authenticates with at its providers, and when it expires. */
+  readonly ending: () => EndingCredential[]
   /** By what the file says of each part, so that the next content takes over what stays the same. */
-  readonly parts: ReadonlyMap<string, Source | Authenticator>
+  readonly parts: ReadonlyMap<string, Part>
+}
+
+type Part = Source | Authenticator | Clients
+
+/** Where providers' clients find what they authenticate with. */
+interface Clients extends Omit<ClientDeps, 'clock'> {
+  close(): Promise<void>
+}
+
+function openClients(secrets: OpenSecrets, namedFiles: NamedFiles): Clients {
+  const [held, files] = [secrets.hold(), namedFiles.hold()]
+  return {
+    secrets: held,
+    tokenFile: (path) => files.token(path),
+    close: () => {
+      held.release()
+      files.release()
+      return Promise.resolve()
+    },
+  }
 }
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
@@ -38,8 +69,8 @@ const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 export function openContent(loaded: LoadedRegistry, deps: Deps, before?: OpenContent): Promise<OpenContent> {
   const { config } = loaded
   return whole(async (closers) => {
-    const parts = new Map<string, Source | Authenticator>()
-    const part = async <P extends Source | Authenticator>(key: string, open: () => P | Promise<P>): Promise<P> => {
+    const parts = new Map<string, Part>()
+    const part = async <P extends Part>(key: string, open: () => P | Promise<P>): Promise<P> => {
       const same = before?.parts.get(key) as P | undefined
       const opened = same ?? closers.keep(await open())
       parts.set(key, opened)
@@ -56,15 +87,18 @@ export function openContent(loaded: LoadedRegistry, deps: Deps, before?: OpenCon
       }
       registries.set(name, opened)
     }
-    const { auth } = config
-    const key = `auth ${JSON.stringify(auth)}`
-    const tokens = await part(key, () => openAuthenticator(deps.series, auth, deps))
+    const { auth, secretsDirectory } = config
+    const key = `auth ${JSON.stringify([auth, secretsDirectory])}`
+    const secrets = deps.secretsIn(secretsDirectory)
+    const tokens = await part(key, () => openHoldingAuthenticator(auth, { ...deps, secrets }))
+    const clients = await part(`clients ${key}`, () => Promise.resolve(openClients(secrets, deps.namedFiles)))
     // Keys are fetched ahead of the first caller; what fails is logged there and tried again.
     if (before?.parts.get(key) === undefined) void tokens.start()
     return {
       auth,
       registries,
       parts,
+      ending: () => endingOfSection(auth, clients),
       access: accessOf(config, tokens),
       documentsFor: (url) => documentsOf(auth, url),
       providersWithoutKeys: () => tokens.withoutKeys(),

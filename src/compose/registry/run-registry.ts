@@ -6,8 +6,11 @@ import { type Closers, whole } from '../closers.ts'
 import { describeEgress, egressFrom } from '../egress.ts'
 import { countLostLines, type ReportingLog, openMetrics } from '../../report/index.ts'
 import { loadRegistry, type LoadedRegistry } from './load-registry.ts'
+import { openNamedFiles } from '../named-files.ts'
 import { createNamedSeries, withSeries } from '../named-series.ts'
-import { closeContent, openContent } from './registry-content.ts'
+import { expiringOf, noteEnds } from '../proxy/client-credentials.ts'
+import { openSecrets } from '../../secrets/index.ts'
+import { closeContent, type OpenContent, openContent } from './registry-content.ts'
 import { createRegistryReloader } from './registry-reloader.ts'
 import { VERSION } from '../version.ts'
 
@@ -63,7 +66,8 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
   const outbound = (wanted: Omit<Parameters<typeof createOutbound>[0], 'clock'>) =>
     withSeries(series, wanted.name, createOutbound({ ...wanted, clock, metrics, ...egress }))
 
-  const deps = { clock, log, metrics, outbound, series }
+  const secretsIn = (directory: string) => openSecrets(directory, { log, metrics, clock })
+  const deps = { clock, log, metrics, outbound, series, secretsIn, namedFiles: openNamedFiles(log, env) }
   let content = await openContent(loaded, deps)
   closers.keep({ close: () => closeContent(content) })
   const server = await startRegistry({
@@ -88,8 +92,11 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
   const ops = await startOps({
     address: internalAddress,
     version: VERSION,
-    readiness: () => withProviders(server.readiness(), content.providersWithoutKeys()),
-    metrics: () => metrics.render(),
+    readiness: () => withProviders(server.readiness(), content, clock),
+    metrics: () => {
+      noteEnds(content.ending(), metrics)
+      return metrics.render()
+    },
     log,
   })
   const reloader = createRegistryReloader({ path: options.configPath, install, clock, log, metrics })
@@ -117,8 +124,18 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
   }
 }
 
-/** Tells of identity providers whose keys never came: a restart would not mend them, so they make nothing unready. */
-function withProviders(readiness: Readiness, providersWithoutKeys: readonly string[]): Readiness {
-  if (providersWithoutKeys.length === 0) return readiness
-  return { ...readiness, degraded: true, detail: { ...(readiness.detail as object), providersWithoutKeys } }
+/**
+ * Adds identity providers whose keys never came, and what should have been renewed to authenticate at one: a restart would not help,
+ * so neither makes anything unready.
+ */
+function withProviders(readiness: Readiness, content: OpenContent, clock: Clock): Readiness {
+  const providersWithoutKeys = content.providersWithoutKeys()
+  const expiring = expiringOf(content.ending(), clock)
+  if (providersWithoutKeys.length + expiring.length === 0) return readiness
+  const detail = {
+    ...(readiness.detail as object),
+    ...(providersWithoutKeys.length === 0 ? {} : { providersWithoutKeys }),
+    ...(expiring.length === 0 ? {} : { expiring }),
+  }
+  return { ...readiness, degraded: true, detail }
 }

@@ -47,6 +47,7 @@ export async function loadRegistryFile(file: string): Promise<SingleResult<Regis
     value: {
       ...config,
       auth: anchorAuthSection(config.auth, file),
+      secretsDirectory: besides(file, config.secretsDirectory),
       registries: config.registries.map(({ name, source }) => ({
         name,
         source: {
