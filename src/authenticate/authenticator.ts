@@ -8,7 +8,7 @@ import {
   type IdentityBasis,
   identityBasis,
 } from '../core/index.ts'
-import { checkTokenInTarget, parseBearer } from '../http/index.ts'
+import { checkTokenInTarget, otherScheme, parseBearer } from '../http/index.ts'
 import type { AuthSection, OAuthSection } from '../resources/index.ts'
 import { withCompared } from './compared.ts'
 import type { AuthenticateDeps } from './deps.ts'
@@ -76,6 +76,12 @@ const SCHEME = 'Bearer '
 function usualToken(authorization: readonly string[]): string | undefined {
   const [value] = authorization
   return authorization.length === 1 && value?.startsWith(SCHEME) === true ? value.slice(SCHEME.length) : undefined
+}
+
+/** No token: the challenge names no error (RFC 6750 §3.1), the failure another scheme. */
+function missingToken(authorization: readonly string[]): Failure {
+  const detail = otherScheme(authorization)
+  return new Failure('missing_token', { challenge: {}, ...(detail === undefined ? {} : { detail }) })
 }
 
 /** Credentials are not looked at in mode `anonymous` (specification, Authentication 7). */
@@ -177,7 +183,7 @@ function createOAuthAuthenticator(
       const token = parseBearer(authorization)
       if (token === undefined) {
         count.missing.add()
-        throw new Failure('missing_token', { challenge: {} })
+        throw missingToken(authorization)
       }
       const key = usualKey !== undefined && token === usual ? usualKey : keyOf(token)
       const caller = key === usualKey ? undefined : remembered(key)

@@ -1,16 +1,20 @@
 import { command, type Commands } from './command.ts'
-import { EXIT, versionLine } from '../compose/index.ts'
+import { EXIT, VERSION, versionLine } from '../compose/index.ts'
+import { oneOf } from './options/option-values.ts'
 import type { CommandSpec } from './options/options.ts'
 
 const VERSION_SPEC: CommandSpec = {
   name: 'extauth version',
   summary: 'Prints the version.',
-  options: {},
+  options: {
+    output: { type: 'string', is: oneOf(['text', 'json']), value: 'text|json', help: 'Default text.' },
+  },
   notes: 'Exit code: 0.',
 }
 
-const runVersion = command(VERSION_SPEC, ({ io }) => {
-  io.stdout(`${versionLine()}\n`)
+const runVersion = command(VERSION_SPEC, ({ options, io }) => {
+  const json = { name: 'mcp-extauth', version: VERSION, node: process.versions.node }
+  io.stdout(options.text('output') === 'json' ? `${JSON.stringify(json)}\n` : `${versionLine()}\n`)
   return EXIT.fine
 })
 

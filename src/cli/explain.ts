@@ -11,7 +11,7 @@ import {
   renderReport,
 } from '../examine/explain/index.ts'
 import { EXIT, type Io, UsageError, loadProxyConfig } from '../compose/index.ts'
-import { FILE, TEXT, oneOf } from './options/option-values.ts'
+import { FILE, FILE_OR_JSON, TEXT, oneOf } from './options/option-values.ts'
 import type { CommandSpec, Parsed } from './options/options.ts'
 import { command } from './command.ts'
 import { configOption, MANIFEST_OPTIONS } from './options/source-options.ts'
@@ -27,9 +27,9 @@ export const EXPLAIN_SPEC: CommandSpec = {
     'token-file': { type: 'string', is: FILE, value: 'FILE', help: 'File with an access token, - for standard input.' },
     claims: {
       type: 'string',
-      is: FILE,
-      value: 'FILE',
-      help: 'File with claims as a JSON object, - for standard input.',
+      is: FILE_OR_JSON,
+      value: 'FILE|JSON',
+      help: 'Claims as a JSON object: a file, - for standard input, or the object itself.',
     },
     against: {
       type: 'string',
@@ -74,7 +74,7 @@ async function callerOf(options: Parsed, io: Io): Promise<ExplainedCaller> {
   const [token, claims] = [options.text('token-file'), options.text('claims')]
   if (token !== undefined && claims === undefined) return callerOfToken(token, io)
   if (claims !== undefined && token === undefined) return callerOfClaims(claims, io)
-  throw new UsageError('needs either --token-file FILE or --claims FILE')
+  throw new UsageError('needs either --token-file FILE or --claims FILE|JSON')
 }
 
 async function explainAgainst(options: Parsed, output: string, io: Io): Promise<number> {

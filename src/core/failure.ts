@@ -91,9 +91,11 @@ export class Failure extends Error {
     this.refusal = options.refusal
   }
 
-  /** What a client is told: the table's sentence, and the limit where there is one. */
+  /** What a client is told: the table's sentence, with the limit that was reached, or the scheme that was sent instead of a token. */
   get sentence(): string {
     const { sentence } = FAILURES[this.code]
+    if (this.code === 'missing_token' && this.detail !== undefined)
+      return `${sentence.replace(/\.$/, '')}; ${this.detail}.`
     return this.code === 'body_too_large' && this.limit !== undefined
       ? `${sentence} The limit is ${this.limit.amount} bytes.`
       : sentence

@@ -21,13 +21,18 @@ export interface WatchedDirectory {
   close(): void
 }
 
+export interface WatchTreeOptions extends WatchDirectoryOptions {
+  /** Only files of the directory itself whose names pass count, and no subdirectory. Default: all files at any depth. */
+  readonly onlyFiles?: (name: string) => boolean
+}
+
 /**
  * Calls `onChange` when what the directory holds has changed: compared by content hash, so that a touch changes nothing
  * and a symlink swap (Kubernetes' `..data`) is seen. Subdirectories count, at most 8 deep and 5,000 files. A directory
  * that does not exist yet is awaited. Nothing is read or hashed where requests are served.
  */
-export function watchDirectory(directory: string, options: WatchDirectoryOptions): WatchedDirectory {
-  const look = (before?: Fingerprint) => fingerprintDirectory(directory, before)
+export function watchDirectory(directory: string, options: WatchTreeOptions): WatchedDirectory {
+  const look = (before?: Fingerprint) => fingerprintDirectory(directory, before, options.onlyFiles)
   return watchFingerprint(look, (last) => [directory, ...(last?.directories ?? [])], options)
 }
 

@@ -34,9 +34,13 @@ const statOf = (path: string) => stat(path, { bigint: true }).catch(() => undefi
 /**
  * SHA-256 over names and contents below a directory (links followed, `..*` skipped, 8 levels, 5,000 files). Reads and hashes
  * on threads of their own, and only what may have changed since the look before. Never rejects: what can't be read is part
- * of what there is.
+ * of what there is. With `onlyFiles`, files of the directory itself whose names pass, and nothing below it.
  */
-export async function fingerprintDirectory(directory: string, before?: Fingerprint): Promise<Fingerprint> {
+export async function fingerprintDirectory(
+  directory: string,
+  before?: Fingerprint,
+  onlyFiles?: (name: string) => boolean,
+): Promise<Fingerprint> {
   const hash = createHash('sha256')
   const directories: string[] = []
   const files = new Map<string, KnownFile>()
@@ -52,13 +56,13 @@ export async function fingerprintDirectory(directory: string, before?: Fingerpri
     directories.push(path)
     for (const name of names) {
       // Kubernetes keeps the versions behind `..data`; the links to them in the directory itself are what counts.
-      if (name.startsWith('..') || files.size >= MAX_FILES) continue
+      if (name.startsWith('..') || files.size >= MAX_FILES || onlyFiles?.(name) === false) continue
       const inside = join(path, name)
       const found = await statOf(inside)
       if (found === undefined) continue
       hash.update(`${name.length}:${name}`)
       if (found.isDirectory()) {
-        if (depth < MAX_DEPTH) await addDirectory(inside, depth + 1)
+        if (depth < MAX_DEPTH && onlyFiles === undefined) await addDirectory(inside, depth + 1)
       } else if (found.isFile()) {
         const known = await knownFile(inside, found, before?.files.get(inside))
         files.set(inside, known)

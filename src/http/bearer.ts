@@ -31,6 +31,35 @@ export function parseBearer(values: readonly string[]): string | undefined {
   return token
 }
 
+/** Schemes of the registry of IANA, by their names in lower case: a header may hold anything, these may be repeated. */
+const SCHEMES: ReadonlyMap<string, string> = new Map(
+  [
+    'Basic',
+    'Digest',
+    'DPoP',
+    'GNAP',
+    'HOBA',
+    'Mutual',
+    'Negotiate',
+    'NTLM',
+    'OAuth',
+    'PrivateToken',
+    'AWS4-HMAC-SHA256',
+  ].map((name) => [name.toLowerCase(), name]),
+)
+
+/** What is wrong with an `Authorization` header without a bearer token, in words that repeat nothing of it but a known scheme. */
+export function otherScheme([value = '']: readonly string[]): string | undefined {
+  const text = value.trim()
+  if (text === '') return undefined
+  const [name = ''] = text.split(/[\s,]/, 1)
+  const scheme = SCHEMES.get(name.toLowerCase())
+  if (scheme !== undefined) return `the Authorization header has the scheme ${scheme}, expected Bearer`
+  return name === text
+    ? 'the Authorization header has no scheme, expected Bearer and the token'
+    : 'the Authorization header has another scheme than Bearer'
+}
+
 /** The token in the same values, read when somebody needs it. Throws `internal_error` where there is none. */
 export const tokenInHand =
   (authorization: readonly string[]): TokenInHand =>

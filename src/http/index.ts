@@ -1,5 +1,5 @@
 export { backendPathOf, isUnder, type PathMapping, rewriteLocation } from './backend-path.ts'
-export { parseBearer, tokenInHand } from './bearer.ts'
+export { otherScheme, parseBearer, tokenInHand } from './bearer.ts'
 export { challengeFor, renderChallenge, stepUpChallengeFor } from './challenge.ts'
 export { networkOf } from './client-network.ts'
 export { mcpFailureBody, oauthFailureBody, registryFailureBody } from './failure-body.ts'

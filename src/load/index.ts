@@ -7,7 +7,7 @@ export {
   OUR_KINDS,
 } from './documents/document-kinds.ts'
 export { splitExternalAuth } from './documents/external-auth-option.ts'
-export { bytesOf, loadFiles, readTexts, STDIN } from './documents/load-files.ts'
+export { bytesOf, isConfigurationFile, loadFiles, readTexts, STDIN } from './documents/load-files.ts'
 export { loadCallersFile, loadRegistryFile, readCallersText } from './documents/load-single.ts'
 export type { Loaded, LocatedAuth } from './documents/loaded.ts'
 export type { MarkedPod } from './documents/marked-pod.ts'

@@ -5,7 +5,10 @@ import { createRatio } from './ratio.ts'
 export type CallOutcome =
   /** With any status below 500, or with more than we read: the service is well. */
   | 'answered'
+  /** 5xx for which the request itself may be the reason. */
   | 'server_error'
+  /** 502, 503, 504: the service says that it is not well, whatever was asked. */
+  | 'unavailable'
   /** It was sent, and then came nothing: time-out or reset. The request itself may be the reason. */
   | 'no_answer'
   /** It could not be sent: DNS, connect, TLS. */
@@ -38,8 +41,11 @@ export interface Circuit {
   readonly isClosed: boolean
   /** Throws `OutboundError` breaker_open, with the time to come back, while the circuit is open. */
   check(source: string | undefined): void
-  /** The same, for a call that starts now: it may be the probe. The function it gives must be called once. */
-  begin(source: string | undefined): (outcome: CallOutcome) => void
+  /**
+   * The same, for a call that starts now: it may be the probe. The function it gives must be called once. `token` is the
+   * source of `unavailable`: behind one address there may be many callers (ADR 0380). Default: `source`.
+   */
+  begin(source: string | undefined, token?: string): (outcome: CallOutcome) => void
 }
 
 const DEFAULT_FAILURES = 5
@@ -98,11 +104,16 @@ export function createCircuit(options: CircuitOptions): Circuit {
     if (errors.note({ atMs: clock.now(), isTrouble, source })) open()
   }
 
-  const note = (outcome: CallOutcome, source: string | undefined): void => {
-    if (outcome === 'answered' || outcome === 'server_error') {
-      return noteAnswer(outcome === 'server_error', source)
+  const note = (outcome: CallOutcome, source: string | undefined, token: string | undefined): void => {
+    switch (outcome) {
+      case 'answered':
+      case 'server_error':
+        return noteAnswer(outcome === 'server_error', source)
+      case 'unavailable':
+        return noteAnswer(true, token)
+      case 'not_made':
+        return
     }
-    if (outcome === 'not_made') return
     if (outcome === 'no_answer' && source !== undefined) {
       if (silent.has(source)) return
       silent.add(source)
@@ -129,12 +140,12 @@ export function createCircuit(options: CircuitOptions): Circuit {
       return state === CLOSED
     },
     check,
-    begin(source) {
+    begin(source, token = source) {
       check(source)
       if (state !== CLOSED) return probe(source)
       const begun = era
       // What was under way when it opened says nothing new, and nothing about the service as it is after.
-      return (outcome) => (state === CLOSED && begun === era ? note(outcome, source) : undefined)
+      return (outcome) => (state === CLOSED && begun === era ? note(outcome, source, token) : undefined)
     },
   }
 }

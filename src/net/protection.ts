@@ -47,8 +47,16 @@ const MOST_REMEMBERED = 10_000
 /** Circuits of single callers are forgotten so long after their last trouble. */
 const CALLER_MEMORY_MS = 60_000
 
+/** What gateways answer for a service that is not there, and what a service answers that is too busy. */
+const UNAVAILABLE: ReadonlySet<number> = new Set([502, 503, 504])
+
+function outcomeOfStatus(status: number): CallOutcome {
+  if (UNAVAILABLE.has(status)) return 'unavailable'
+  return status >= 500 ? 'server_error' : 'answered'
+}
+
 function outcomeOf(result: OutboundResponse | OutboundError): CallOutcome {
-  if (!(result instanceof OutboundError)) return result.status >= 500 ? 'server_error' : 'answered'
+  if (!(result instanceof OutboundError)) return outcomeOfStatus(result.status)
   switch (result.kind) {
     case 'too_large':
     case 'malformed':
@@ -129,7 +137,7 @@ export function createProtection(options: ProtectionOptions): Protect {
     check(by)
     const isProbe = service?.isClosed === false
     // Neither throws now, so that no probe is begun without an end.
-    const ends = [service?.begin(by?.caller), by && circuitOf(by)?.begin(by.token)]
+    const ends = [service?.begin(by?.caller, by?.token), by && circuitOf(by)?.begin(by.token)]
     const hasTime = endsAtMs - performance.now() > deadlineMs / 2
     let outcome: CallOutcome = 'not_made'
     try {
@@ -142,7 +150,7 @@ export function createProtection(options: ProtectionOptions): Protect {
       if (error instanceof OutboundError && (hasTime || error.kind !== 'timeout')) outcome = outcomeOf(error)
       throw error
     } finally {
-      if (by !== undefined && outcome === 'server_error') restToken(by.token)
+      if (by !== undefined && (outcome === 'server_error' || outcome === 'unavailable')) restToken(by.token)
       for (const end of ends) end?.(outcome)
     }
   }

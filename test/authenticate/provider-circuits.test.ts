@@ -31,6 +31,7 @@ async function provided(deadlineMs = 60_000) {
         response.end(JSON.stringify({ active: true, sub: token, aud: AUDIENCE, exp }))
       }
       if (token.startsWith('broken')) response.writeHead(500).end()
+      else if (token.startsWith('busy')) response.writeHead(503).end()
       else if (token.startsWith('hanging')) void told.then(good)
       else good()
     })
@@ -87,6 +88,12 @@ describe('a stranger whose tokens', () => {
     const { ask } = await provided(200)
     expect(await ask('hanging', STRANGER)).toBe('identity_provider_unavailable')
   })
+})
+
+it('a provider that answers 503 is asked twenty times and then once a second, though all tokens are behind one address', async () => {
+  const { ask, asked } = await provided()
+  for (const index of range(60)) expect(await ask(`busy-${index}`, FRIEND)).toBe('identity_provider_unavailable')
+  expect(asked.length).toBeLessThanOrEqual(25)
 })
 
 it('a token that made introspection fail is not asked about again for five seconds, wherever it comes from', async () => {

@@ -58,6 +58,17 @@ describe('the authenticate stage', () => {
   })
 })
 
+it('another scheme than Bearer is named, and the challenge has no error (RFC 6750 §3.1)', async () => {
+  const authenticate = createRouteAuthenticate(authenticator, { requiredScopes: [] })
+  const failure = await failureOf(() => authenticate(matched(['Basic dXNlcjpwYXNz'])))
+  expect(failure).toMatchObject({ code: 'missing_token', status: 401 })
+  expect(failure.sentence).toBe(
+    'This resource needs an access token; the Authorization header has the scheme Basic, expected Bearer.',
+  )
+  const challenge = challengeFor(failure, { realm: 'mcp', resourceMetadata: undefined, requiredScopes: [] })
+  expect(challenge).toBe('Bearer realm="mcp"')
+})
+
 describe('tokens that are bound to a key', () => {
   it.each([{ jkt: 'x' }, { 'x5t#S256': 'x' }, {}])('are refused, whatever they are bound to: %j', async (cnf) => {
     const authenticate = createRouteAuthenticate(authenticator, { requiredScopes: [] })

@@ -59,6 +59,29 @@ const outcomes = ({ decision }: ExplainReport) =>
   decision?.choice.steps.map(({ mapping, outcome }) => `${mapping} ${outcome}`)
 
 describe('extauth explain', () => {
+  test.each([
+    ['on one line', JSON.stringify(CLAIMS)],
+    ['on several', ` ${JSON.stringify(CLAIMS, null, 1)}`],
+  ])('takes claims on the command line, %s', async (_name, json) => {
+    let out = ''
+    const argv = ['--config', file('proxy.yaml'), '--route', 'aws', '--claims', json, '--output', 'json']
+    const io = { stdin: () => Promise.resolve(''), stop: Promise.resolve(''), onReload: () => undefined }
+    const code = await runExplain(argv, { ...io, env: {}, stderr: () => undefined, stdout: (text) => (out += text) })
+    expect([code, (JSON.parse(out) as ExplainReport).decision?.choice.roleArn]).toEqual([
+      0,
+      'arn:aws:iam::123456789012:role/reader',
+    ])
+  })
+
+  test('names a claim that the issuer left out, and denies', async () => {
+    const { groups: _, ...rest } = CLAIMS
+    const claims = JSON.stringify({ ...rest, _claim_names: { groups: 'src1' } })
+    const { code, out } = await explain(`--config proxy.yaml --route aws --claims ${claims}`)
+    expect(code).toBe(3)
+    expect(out).toMatch(/left out +claim "everyone" .* — the issuer left the claim "groups" out of the token/)
+    expect(out).toMatch(/role +none: the issuer left "groups" out of the token/)
+  })
+
   test('shows each mapping in the order of evaluation, the role and what was changed in the session name', async () => {
     const { code, out } = await explain('--config proxy.yaml --route aws --claims claims.json')
     expect(code).toBe(0)

@@ -59,6 +59,17 @@ describe('extauth', () => {
     expect(out).toMatch(/^mcp-extauth \d+\.\d+\.\d+ \(Node 24\.\d+\.\d+\)\n$/)
   })
 
+  it('version prints JSON for programs', async () => {
+    const { code, out } = await run('version', '--output', 'json')
+    expect(code).toBe(0)
+    expect(JSON.parse(out)).toEqual({
+      name: 'mcp-extauth',
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      node: process.versions.node,
+    })
+    expect((await run('version', '--output', 'yaml')).code).toBe(2)
+  })
+
   it('names the command that was meant', async () => {
     expect((await run('prxy')).err).toBe(
       'extauth: there is no command "prxy". Did you mean proxy? See extauth --help.\n',

@@ -6,10 +6,25 @@ import {
   metadataPath,
   metadataUrl,
   oauthFailureBody,
+  otherScheme,
   parseBearer,
   registryFailureBody,
   renderChallenge,
 } from '../../src/http/index.ts'
+
+describe('otherScheme', () => {
+  it.each<[string, string | undefined]>([
+    ['Basic dXNlcjpwYXNz', 'the Authorization header has the scheme Basic, expected Bearer'],
+    ['basic', 'the Authorization header has the scheme Basic, expected Bearer'],
+    ['DPoP abc', 'the Authorization header has the scheme DPoP, expected Bearer'],
+    ['eyJhbGciOiJSUzI1NiJ9.e30.c2ln', 'the Authorization header has no scheme, expected Bearer and the token'],
+    ['s3cret pass', 'the Authorization header has another scheme than Bearer'],
+    ['', undefined],
+    ['  ', undefined],
+  ])('%j: %s', (value, said) => expect(otherScheme([value])).toBe(said))
+
+  it('of no header is nothing', () => expect(otherScheme([])).toBeUndefined())
+})
 
 describe('parseBearer', () => {
   it.each([

@@ -9,9 +9,14 @@ function open() {
   const states: number[] = []
   const circuit = createCircuit({ clock, onState: (state) => states.push(state) })
   /** One call, from start to end. */
-  const call = (outcome: CallOutcome, source?: string) => circuit.begin(source)(outcome)
-  const calls = (count: number, outcome: CallOutcome, source: (index: number) => string | undefined) => {
-    for (let index = 0; index < count; index++) call(outcome, source(index))
+  const call = (outcome: CallOutcome, source?: string, token?: string) => circuit.begin(source, token)(outcome)
+  const calls = (
+    count: number,
+    outcome: CallOutcome,
+    source: (index: number) => string | undefined,
+    token: (index: number) => string | undefined = () => undefined,
+  ) => {
+    for (let index = 0; index < count; index++) call(outcome, source(index), token(index))
   }
   /** Seconds to wait, or 0 when a call may go. */
   const wait = (source?: string): number => {
@@ -81,6 +86,27 @@ describe('a circuit opens', () => {
     calls(good, 'answered', source)
     calls(bad, 'server_error', source)
     expect(wait()).toBe(0)
+  })
+
+  it('by 502, 503 and 504 for the tokens of one source', () => {
+    const { calls, wait } = open()
+    calls(20, 'unavailable', () => 'one address')
+    expect(wait()).toBe(0)
+    const other = open()
+    other.calls(
+      19,
+      'unavailable',
+      () => 'one address',
+      (index) => `token ${index % 5}`,
+    )
+    expect(other.wait()).toBe(0)
+    other.calls(
+      1,
+      'unavailable',
+      () => 'one address',
+      () => 'token 1',
+    )
+    expect(other.wait()).toBe(1)
   })
 
   it('by no 5xx of more than ten seconds ago', () => {

@@ -19,6 +19,12 @@ export const matching = (expected: string, pattern: RegExp, completes?: ValueKin
 export const TEXT = matching('some text on one line', ONE_LINE)
 /** Path of a file; whether there is one is seen when it is read. */
 export const FILE = matching('the path of a file', ONE_LINE, 'file')
+/** The same, or the JSON object itself, on as many lines as it has. */
+export const FILE_OR_JSON = matching(
+  'the path of a file or a JSON object',
+  /^(?:[^\p{Cc}]*[^\p{Cc}\s][^\p{Cc}]*|\s*\{[\s\S]*)$/u,
+  'file',
+)
 /** The same, with the name of a document in it. */
 export const FILE_AND_NAME = matching('FILE or FILE#NAME', /^(?!\s*#)[^\p{Cc}]*[^\p{Cc}\s][^\p{Cc}]*$/u, 'file')
 export const DIRECTORY = matching('the path of a directory', ONE_LINE, 'directory')

@@ -1,6 +1,6 @@
 import { asFailure, causeOf, type Clock, type Log, type Metrics } from '../../core/index.ts'
 import { openWatchedFile, watchDirectory } from '../../files/index.ts'
-import { renderProblem, type ResolvedProxy } from '../../load/index.ts'
+import { isConfigurationFile, renderProblem, type ResolvedProxy } from '../../load/index.ts'
 import type { ReloadResult } from '../admin.ts'
 import { ConfigError } from '../config-error.ts'
 import { createFileRetry } from '../file-retry.ts'
@@ -87,7 +87,10 @@ export function createReloader(options: ReloaderOptions): Reloader {
   const reload = (): Promise<ReloadResult> => enqueue(false)
   const onChange = (): void => void reload()
   const watches = watchedPaths(sources).map(({ path, isDirectory }) =>
-    isDirectory ? watchDirectory(path, { onChange }) : openWatchedFile(path, { maxBytes: MAX_CONFIG_BYTES, onChange }),
+    // A directory is read flat: secrets below it rotate without a reload.
+    isDirectory
+      ? watchDirectory(path, { onChange, onlyFiles: isConfigurationFile })
+      : openWatchedFile(path, { maxBytes: MAX_CONFIG_BYTES, onChange }),
   )
   return {
     reload,

@@ -18,9 +18,10 @@ export interface ExplainedCaller {
 /** As much as the largest answer of an introspection endpoint. */
 const MAX_BYTES = 1024 * 1024
 
-/** The caller of a file with claims as JSON; `-` is standard input. Throws `UsageError`. */
-export async function callerOfClaims(file: string, io: Io): Promise<ExplainedCaller> {
-  return callerOfClaimsText(await readInput(file, io), file)
+/** The caller of claims as JSON: a file, `-` for standard input, or the object itself. Throws `UsageError`. */
+export async function callerOfClaims(fileOrJson: string, io: Io): Promise<ExplainedCaller> {
+  if (fileOrJson.trimStart().startsWith('{')) return callerOfClaimsText(fileOrJson, '--claims')
+  return callerOfClaimsText(await readInput(fileOrJson, io), fileOrJson)
 }
 
 /** The caller of claims as JSON; `label` says in messages where they are. Throws `UsageError`. */

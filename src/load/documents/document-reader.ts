@@ -4,6 +4,7 @@ import type { Loading } from './loaded.ts'
 import { namesIn } from './named-files.ts'
 import { withoutNulls } from '../../fields/index.ts'
 import { problemMaker, type Located } from './problem.ts'
+import { plainHttpIn } from './warnings.ts'
 import { moved, type TextDocument } from '../yaml/yaml.ts'
 import { YAML_LIMITS, type Budget } from '../yaml/yaml-limits.ts'
 
@@ -58,6 +59,8 @@ export class Reader {
     for (const finding of explainIssues(result.error.issues, schema, value, most)) {
       this.loading.problems.push(place.problem(finding.path, finding.message, { at: finding.at }))
     }
+    const left = Math.max(0, YAML_LIMITS.problems - this.loading.problems.length)
+    this.loading.problems.push(...plainHttpIn(place, value).slice(0, left))
     return undefined
   }
 }

@@ -71,13 +71,16 @@ const bounded = (text: string): string | Problem =>
 const tooLarge = (bytes: number): string =>
   `the file is too large: ${bytes} bytes, expected at most ${YAML_LIMITS.bytes}; split it into several files`
 
+/** Whether a file of a directory of `--config` is read, by its name. */
+export const isConfigurationFile = (name: string): boolean => /\.(ya?ml|json)$/i.test(name) && !name.startsWith('.')
+
 async function listFiles(paths: readonly string[], problems: Problem[]): Promise<string[]> {
   const files: string[] = []
   for (const name of paths) {
     try {
       if (name === STDIN || !(await stat(name)).isDirectory()) files.push(name)
       else {
-        const found = (await readdir(name)).filter((entry) => /\.(ya?ml|json)$/i.test(entry) && !entry.startsWith('.'))
+        const found = (await readdir(name)).filter(isConfigurationFile)
         if (found.length === 0)
           problems.push(
             fileProblem(

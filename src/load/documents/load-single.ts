@@ -15,7 +15,7 @@ import { namesIn, type NamedFile, type NamedSecret } from './named-files.ts'
 import { fileProblem, problemMaker, renderProblem, withoutFirstStep, type Located, type Problem } from './problem.ts'
 import { withoutNulls, isRecord } from '../../fields/index.ts'
 import { withFiles } from '../routes/resolve-manifest-callers.ts'
-import { refusedHttp, sectionWarnings } from './warnings.ts'
+import { plainHttpIn, refusedHttp, sectionWarnings } from './warnings.ts'
 import { fullBudget } from '../yaml/yaml-limits.ts'
 import { moved, readYaml, type TextDocument } from '../yaml/yaml.ts'
 
@@ -129,7 +129,8 @@ function judgeText<S extends z.ZodType, T>(
   const result = schema.safeParse(withoutNulls(schema, value))
   if (!result.success) {
     const findings = explainIssues(result.error.issues, schema, value)
-    return { problems: findings.map((finding) => place.problem(finding.path, finding.message, { at: finding.at })) }
+    const found = findings.map((finding) => place.problem(finding.path, finding.message, { at: finding.at }))
+    return { problems: [...found, ...plainHttpIn(place, value)] }
   }
   const judged = judge(result.data, place)
   if (judged.problems.length > 0) return { problems: judged.problems }

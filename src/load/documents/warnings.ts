@@ -6,7 +6,7 @@ import {
   type TypedSpec,
   type CalledUrl,
 } from '../../resources/index.ts'
-import { judgePlainHttp, type PlainHttp } from '../../fields/index.ts'
+import { isRecord, judgePlainHttp, type PlainHttp } from '../../fields/index.ts'
 import type { Located, Problem } from './problem.ts'
 
 type Path = readonly PropertyKey[]
@@ -65,6 +65,27 @@ export function providerHttp(
     list.push(...plainHttpWarning(place, { url, insecureAllowHttp }, pathOf(name)))
   }
   return found
+}
+
+/** Fields with a URL that the proxy calls, wherever they are. */
+const CALLED_URLS = [...PROVIDER_URLS, 'tokenUrl'] as const
+const DEEPEST = 12
+
+/**
+ * URLs with plain http that are not used, in a document that breaks its schema elsewhere: they would be reported by the next
+ * run only. `path` is where `value` is.
+ */
+export function plainHttpIn(place: Located<unknown>, value: unknown, path: Path = []): Problem[] {
+  if (path.length > DEEPEST) return []
+  if (Array.isArray(value)) return value.flatMap((item, index) => plainHttpIn(place, item, [...path, index]))
+  if (!isRecord(value)) return []
+  const insecureAllowHttp = value['insecureAllowHttp'] === true || value['insecureAllowHTTP'] === true
+  return Object.entries(value).flatMap(([name, member]) => {
+    if (typeof member !== 'string') return plainHttpIn(place, member, [...path, name])
+    if (!CALLED_URLS.some((one) => one.toLowerCase() === name.toLowerCase()) || !URL.canParse(member)) return []
+    const called = { url: member, insecureAllowHttp }
+    return judgeCalledUrl(called) === 'refuse' ? [place.problem([...path, name], refusedHttpMessage(called))] : []
+  })
 }
 
 function plainHttpWarning(place: Located<unknown>, called: Judged, path: Path): Problem[] {

@@ -78,7 +78,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
   }
   const adminAddress = overrides.admin ?? spec.admin.address
   const isShortForm = overrides.target !== undefined
-  const inspector = inspectorOf(overrides.inspector, { proxy, isShortForm, adminAddress }, problems)
+  const inspector = inspectorOf(overrides.inspector, { proxy, isShortForm, adminAddress }, { problems, warnings })
   if (problems.length > 0) return { problems: unique(problems) }
   const unused = [...unusedCallers(loaded, overrides), ...unusedUpstreams(resolved.routes, loaded.auths)]
   const allWarnings = unique([...warnings, ...unused, ...resolved.warnings])

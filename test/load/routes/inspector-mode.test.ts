@@ -30,6 +30,24 @@ describe('what the inspector captures', () => {
     expect(outcome({ address: ':8081' }, { inspector: 'bodies' })).toContain('--inspector')
   })
 
+  test.each<[object, ProxyOverrides, string | undefined]>([
+    [{ inspector: 'heads', address: '0.0.0.0:8081' }, {}, 'spec.admin.inspector'],
+    [{ inspector: 'heads' }, { admin: ':8081' }, 'spec.admin.inspector'],
+    [{ address: ':8081' }, { inspector: 'heads' }, '--inspector'],
+    [{ inspector: 'heads', address: ':8081', ...TOKEN_FILE }, {}, undefined],
+    [{ inspector: 'heads' }, {}, undefined],
+    [{ address: '0.0.0.0:8081' }, {}, undefined],
+  ])('%o with %o is open to other machines and not served, which is a warning: %s', (admin, overrides, place) => {
+    const documents = [
+      externalAuth(SPECS.unauthenticated),
+      proxy({ admin, auth: { mode: 'anonymous' }, routes: [route()] }),
+    ]
+    const found = (resolveProxy(load(...documents), overrides).warnings ?? [])
+      .map(renderProblem)
+      .filter((line) => /open to/.test(line))
+    expect(found).toEqual(place === undefined ? [] : [expect.stringContaining(place)])
+  })
+
   test('is what the command line says before what the file says', () => {
     expect(outcome({ inspector: 'bodies' }, { inspector: 'off' })).toBe('off')
     expect(outcome({}, { inspector: 'heads' })).toBe('heads')
