@@ -3,7 +3,7 @@ import { type ResolvedProxy, STDIN } from '../load/index.ts'
 import { ConfigError, EXIT, type Io, UsageError, loadProxyConfig } from '../compose/index.ts'
 import { readInput } from '../examine/explain/index.ts'
 import { command } from './command.ts'
-import { FILE, oneOf, TEXT } from './options/option-values.ts'
+import { FILE, matching, oneOf, TEXT } from './options/option-values.ts'
 import type { CommandSpec, Parsed } from './options/options.ts'
 import { PROXY_SPEC } from './proxy.ts'
 import { stdinFor } from './options/source-options.ts'
@@ -22,6 +22,8 @@ const AS_PROXY: ReadonlySet<string> = new Set([
   'sts-endpoint',
 ])
 
+const UPSTREAM_AND_FILE = matching('UPSTREAM=FILE', /^[^=\p{Cc}]+=[^\p{Cc}]+$/u)
+
 /** The table of its options. */
 export const CHECK_SPEC: CommandSpec = {
   name: 'extauth check',
@@ -37,6 +39,12 @@ export const CHECK_SPEC: CommandSpec = {
       value: 'FILE',
       help: 'File with the access token of a caller, - for standard input: exchanges it, assumes the role.',
     },
+    'refresh-token-file': {
+      type: 'string',
+      is: UPSTREAM_AND_FILE,
+      value: 'UPSTREAM=FILE',
+      help: 'File with a refresh token of this upstream, - for standard input: tries a refresh. A provider that rotates refresh tokens invalidates this one.',
+    },
     quiet: { type: 'boolean', short: 'q', help: 'Prints only what failed or should be looked at.' },
     output: { type: 'string', is: oneOf(['text', 'json']), value: 'text|json', help: 'Default text.' },
   },
@@ -44,7 +52,8 @@ export const CHECK_SPEC: CommandSpec = {
     'FILE|DIR is the same as --config, - is standard input.',
     'Per route: secrets, files, identity providers (discovery, keys, introspection), token endpoint or STS, the backend',
     '(name, connection, TLS, an MCP initialize or server/discover where there is a credential). Then the time.',
-    'Token and introspection endpoints are shown a made-up token, to see whether they take the client.',
+    'Token and introspection endpoints are shown a made-up token, to see whether they take the client; upstreams a made-up',
+    'refresh token, to see how they refuse one.',
     '',
     'Exit codes: 0 nothing failed, 1 something failed or the configuration is refused, 2 usage.',
   ].join('\n'),
@@ -63,6 +72,7 @@ export const runCheck = command(CHECK_SPEC, async ({ options, io }) => {
         config,
         route: options.text('route'),
         token: await tokenOf(options, io),
+        refreshToken: await refreshTokenOf(options, config, io),
         stsEndpoint: options.text('sts-endpoint'),
         env: io.env,
         clock: { now: () => Date.now() },
@@ -89,8 +99,9 @@ export const runCheck = command(CHECK_SPEC, async ({ options, io }) => {
 async function load(options: Parsed, io: Io): Promise<ResolvedProxy> {
   const [target, externalAuth] = [options.text('target'), options.text('external-auth')]
   const configPaths = [...options.positionals, ...options.list('config')]
-  if (configPaths.includes(STDIN) && options.text('token-file') === STDIN)
-    throw new UsageError('standard input can be the configuration or the token, not both')
+  const tokens = [options.text('token-file'), options.text('refresh-token-file')?.replace(/^[^=]*=/, '')]
+  if ([...configPaths, ...tokens].filter((path) => path === STDIN).length > 1)
+    throw new UsageError('standard input can be the configuration or a token, not both')
   if (target === undefined && configPaths.length === 0)
     throw new UsageError('needs --config PATH, or --target URL with --external-auth FILE')
   if ((target === undefined) !== (externalAuth === undefined))
@@ -114,6 +125,19 @@ async function load(options: Parsed, io: Io): Promise<ResolvedProxy> {
     throw new UsageError(`no route ${JSON.stringify(route)}; there are ${known}`)
   }
   return config
+}
+
+async function refreshTokenOf(options: Parsed, { authServers }: ResolvedProxy, io: Io) {
+  const given = options.text('refresh-token-file')
+  if (given === undefined) return undefined
+  const upstream = given.slice(0, given.indexOf('='))
+  const known = authServers.flatMap(({ spec }) => spec.upstreamProviders.map(({ name }) => name))
+  if (!known.includes(upstream))
+    throw new UsageError(`no upstream ${JSON.stringify(upstream)}; there are ${known.join(', ') || 'none'}`)
+  const file = given.slice(upstream.length + 1)
+  const text = (await readInput(file, io, MAX_TOKEN_BYTES)).trim()
+  if (!/^[\x21-\x7e]+$/.test(text)) throw new UsageError(`${file} does not hold a refresh token`)
+  return { upstream, token: new Secret(text) }
 }
 
 async function tokenOf(options: Parsed, io: Io): Promise<Secret | undefined> {

@@ -3,6 +3,7 @@ import { jsonAnswer, readKeys, saysOfCode } from '../oauth/index.ts'
 import type { UpstreamProvider } from '../resources/index.ts'
 import { type Connections, createConnections, unanswered } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
+import type { UpstreamTokenSet } from './upstream.ts'
 import { createOidcDiscovery } from './discovery.ts'
 import { userInfoOf } from './oauth2.ts'
 import { createUpstream } from './upstreams.ts'
@@ -17,12 +18,20 @@ export interface UpstreamProbe {
    * does not say which. Throws as `Upstream`, and `identity_provider_error` where the code is taken.
    */
   client(): Promise<'taken' | 'unsaid'>
+  /**
+   * Sends a refresh token, by default an invalid one, with the scopes of the configuration. Throws as `Upstream`;
+   * `no_session` without a refusal says that new tokens came with an ID token, which is of another user than the test's.
+   */
+  refresh(refreshToken?: Secret): Promise<UpstreamTokenSet>
   /** Number of keys that may verify ID tokens; undefined for a type without ID tokens. Throws as `Upstream`. */
   keys(): Promise<number | undefined>
   /** The user-info endpoint, and its status for a made-up token; undefined where none is asked. Throws as `Upstream`. */
   userInfo(): Promise<{ readonly url: string; readonly status: number } | undefined>
   close(): Promise<void>
 }
+
+/** Milliseconds for a refresh. */
+const REFRESH_MS = 10_000
 
 /** Long enough to be nobody's, and recognisable in the upstream's log. */
 const NOBODYS = `extauth-check-${'0'.repeat(32)}`
@@ -54,6 +63,12 @@ export function probeUpstream(provider: UpstreamProvider, redirectUri: string, d
         return says
       }
       throw new Failure('identity_provider_error', { detail: 'token endpoint: it took a made-up code' })
+    },
+    async refresh(refreshToken = new Secret(NOBODYS)) {
+      const { scopes = [] } = oidcConfig ?? oauth2Config ?? {}
+      const none = { idToken: undefined, expiresAtMs: undefined, idTokenExpiresAtMs: undefined }
+      const tokens = { accessToken: refreshToken, refreshToken, scopes, ...none }
+      return (await upstream.refresh(tokens, NOBODYS, performance.now() + REFRESH_MS)).tokens
     },
     async keys() {
       if (discovery === undefined) return undefined

@@ -17,6 +17,8 @@ export interface CheckContext {
   readonly egressProxy: EgressProxy | undefined
   /** The token of `--token-file`. */
   readonly token: Secret | undefined
+  /** The token of `--refresh-token-file`, and the upstream that issued it. */
+  readonly refreshToken: { readonly upstream: string; readonly token: Secret } | undefined
   /** The one route was asked for, so that a token which is not for it is a failure. */
   readonly isOneRoute: boolean
   readonly times: ClockNotes

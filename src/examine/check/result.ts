@@ -36,6 +36,7 @@ export type CheckName =
   | 'upstream'
   | 'upstream.keys'
   | 'upstream.client'
+  | 'upstream.refresh'
   | 'upstream.user-info'
   | 'authserver'
   | 'store'

@@ -12,6 +12,7 @@ export interface CheckOptions {
   /** Only this route; all when absent. */
   readonly route: string | undefined
   readonly token: Secret | undefined
+  readonly refreshToken: CheckContext['refreshToken']
   readonly stsEndpoint: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
@@ -60,6 +61,7 @@ export async function runChecks(
     authenticators,
     egressProxy: services.egressProxy,
     token: options.token,
+    refreshToken: options.refreshToken,
     isOneRoute: options.route !== undefined || config.routes.length === 1,
     times,
     stores: createStoreNotes(times),

@@ -2,6 +2,7 @@ import { defaultRedirectUri } from '../../authserver/index.ts'
 import { resourceUrlOf } from '../../compose/index.ts'
 import { asFailure } from '../../core/index.ts'
 import { shownUrl } from '../../http/index.ts'
+import { mayHeal } from '../../oauth/index.ts'
 import { mayBePrivate, type ResolvedAuthServer, upstreamClient } from '../../resources/index.ts'
 import { probeUpstream, type UpstreamProbe } from '../../upstreams/index.ts'
 import { checkConnection } from './connection.ts'
@@ -78,7 +79,9 @@ async function checkUpstream(
     lines.push(login.line)
     if (!login.isKnown) return lines
     lines.push(...(await keysLine(name, probe)))
-    lines.push(await clientLine(provider, redirectUri, probe))
+    const client = await clientLine(provider, redirectUri, probe)
+    lines.push(client)
+    if (client.status !== 'failed') lines.push(await refreshLine(name, probe, context))
     return [...lines, ...(await userInfoLine(name, probe))]
   } finally {
     await probe.close()
@@ -152,6 +155,35 @@ async function clientLine(provider: UpstreamProvider, redirectUri: string, probe
         ? `Register the redirect URI ${redirectUri} at the provider.`
         : 'Compare what we say and show (clientId, clientSecretRef, clientAuth) with what the provider has for this client.',
     }
+  }
+}
+
+/** How a refresh is refused decides whether users of an ended session log in again: each provider has its own errors for it. */
+async function refreshLine(name: string, probe: UpstreamProbe, { refreshToken }: CheckContext): Promise<CheckResult> {
+  const line = about('upstream.refresh', name)
+  const own = refreshToken?.upstream === name ? refreshToken.token : undefined
+  try {
+    const { refreshToken: next, expiresAtMs, scopes } = await probe.refresh(own)
+    if (own === undefined)
+      return line.failed('a made-up refresh token was accepted', 'The token endpoint must verify refresh tokens.')
+    const rotates = next?.equals(own) === false ? 'a new refresh token came' : 'the refresh token stays'
+    const life = expiresAtMs === undefined ? 'no lifetime is given' : 'a lifetime is given'
+    return line.ok(`a refresh works: ${rotates}, ${life}, scopes ${scopes.join(' ') || 'none'}`)
+  } catch (error) {
+    const failure = asFailure(error)
+    const { code, detail = code, refusal } = failure
+    if (code === 'no_session' && refusal === undefined) return line.ok('a refresh works, and brings an ID token')
+    if (own !== undefined) return line.thrown(failure)
+    if (code === 'no_session') {
+      const rest = mayHeal(failure) ? ', and tried again after 5 min' : ''
+      return line.ok(`refuses a made-up refresh token (${detail}): read as an ended grant${rest}`)
+    }
+    const [reading, result] =
+      code === 'config_error' ? ['an error of configuration', 500] : ['an outage', failure.status]
+    return line.warning(
+      `a made-up refresh token: ${detail}; read as ${reading}`,
+      `Users whose grant has ended would get ${result} instead of a new login. Does the client have the grant refresh_token? Try a real one with --refresh-token-file.`,
+    )
   }
 }
 

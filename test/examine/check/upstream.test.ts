@@ -56,7 +56,7 @@ const oauth2 = (url: string, more: object = {}) => ({
   },
 })
 
-async function check(upstream: object, more: object = {}) {
+async function check(upstream: object, more: object = {}, ...args: readonly string[]) {
   const embeddedAuthServer = {
     issuer: 'http://localhost:8080',
     hmacSecretRefs: [{ name: 'hmac', key: 'key' }],
@@ -70,7 +70,7 @@ async function check(upstream: object, more: object = {}) {
     'proxy.yaml',
     documents({ target: `${backend.url}/mcp` }, { type: 'embeddedAuthServer', embeddedAuthServer }, spec),
   )
-  const { checks, out } = await folder.check()
+  const { checks, out } = await folder.check(undefined, ...args)
   expect(out).not.toContain('sesame')
   const wrong = checks.filter(({ status }) => status === 'failed' || status === 'warning')
   return { checks, wrong: wrong.filter(({ check: name }) => !name.startsWith('target') && name !== 'mcp') }
@@ -85,6 +85,7 @@ describe('extauth check goes the way of a login', () => {
       'stands',
       expect.stringMatching(/^users are sent to http:.*\/authorize$/),
       'it takes the client me, and refuses a made-up code',
+      'refuses a made-up refresh token (token endpoint answered 400 invalid_grant): read as an ended grant',
       'answers, and refuses a made-up token',
     ])
     expect(checks.find(({ check: name }) => name === 'authserver')?.status).not.toBe('failed')
@@ -198,4 +199,45 @@ it('a client that registers itself is not registered by a look', async () => {
   expect(JSON.stringify(checks)).toContain('it is registered by the first login, and not by this')
   expect(asked).toBe(0)
   await sockets.closeAll()
+})
+
+describe('extauth check of a refresh', () => {
+  const refreshLine = async (status: number, body: object, ...args: readonly string[]) => {
+    const refreshing: Answering = (request, form) =>
+      form.includes('grant_type=refresh_token') ? { status, body } : token(request, form)
+    const { url } = await provider({ '/token': refreshing })
+    const { checks } = await check(oauth2(url, { scopes: ['a'] }), {}, ...args)
+    return checks.find(({ check: name }) => name === 'upstream.refresh')
+  }
+
+  it.each<[number, object, string, RegExp]>([
+    [400, { error: 'invalid_grant' }, 'ok', /400 invalid_grant\): read as an ended grant$/],
+    [403, { error: 'unauthorized_client' }, 'ok', /403 unauthorized_client\): read as an ended grant, and tried again/],
+    [400, { status: 'BAD_REFRESH_TOKEN' }, 'ok', /400 without an OAuth error\): read as an ended grant, and/],
+    [400, { error: 'invalid_request', error_codes: [90009] }, 'ok', /AADSTS90009/],
+    [400, { error: 'unsupported_grant_type' }, 'warning', /read as an error of configuration$/],
+    [404, {}, 'warning', /read as an outage$/],
+    [200, { access_token: 'sesame', token_type: 'Bearer' }, 'failed', /made-up refresh token was accepted/],
+  ])('%i %j: %s', async (status, body, verdict, detail) => {
+    expect(await refreshLine(status, body)).toMatchObject({
+      status: verdict,
+      detail: expect.stringMatching(detail) as string,
+    })
+  })
+
+  it('tries a real one on request', async () => {
+    const args = ['--refresh-token-file', `up=${await folder.write('real', 'sesame-refresh')}`]
+    const tokens = {
+      access_token: 'sesame',
+      token_type: 'Bearer',
+      expires_in: 60,
+      refresh_token: 'sesame-2',
+      scope: 'a',
+    }
+    expect(await refreshLine(200, tokens, ...args)).toMatchObject({
+      status: 'ok',
+      detail: 'a refresh works: a new refresh token came, a lifetime is given, scopes a',
+    })
+    expect(await refreshLine(400, { error: 'invalid_grant' }, ...args)).toMatchObject({ status: 'failed' })
+  })
 })
