@@ -35,7 +35,7 @@ export async function askMoto(python: Python): Promise<readonly string[]> {
     const endpoint = `http://127.0.0.1:${port}`
     await makeRole(endpoint)
     const spec = { region: REGION, service: 's3', sessionDuration: seconds(900) }
-    const { credential, expiresAtMs } = await createAssumeRole(spec, { clock, outbound, endpoint })({
+    const { credential, expiresAtMs } = await createAssumeRole(spec, { clock, outbound, endpoint, writesArns: true })({
       roleArn: ROLE,
       sessionName: 'alice',
       token: new Secret('eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9.c2ln'),

@@ -4,8 +4,8 @@ import type { ObtainDeps } from '../obtain/index.ts'
 const VARIABLE = 'AWS_ENDPOINT_URL_STS'
 
 /**
- * Where STS is when not where the region says (decisions §3.5): what was asked for at start goes before a config's own
- * `stsEndpoint`, and the variable that all AWS tools read goes after it. Throws `config_error` for what is no http URL.
+ * Which STS endpoints are used (decisions §3.5): the option goes before a config's own settings, the variables that all AWS
+ * tools read go after them. Throws `config_error` for an invalid value.
  */
 export function stsEndpoints(
   option: string | undefined,
@@ -16,6 +16,8 @@ export function stsEndpoints(
     sts: {
       ...(option === undefined ? {} : { endpoint: checked(option, '--sts-endpoint') }),
       ...(ambient === undefined ? {} : { ambientEndpoint: checked(ambient, VARIABLE) }),
+      ...flag('fips', env, 'AWS_USE_FIPS_ENDPOINT'),
+      ...flag('dualStack', env, 'AWS_USE_DUALSTACK_ENDPOINT'),
     },
   }
 }
@@ -25,4 +27,13 @@ function checked(text: string, source: string): string {
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
     throw new Failure('config_error', { detail: `${source} is not an http(s) URL without credentials` })
   return text
+}
+
+/** As the AWS SDKs read it. */
+function flag(name: 'fips' | 'dualStack', env: Readonly<Record<string, string | undefined>>, variable: string) {
+  const value = env[variable]
+  if (!value) return {}
+  if (value !== 'true' && value !== 'false')
+    throw new Failure('config_error', { detail: `${variable} is ${JSON.stringify(value)}, expected "true" or "false"` })
+  return { [name]: value === 'true' }
 }

@@ -5,8 +5,9 @@ import { parseHttpDate } from '../http/index.ts'
 /** Bytes of a 400 or 403 that are looked at for the name of the error (decisions §4). */
 export const PEEK_BYTES = 8 * 1024
 
-const EXPIRED =
-  /\b(?:ExpiredToken(?:Exception)?|TokenExpired|RequestExpired)\b|security token included in the request is expired/i
+/** Keys that have expired, or that AWS does not know (any more): those of a profile or a user were rotated. */
+const REFUSED_KEYS =
+  /\b(?:ExpiredToken(?:Exception)?|TokenExpired|RequestExpired|UnrecognizedClient(?:Exception)?|InvalidClientTokenId|InvalidAccessKeyId)\b|security token included in the request is (?:expired|invalid)/i
 const SKEWED = /\bRequestTimeTooSkewed\b|Signature expired|Signature not yet current|not yet current/i
 
 /** What is known of a rejected SigV4 request so far. */
@@ -26,7 +27,7 @@ const skew = (rejection: Rejection): Again | undefined => {
 }
 
 /**
- * Whether a 400 or 403 speaks of the credential: `Again` when its headers name an expired token or a skewed clock (with the
+ * Whether a 400 or 403 speaks of the credential: `Again` when its headers name expired or unknown keys or a skewed clock (with the
  * backend's time, from `Date`), and `peek` when they don't, so that only the body can tell.
  */
 export const judgeHeaders = (rejection: Rejection): Again | 'peek' =>
@@ -38,7 +39,7 @@ export const judgeBody = (rejection: Rejection, body: Buffer): Again | undefined
 
 const judgeText = (rejection: Rejection, text: string): Again | undefined => {
   if (SKEWED.test(text)) return skew(rejection)
-  return EXPIRED.test(text) ? { reason: 'credential_rejected', status: rejection.status } : undefined
+  return REFUSED_KEYS.test(text) ? { reason: 'credential_rejected', status: rejection.status } : undefined
 }
 
 /** Bytes that the start of a compressed body may become; no error is as long. */

@@ -2,7 +2,7 @@ import type { CredentialCache } from '../cache/index.ts'
 import type { Clock, Credential, Log, Metrics, Outbound, SecretHandle, Secrets, UpstreamTokens } from '../core/index.ts'
 import type { OutboundOptions } from '../net/index.ts'
 import type { RouteDecisions } from './cloud-sts/decision-log.ts'
-import type { StsEndpoints } from './cloud-sts/endpoint.ts'
+import type { StsSettings } from './cloud-sts/endpoint.ts'
 import type { Identities } from './cloud-sts/identity/pool.ts'
 
 /** What a source says about the service it calls; the rest (clock, metrics, way out) is the composition's. */
@@ -26,7 +26,7 @@ export interface ObtainDeps {
   /** The token in a file that a config names, kept current; undefined: the file that the environment names. */
   readonly tokenFile: (path: string | undefined) => SecretHandle
   /** Where STS is, when not where the region says: before a config's own `stsEndpoint`, and after it. */
-  readonly sts?: StsEndpoints
+  readonly sts?: StsSettings
   /** The environment that AWS identities of the process are looked for in; that of the SDK is `process.env`. */
   readonly env: Readonly<Record<string, string | undefined>>
   /** Those identities, as long as this configuration uses them. */

@@ -47,7 +47,7 @@ export {
   type StsSource,
 } from './aws/sts-source.ts'
 export { type SessionPolicy, SOURCE_IDENTITY, TAG_VALUE } from './aws/session-fields.ts'
-export { fillPolicy, LONGEST_POLICY, parsedTemplate } from './aws/session-policy.ts'
+export { asciiJson, fillPolicy, LONGEST_POLICY, parsedTemplate } from './aws/session-policy.ts'
 export { ROLE_ARN, templateParts } from './aws/role-arn.ts'
 export {
   asksFor,

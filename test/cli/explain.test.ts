@@ -100,6 +100,25 @@ describe('extauth explain', () => {
     expect(out).not.toMatch(/do-not-print|note /)
   })
 
+  test('shows whose identity goes to STS, and the hub', async () => {
+    expect((await explain('--config proxy.yaml --route aws --claims claims.json')).out).toMatch(
+      /^source +the caller's token$/m,
+    )
+    const hub = 'arn:aws:iam::123456789012:role/hub'
+    const source = `source: { type: role, through: { roleArn: "${hub}", source: { type: ambient, chain: [instance, profile], profile: dev } } }\n    roleMappings:`
+    await writeFile(file('hub.yaml'), CONFIG.replace('roleMappings:', source))
+    const { out } = await explain('--config hub.yaml --route aws --claims claims.json')
+    expect(out).toMatch(
+      /^source +the identity of the process: instance, profile, profile "dev"\nhub +arn:aws:iam::123456789012:role\/hub$/m,
+    )
+    expect((await report('--config hub.yaml --route aws --claims claims.json')).source).toEqual({
+      type: 'role',
+      chain: ['instance', 'profile'],
+      profile: 'dev',
+      hub,
+    })
+  })
+
   test('gives the same for the token as for its claims, without repeating the token', async () => {
     const fromToken = await explain('--config proxy.yaml --route aws --token-file token')
     const fromClaims = await explain('--config proxy.yaml --route aws --claims claims.json')

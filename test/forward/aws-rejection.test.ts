@@ -53,6 +53,8 @@ describe('a signed request that is refused', () => {
     [403, 'ExpiredTokenException', rejected(403)],
     [400, 'ExpiredTokenException:http://internal.amazon.com/coral/', rejected(400)],
     [400, 'ExpiredToken', rejected(400)],
+    [400, 'UnrecognizedClientException', rejected(400)],
+    [403, 'InvalidClientTokenId', rejected(403)],
     [403, 'RequestTimeTooSkewed', skewed(403)],
     [403, 'AccessDeniedException', null],
     [400, 'ValidationException', null],
@@ -67,6 +69,8 @@ describe('a signed request that is refused', () => {
   it.each([
     [400, '{"__type":"com.amazon.coral#ExpiredTokenException","message":"expired"}', rejected(400)],
     [403, '<Error><Code>ExpiredToken</Code></Error>', rejected(403)],
+    [403, '<Error><Code>InvalidAccessKeyId</Code></Error>', rejected(403)],
+    [403, '{"message":"The security token included in the request is invalid."}', rejected(403)],
     [403, '{"message":"The security token included in the request is expired"}', rejected(403)],
     [403, '<Error><Code>RequestTimeTooSkewed</Code></Error>', skewed(403)],
     [403, '{"message":"Signature expired: 20261121T090000Z is now earlier than 20261121T095500Z"}', skewed(403)],

@@ -8,7 +8,7 @@ import {
   type Secret,
 } from '../../core/index.ts'
 import { createSource } from '../../obtain/index.ts'
-import { namedStsEndpoint, stsEndpoint } from '../../obtain/cloud-sts/index.ts'
+import { stsEndpointOf } from '../../obtain/cloud-sts/index.ts'
 import {
   asksOf,
   clientsOf,
@@ -17,6 +17,7 @@ import {
   type ResolvedAuthOf,
   type ResolvedRoute,
   type RoleType,
+  showsCallerToken,
   signsAsService,
   upstreamTokenOf,
   urlsCalledBy,
@@ -159,7 +160,7 @@ const withOwnToken = (auth: ResolvedAuth): ResolvedAuth => {
 /** The identity of the process, with which requests are signed as it is. */
 async function checkService(auth: ResolvedAuthOf<'cloudSts'>, context: CheckContext): Promise<CheckedCredential> {
   const { spec } = auth
-  const endpoint = namedStsEndpoint(spec, context.obtain.sts) ?? stsEndpoint(spec)
+  const { endpoint } = stsEndpointOf(spec, context.obtain.sts)
   const { lines, stands } = await reach('sts', endpoint, spec.caCertPath, context)
   if (stands) lines.push(await askSts(auth, endpoint, context))
   const { lines: found, identity } = await checkIdentity(auth, context)
@@ -174,7 +175,7 @@ async function checkSts(
   context: CheckContext,
 ): Promise<CheckedCredential> {
   const { spec } = auth
-  const endpoint = namedStsEndpoint(spec, context.obtain.sts) ?? stsEndpoint(spec)
+  const { endpoint } = stsEndpointOf(spec, context.obtain.sts)
   const { lines, stands } = await reach('sts', endpoint, spec.caCertPath, context)
   if (stands) lines.push(await askSts(auth, endpoint, context))
   const { lines: found, identity } = stands ? await checkIdentity(auth, context) : { lines: [], identity: undefined }
@@ -202,6 +203,10 @@ async function checkSts(
   )
   const assume = about('assume-role', choice.roleArn)
   if (!stands) return { lines: [...lines, assume.skipped('there is no connection')], credential: undefined }
+  if (identity === undefined && !showsCallerToken(spec)) {
+    const missing = spec.source?.through === undefined ? 'the identity of the process' : 'the role of the hub'
+    return { lines: [...lines, assume.skipped(`it needs ${missing}, which failed above`)], credential: undefined }
+  }
   try {
     const credential = await obtain(auth, caller, context, context.token)
     const who = identity === undefined || credential.kind !== 'aws' ? undefined : await identity.who(credential)

@@ -15,8 +15,20 @@ import {
   type ResolvedAuth,
   type ResolvedAuthOf,
   type ResolvedRoute,
+  chainOf,
+  type StsSource,
 } from '../../resources/index.ts'
 import type { ExplainedCaller } from './explain-input.ts'
+
+/** `cloudSts.source` with its defaults. */
+export interface ExplainedSource {
+  readonly type: StsSource['type']
+  /** Where the identity of the process may come from; not with `callerToken`. */
+  readonly chain?: readonly string[]
+  readonly profile?: string
+  /** The role of the first hop. */
+  readonly hub?: string
+}
 
 /** What `extauth explain` says; the JSON of `--output json`. */
 export interface ExplainReport {
@@ -37,6 +49,8 @@ export interface ExplainReport {
   }
   /** What would stop this token before a role is chosen or anybody is asked, as far as that can be told without network and keys. */
   readonly notes: readonly string[]
+  /** Whose identity goes to STS; only with type `cloudSts`. */
+  readonly source: ExplainedSource | undefined
   /** Only where rules choose a role. */
   readonly decision: Decision | undefined
   readonly headers: { readonly added: readonly string[]; readonly removed: readonly string[] }
@@ -78,9 +92,23 @@ export function explain(
     why: `route ${JSON.stringify(route.name)} (path ${route.path}) names it in externalAuthConfigRef`,
     caller: { issuer: caller.issuer, subject: caller.subject, format: caller.format, signature: 'not checked' },
     notes: [...notesOn(route, caller, nowMs), ...notesOfType(route, caller)],
+    source: auth.type === 'cloudSts' ? sourceOf(auth.spec.source) : undefined,
     decision,
     headers: headersOf(route),
     cacheKey: keyOf(config, auth, caller, decision),
+  }
+}
+
+function sourceOf(source: StsSource = { type: 'callerToken' }): ExplainedSource {
+  const { type, through } = source
+  if (type === 'callerToken') return { type }
+  const ambient = through?.source ?? source
+  const { profile } = ambient
+  return {
+    type,
+    chain: chainOf(ambient),
+    ...(profile === undefined ? {} : { profile }),
+    ...(through === undefined ? {} : { hub: through.roleArn }),
   }
 }
 

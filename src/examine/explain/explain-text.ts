@@ -35,12 +35,25 @@ export function renderReport(report: ExplainReport): string {
     `caller        issuer ${shown(caller.issuer)}, subject ${shown(caller.subject)}, ${caller.format}`,
     'signature     not checked',
     ...report.notes.map((note) => `note          ${note}`),
+    ...sourceLines(report.source),
     ...(decision === undefined ? [`role          none: ${noRoles(config.type)}`] : decisionLines(decision)),
     ...headers.added.map((header) => `adds          ${header}`),
     ...listed('removes', headers.removed),
     ...Object.entries(cacheKey ?? {}).map(([part, digest]) => `cache key     ${part.padEnd(12)}${digest}`),
   ]
   return `${lines.join('\n')}\n`
+}
+
+/** Whose identity goes to STS, and the hub before the role of the caller. */
+function sourceLines(source: ExplainReport['source']): string[] {
+  if (source === undefined) return []
+  const { type, chain = [], profile, hub } = source
+  if (type === 'callerToken') return [`source        the caller's token`]
+  const which = profile === undefined ? '' : `, profile ${JSON.stringify(profile)}`
+  return [
+    `source        the identity of the process: ${chain.join(', ')}${which}`,
+    ...(hub === undefined ? [] : [`hub           ${hub}`]),
+  ]
 }
 
 /** As many to a line as fit: there are more than a hundred headers that may tell who somebody is. */

@@ -14,11 +14,15 @@ export function wordless(schema: Json): Json {
   return without(schema) as Json
 }
 
+/** Where a field differs from the specification is for the reference: `kubectl explain` shows what it does. */
+const REFERENCE_ONLY = ' Extends the specification.'
+
 /** A schema whose shapes that come again (references to secrets, `clientAuth`) say what is in them where they come first. */
 export function saidOnce(schema: Json): Json {
   const said = new Set<string>()
   const look = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(look)
+    if (typeof value === 'string') return value.replace(REFERENCE_ONLY, '')
     if (!isSchema(value)) return value
     const shape = isSchema(value.properties) ? JSON.stringify(value.properties) : ''
     const again = said.has(shape)

@@ -2,7 +2,7 @@ import type { Clock, OnBehalf, Outbound } from '../../core/index.ts'
 import type { SmithyCallOptions } from '../../net/index.ts'
 import { toAwsPartition } from './endpoint.ts'
 import type { AwsIdentity, AwsKeys } from './identity/keys.ts'
-import { assumeRoleFieldsOf, policiesOf, type SessionAttributes, varyByCaller } from './session-attributes.ts'
+import { assumeRoleFieldsOf, policiesOf, type SessionAttributes } from './session-attributes.ts'
 import { createStsClient, keysOfSession, loadSts } from './sts-client.ts'
 import { areKeysRefused, stsFailure } from './sts-failure.ts'
 
@@ -72,7 +72,7 @@ export function createSignedAssumeRole(
         return send()
       })
     } catch (error) {
-      throw stsFailure(error, clock.now(), asked, { variesByCaller: varyByCaller(attributes) })
+      throw stsFailure(error, clock.now(), asked, { variesByCaller: attributes?.variesByCaller })
     }
   }
 }

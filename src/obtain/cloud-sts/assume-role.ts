@@ -2,19 +2,20 @@ import type { Clock, OnBehalf, Outbound, Secret } from '../../core/index.ts'
 import type { SmithyCallOptions } from '../../net/index.ts'
 import type { CloudSts } from '../../resources/index.ts'
 import type { Fetched } from '../source.ts'
-import { stsEndpoint, toAwsPartition } from './endpoint.ts'
+import { toAwsPartition } from './endpoint.ts'
 import { credentialWith } from './identity/keys.ts'
-import { policiesOf, type SessionAttributes, varyByCaller } from './session-attributes.ts'
+import { policiesOf, type SessionAttributes } from './session-attributes.ts'
 import { createStsClient, keysOfSession, loadSts } from './sts-client.ts'
 import { isInvalidIdentityToken, stsFailure } from './sts-failure.ts'
 
-export type AssumeRoleSpec = Pick<CloudSts, 'region' | 'fips' | 'dualStack' | 'service' | 'sessionDuration'>
+export type AssumeRoleSpec = Pick<CloudSts, 'region' | 'service' | 'sessionDuration'>
 
 export interface AssumeRoleDeps {
   readonly clock: Clock
   readonly outbound: Outbound
-  /** Where STS is instead of where the region says; ARNs go there as they are written. */
-  readonly endpoint?: string | undefined
+  readonly endpoint: string
+  /** ARNs go there as they are written: the endpoint was named and may be another cloud's. */
+  readonly writesArns: boolean
 }
 
 export interface AssumeRoleRequest {
@@ -35,10 +36,13 @@ const PAUSE_MS = 200
 export type AssumeRole = (request: AssumeRoleRequest) => Promise<Fetched>
 
 /** `AssumeRoleWithWebIdentity` for one config. */
-export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoint }: AssumeRoleDeps): AssumeRole {
-  const client = createStsClient({ region: spec.region, endpoint: endpoint ?? stsEndpoint(spec), outbound })
+export function createAssumeRole(
+  spec: AssumeRoleSpec,
+  { clock, outbound, endpoint, writesArns }: AssumeRoleDeps,
+): AssumeRole {
+  const client = createStsClient({ region: spec.region, endpoint, outbound })
   const { AssumeRoleWithWebIdentityCommand } = loadSts()
-  const arn = endpoint === undefined ? toAwsPartition : (text: string) => text
+  const arn = writesArns ? (text: string) => text : toAwsPartition
   return async ({ roleArn, sessionName, attributes, token, onBehalfOf, endsAtMs }) => {
     const command = new AssumeRoleWithWebIdentityCommand({
       RoleArn: arn(roleArn),
@@ -63,7 +67,7 @@ export function createAssumeRole(spec: AssumeRoleSpec, { clock, outbound, endpoi
         return send()
       })
     } catch (error) {
-      throw stsFailure(error, clock.now(), 'caller token', { variesByCaller: varyByCaller(attributes) })
+      throw stsFailure(error, clock.now(), 'caller token', { variesByCaller: attributes?.variesByCaller })
     }
   }
 }

@@ -1,20 +1,48 @@
+import { Failure } from '../../core/index.ts'
 import { stsHost, type CloudSts } from '../../resources/index.ts'
 
 /** The STS endpoint of a region: always the regional one, whichever partition it is in, with FIPS or dual stack where a config wants that. */
 export const stsEndpoint = ({ region, fips, dualStack }: Pick<CloudSts, 'region' | 'fips' | 'dualStack'>): string =>
-  `https://${stsHost(region, { fips: fips ?? false, dualStack: dualStack ?? false })}`
+  `https://${stsHost(region, { fips, dualStack })}`
 
 /** An ARN as the real STS knows it: partition `cloud…` of the specification is `aws…` there (decisions §1). */
 export const toAwsPartition = (arn: string): string => arn.replace(/^arn:cloud(?=[-:])/, 'arn:aws')
 
-/** Where STS is named for all configs: before a config's own `stsEndpoint`, and after it (decisions §3.5). */
-export interface StsEndpoints {
+/** What is configured for all STS clients of the process: before and after a config's own settings (decisions §3.5). */
+export interface StsSettings {
+  /** Goes before a config's `stsEndpoint`. */
   readonly endpoint?: string
+  /** Goes after a config's `stsEndpoint`. */
   readonly ambientEndpoint?: string
+  /** `AWS_USE_FIPS_ENDPOINT`, for configs without `fips`. */
+  readonly fips?: boolean
+  /** `AWS_USE_DUALSTACK_ENDPOINT`, for configs without `dualStack`. */
+  readonly dualStack?: boolean
 }
 
-/** The endpoint that was named for a config; undefined where the region says where STS is. */
-export const namedStsEndpoint = (
-  { stsEndpoint: own }: Pick<CloudSts, 'stsEndpoint'>,
-  named: StsEndpoints | undefined,
-): string | undefined => named?.endpoint ?? own ?? named?.ambientEndpoint
+type Spec = Pick<CloudSts, 'region' | 'fips' | 'dualStack' | 'stsEndpoint'>
+
+/**
+ * The STS endpoint of a config, and whether it is named instead of derived from the region. Throws `config_error` for a
+ * named endpoint together with FIPS or dual stack, as the AWS SDKs do: neither could be honored.
+ */
+export function stsEndpointOf(
+  spec: Spec,
+  settings: StsSettings = {},
+): { readonly endpoint: string; readonly isNamed: boolean } {
+  const { region, fips = settings.fips, dualStack = settings.dualStack } = spec
+  const named = settings.endpoint ?? spec.stsEndpoint ?? settings.ambientEndpoint
+  if (named === undefined) return { endpoint: stsEndpoint({ region, fips, dualStack }), isNamed: false }
+  const wanted = [
+    ...(fips === true ? [spec.fips === true ? 'fips' : 'AWS_USE_FIPS_ENDPOINT'] : []),
+    ...(dualStack === true ? [spec.dualStack === true ? 'dualStack' : 'AWS_USE_DUALSTACK_ENDPOINT'] : []),
+  ]
+  if (wanted.length > 0)
+    throw new Failure('config_error', {
+      detail: `${wanted.join(' and ')} choose the STS endpoint of the region, and another endpoint is named (${nameOf(spec, settings)}); expected only one of them`,
+    })
+  return { endpoint: named, isNamed: true }
+}
+
+const nameOf = ({ stsEndpoint: own }: Spec, { endpoint }: StsSettings): string =>
+  endpoint !== undefined ? '--sts-endpoint' : own !== undefined ? 'stsEndpoint' : 'AWS_ENDPOINT_URL_STS'

@@ -1,6 +1,6 @@
 export { decide, type Decision, type Judged } from './decision.ts'
 export { createDecisionLog, type DecisionLog, type DecisionRecord, type RouteDecisions } from './decision-log.ts'
-export { namedStsEndpoint, stsEndpoint, type StsEndpoints } from './endpoint.ts'
+export { stsEndpoint, stsEndpointOf, type StsSettings } from './endpoint.ts'
 export { keyParts } from './key-parts.ts'
 export { createRoleMapper, type MappingStep, type RoleChoice, type RoleMapper } from './role-mapper.ts'
 export type { SessionName } from './session-name.ts'

@@ -68,6 +68,7 @@ export type RoleMapperSpec = Pick<
   | 'sessionTags'
   | 'sourceIdentity'
   | 'sessionPolicy'
+  | 'sessionPolicyTemplate'
   | 'policyArns'
   | 'externalId'
 >

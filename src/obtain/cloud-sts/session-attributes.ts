@@ -1,6 +1,7 @@
 import { compileText, MatcherError, type TextExpression } from '../../cel/index.ts'
 import { Failure, type Claims, type FailureCode } from '../../core/index.ts'
 import {
+  asciiJson,
   type CloudSts,
   fillPolicy,
   LONGEST_POLICY,
@@ -30,6 +31,8 @@ export interface SessionAttributes {
   readonly policyArns: readonly string[]
   /** As the config writes it. */
   readonly externalId: string | undefined
+  /** Whether claims make tags or policies: too large ones are then the caller's, else the configuration's. */
+  readonly variesByCaller: boolean
 }
 
 /** Why a caller can have no such session: words of the config, never a value of a claim. */
@@ -48,12 +51,19 @@ const LONGEST_VALUE = 256
 
 /** What of a mapping holds for its sessions: its own fields, and those of the config that it does not have. */
 export const attributeFieldsOf = (
-  { sessionTags, sourceIdentity, sessionPolicy, policyArns, externalId }: Pick<CloudSts, keyof Fields>,
+  {
+    sessionTags,
+    sourceIdentity,
+    sessionPolicy,
+    sessionPolicyTemplate: template,
+    policyArns,
+    externalId,
+  }: Pick<CloudSts, keyof Fields | 'sessionPolicyTemplate'>,
   mapping: Partial<RoleMapping> = {},
 ): Fields => ({
   sessionTags: mapping.sessionTags ?? sessionTags,
   sourceIdentity: mapping.sourceIdentity ?? sourceIdentity,
-  sessionPolicy: mapping.sessionPolicy ?? sessionPolicy,
+  sessionPolicy: mapping.sessionPolicy ?? (template === undefined ? sessionPolicy : { template }),
   policyArns: mapping.policyArns ?? policyArns,
   externalId: mapping.externalId ?? externalId,
 })
@@ -76,12 +86,16 @@ export function createAttributes({
   const identity = sourceIdentity === undefined ? undefined : compiled(sourceIdentity, 'source identity')
   const policyFor = policyMaker(sessionPolicy)
   const writtenPolicy = written(sessionPolicy)
+  const isTemplate = typeof sessionPolicy === 'object' && /\{claims\./.test(sessionPolicy.template ?? '')
+  const hasVaryingTags = sessionTags.some(({ value }) => /\bclaims\b/.test(value))
 
   return (claims) => {
     const made: Tag[] = []
-    for (const { key, optional = false, transitive = false, expression } of tags) {
+    for (const { key, optional = false, transitive = false, allowEmpty = false, expression } of tags) {
       const what = `the session tag ${JSON.stringify(key)}`
       const value = textOf(expression, claims, what, TAG_VALUE)
+      if (value === '' && !allowEmpty)
+        return { refusal: 'role_denied', reason: `${what} would be empty; allowEmpty would allow it` }
       if (typeof value === 'string') made.push({ key, value, transitive })
       else if (!(optional && value.isMissing)) return { refusal: value.refusal, reason: value.reason }
     }
@@ -89,7 +103,8 @@ export function createAttributes({
     if (typeof who === 'object') return { refusal: who.refusal, reason: who.reason }
     const policy = policyFor(claims)
     if (typeof policy === 'object') return policy
-    return { tags: made, sourceIdentity: who, policy, writtenPolicy, policyArns, externalId }
+    const variesByCaller = hasVaryingTags || isTemplate
+    return { tags: made, sourceIdentity: who, policy, writtenPolicy, policyArns, externalId, variesByCaller }
   }
 }
 
@@ -134,10 +149,10 @@ function written(policy: Fields['sessionPolicy']): string | undefined {
 }
 
 function policyMaker(policy: Fields['sessionPolicy']): (claims: Claims) => string | undefined | AttributeProblem {
-  if (policy === undefined || typeof policy === 'string') return () => policy
-  const { document, template = '' } = policy
-  if (document !== undefined) {
-    const text = JSON.stringify(document)
+  const template = typeof policy === 'object' ? policy.template : undefined
+  if (template === undefined) {
+    const constant = written(policy)
+    const text = constant === undefined ? undefined : asciiJson(constant)
     return () => text
   }
   const parsed = parsedTemplate(template) ?? {}
@@ -174,7 +189,3 @@ export function assumeRoleFieldsOf(attributes: SessionAttributes | undefined) {
     ...(externalId === undefined ? {} : { ExternalId: externalId }),
   }
 }
-
-/** Whether the size of a session's policies and tags is a matter of the caller, and not of the configuration alone. */
-export const varyByCaller = (attributes: SessionAttributes | undefined): boolean =>
-  attributes !== undefined && (attributes.tags.length > 0 || attributes.policy !== attributes.writtenPolicy)

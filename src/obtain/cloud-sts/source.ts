@@ -51,11 +51,11 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
   const report = createReport(config, deps)
   const identity = createTokenToShow({ named: spec.subjectProviderName, upstream: auth.upstream }, deps.upstreamTokens)
   let recovered: (() => void) | undefined
-  const { options, named, endpoint } = stsOutbound(spec, deps)
+  const { options, isNamed, endpoint } = stsOutbound(spec, deps)
   const outbound = deps.outbound({ name: auth.name, ...options, onRecovered: () => recovered?.() })
   const fetching = showsCallerToken(spec)
-    ? withCallerToken(auth, identity, { clock: deps.clock, outbound, endpoint: named })
-    : withIdentity(auth, deps, { clock: deps.clock, outbound, endpoint, writesArns: named !== undefined })
+    ? withCallerToken(auth, identity, { clock: deps.clock, outbound, endpoint, writesArns: isNamed })
+    : withIdentity(auth, deps, { clock: deps.clock, outbound, endpoint, writesArns: isNamed })
 
   return {
     plan(caller) {

@@ -70,13 +70,13 @@ interface SdkError {
 
 /**
  * The failure that a failed call of STS stands for. `variesByCaller`: policies and tags are made of claims, so that too many
- * of them are a matter of the caller. Its detail has words and codes of our own tables only.
+ * of them are a matter of the caller. Its detail has our own words, and the code that STS gave.
  */
 export function stsFailure(
   error: unknown,
   nowMs: number,
   asked: RefusedParty = 'caller token',
-  { variesByCaller = false }: { readonly variesByCaller?: boolean } = {},
+  { variesByCaller = false }: { readonly variesByCaller?: boolean | undefined } = {},
 ): Failure {
   const service = asked === 'caller token' ? STS : SIGNED_STS
   if (error instanceof Failure || error instanceof OutboundError) return outboundFailure(error, service)
@@ -84,6 +84,7 @@ export function stsFailure(
   const status = numberOf(sdk.$metadata?.httpStatusCode) ?? numberOf(sdk.$response?.statusCode)
   const codes = TABLES[asked]
   const known = [sdk.Code, sdk.name].map((code) => codeOf(code, codes)).find((code) => code !== undefined)
+  const shown = known ?? unknownCode(sdk)
   const headers = headersOf(sdk)
   if (known === undefined && status !== undefined) {
     const busy = busyFailure({ status, headers }, service, nowMs)
@@ -99,7 +100,7 @@ export function stsFailure(
         ? codes[known]
         : codeOfRefusal(status, sdk)
   return new Failure(code ?? 'sts_failed', {
-    detail: `STS answered ${status ?? 'something'}${known === undefined ? '' : ` ${known}`}${isWithoutKey ? ': it cannot get the keys of the issuer' : ''}${asked === 'caller token' ? '' : hintOf(known, sdk.message)}`,
+    detail: `STS answered ${status ?? 'something'}${shown === undefined ? '' : ` ${shown}`}${isWithoutKey ? ': it cannot get the keys of the issuer' : ''}${asked === 'caller token' ? '' : hintOf(known, sdk.message)}`,
     cause: error,
     ...(code === 'expired_token' || code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
     ...(code !== undefined && WAITS.has(code)
@@ -107,6 +108,10 @@ export function stsFailure(
       : {}),
   })
 }
+
+/** The code of an error in the form that all AWS services use; `name` of an SDK error without one is a class of its own. */
+const unknownCode = ({ Code }: SdkError): string | undefined =>
+  typeof Code === 'string' && /^[A-Z][A-Za-z]{2,63}$/.test(Code) ? Code : undefined
 
 const INVALID_TOKEN = 'InvalidIdentityToken'
 

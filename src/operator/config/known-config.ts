@@ -72,7 +72,7 @@ const judge = (object: KubeObject, apiGroup: string): KnownConfig =>
 /** STS where no config names it: in its region. */
 const regionalSts = (spec: ExternalAuthSpec): string[] =>
   spec.type === 'cloudSts' && spec.cloudSts.stsEndpoint === undefined
-    ? [`https://${stsHost(spec.cloudSts.region, {})}`]
+    ? [`https://${stsHost(spec.cloudSts.region, spec.cloudSts)}`]
     : []
 
 function needsPodIdentity(spec: ExternalAuthSpec): boolean {

@@ -33,7 +33,7 @@ export const partitionOf = (region: string): string => partition(region)?.name ?
 /** The host of STS in a region: with FIPS 140 and for both versions of IP where that is wanted (AWS SDKs, rules of endpoints). */
 export function stsHost(
   region: string,
-  { fips = false, dualStack = false }: { fips?: boolean; dualStack?: boolean },
+  { fips = false, dualStack = false }: { fips?: boolean | undefined; dualStack?: boolean | undefined },
 ): string {
   const { suffix, dualStack: both, isFips } = partition(region) ?? USUAL
   const name = fips && !(isFips && !dualStack) ? 'sts-fips' : 'sts'

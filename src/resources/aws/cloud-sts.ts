@@ -13,7 +13,8 @@ import { awsHostMismatches, REGION } from './aws-hosts.ts'
 import { partitionOf } from './aws-partitions.ts'
 import { matcherProblem, matcherRemarks, MOST_MAPPINGS } from './matcher-verdicts.ts'
 import { ACCOUNT_PLACEHOLDER_CEL, hasAccountPlaceholder, roleArn, roleArnTemplate } from './role-arn.ts'
-import { attributeFields, attributeRules, mappingFields, policyArns } from './session-fields.ts'
+import { attributeFields, attributeRules, mappingFields, policyArns, sessionPolicyTemplate } from './session-fields.ts'
+import { constantProblem } from './session-policy.ts'
 import {
   ASSUMES_ROLES_CEL,
   assumesRoles,
@@ -156,6 +157,7 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
         .max(2048)
         .optional()
         .describe('Inline session policy (JSON) that narrows the role. Extends the specification.'),
+      sessionPolicyTemplate: sessionPolicyTemplate(),
       policyArns: policyArns().describe('Managed session policies that narrow the role. Extends the specification.'),
       ...attributeFields(),
       stsEndpoint: httpUrl()
@@ -177,10 +179,12 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
         json: { not: { required: [name, 'stsEndpoint'], properties: { [name]: { const: true } } } },
       })),
       ...attributeRules(assumesRoles, ASSUMES_ROLES_CEL),
+      exclusive('sessionPolicy', 'sessionPolicyTemplate'),
       {
-        message: 'expected a policy as JSON: an object with "Statement"',
+        message: 'expected a policy as JSON',
         at: 'sessionPolicy',
-        holds: (value) => typeof value.sessionPolicy !== 'string' || isPolicy(value.sessionPolicy),
+        explain: ({ sessionPolicy }) => constantProblem(sessionPolicy) ?? '',
+        holds: ({ sessionPolicy }) => typeof sessionPolicy !== 'string' || constantProblem(sessionPolicy) === undefined,
       },
     ],
   )
@@ -193,15 +197,6 @@ function usableMatchers(mappings: unknown, context: z.core.$RefinementCtx): void
     if (typeof matcher !== 'string' || matcher === '') continue
     const message = matcherProblem(matcher)
     if (message !== undefined) context.addIssue({ code: 'custom', message, path: [index, 'matcher'] })
-  }
-}
-
-function isPolicy(text: string): boolean {
-  try {
-    const policy: unknown = JSON.parse(text)
-    return typeof policy === 'object' && policy !== null && 'Statement' in policy
-  } catch {
-    return false
   }
 }
 
@@ -240,7 +235,7 @@ export const cloudStsRecord = {
       ? { field: 'subjectProviderName', provider, kind: 'id_token', ownTokenDoes: true }
       : undefined,
   signsBody: true,
-  remarks: (spec) => [...rolesElsewhere(spec), ...doubtfulMatchers(spec)],
+  remarks: (spec) => [...arnsElsewhere(spec), ...doubtfulMatchers(spec)],
   remarksOnTarget: ({ service, region }, hostname) => awsHostMismatches(hostname, { service, region }),
 } satisfies TypeRecord<CloudSts>
 
@@ -252,8 +247,14 @@ const doubtfulMatchers = ({ roleMappings = [] }: CloudSts): Remark[] =>
       : matcherRemarks(matcher).map((message) => ({ path: ['roleMappings', index, 'matcher'], message })),
   )
 
-/** Roles that STS of this region can't give. */
-function rolesElsewhere({ region, fallbackRoleArn, roleMappings = [], source }: CloudSts): Remark[] {
+/** Roles and policies that STS of this region doesn't know. */
+function arnsElsewhere({
+  region,
+  fallbackRoleArn,
+  roleMappings = [],
+  source,
+  policyArns: policyArnsOfAll,
+}: CloudSts): Remark[] {
   const arns: (readonly [Remark['path'], string])[] = roleMappings.map(
     ({ roleArn: arn, roleArnTemplate: template = '' }, index) =>
       arn === undefined
@@ -262,11 +263,18 @@ function rolesElsewhere({ region, fallbackRoleArn, roleMappings = [], source }: 
   )
   if (fallbackRoleArn !== undefined) arns.push([['fallbackRoleArn'], fallbackRoleArn])
   if (source?.through !== undefined) arns.push([['source', 'through', 'roleArn'], source.through.roleArn])
+  arns.push(
+    ...policiesAt(['policyArns'], policyArnsOfAll),
+    ...roleMappings.flatMap(({ policyArns: own }, index) => policiesAt(['roleMappings', index, 'policyArns'], own)),
+  )
   const expected = partitionOf(region)
   return arns
     .filter(([, arn]) => arn.split(':')[1]?.replace(/^cloud/, 'aws') !== expected)
     .map(([path]) => ({
       path,
-      message: `a role of another partition than the region "${region}", which is in "${expected}"`,
+      message: `an ARN of another partition than the region "${region}", which is in "${expected}"`,
     }))
 }
+
+const policiesAt = (path: Remark['path'], arns: readonly string[] = []): [Remark['path'], string][] =>
+  arns.map((arn, index) => [[...path, index], arn])

@@ -41,6 +41,10 @@ export function textProblem(text: string, form?: RegExp): string | undefined {
   return isRefused ? 'this text has characters or a length that STS does not take' : problem
 }
 
+/** Whether an expression that asks for no claim gives this text. */
+export const isConstantText = (expression: string, text: string): boolean =>
+  verdictOn(expression, TEXT).constant === text
+
 const TEXT = 'text:'
 
 function verdictOn(expression: string, kind: '' | typeof TEXT = ''): Verdict {

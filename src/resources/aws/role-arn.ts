@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { ARN_PARTITIONS } from './aws-partitions.ts'
 
 const ROLE_NAME = String.raw`[\w+=,.@\-_/]`
-const PLACEHOLDER = String.raw`\{claims\.[^{}]{1,256}\}`
+/** A claim path in braces, without blanks around it. */
+export const PLACEHOLDER = String.raw`\{claims\.[^{} \t\n\r](?:[^{}]{0,254}[^{} \t\n\r])?\}`
 
 /** Pattern of the specification, widened to the real partitions (decisions §1). */
 export const ROLE_ARN = new RegExp(String.raw`^arn:(${ARN_PARTITIONS}):iam::\d{12}:role\/${ROLE_NAME}+$`)

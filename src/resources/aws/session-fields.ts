@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isRecord, type Rule, withRules } from '../../fields/index.ts'
-import { MOST_TAGS, textProblem } from './matcher-verdicts.ts'
-import { policyProblem } from './session-policy.ts'
+import { isConstantText, MOST_TAGS, textProblem } from './matcher-verdicts.ts'
+import { policyProblem, templateProblem } from './session-policy.ts'
 import { ARN_PARTITIONS } from './aws-partitions.ts'
 import { externalIdField } from './sts-source.ts'
 
@@ -44,8 +44,18 @@ const sessionTag = () =>
         .boolean()
         .optional()
         .describe('A caller without the claim has a session without the tag, and is not refused.'),
+      allowEmpty: z
+        .boolean()
+        .optional()
+        .describe('Allows an empty value; a caller with one is refused otherwise. Extends the specification.'),
     }),
     [
+      {
+        message: 'this value is empty; expected a value, or "allowEmpty: true"',
+        at: 'value',
+        holds: ({ value, allowEmpty }) =>
+          typeof value !== 'string' || allowEmpty === true || value === '' || !isConstantText(value, ''),
+      },
       {
         message: 'keys that begin with "aws:" are reserved',
         at: 'key',
@@ -65,7 +75,7 @@ const sessionPolicy = () =>
         .min(1)
         .max(4096)
         .optional()
-        .describe('The policy as JSON with {claims.PATH} in texts, though not in Action, Effect or names.'),
+        .describe('The policy as JSON with {claims.PATH} in Resource and Condition of statements.'),
     }),
     [
       {
@@ -107,6 +117,21 @@ const tags = () =>
       }
     })
     .optional()
+
+/** The session policy of all roles of a config that have none of their own, the fallback too. */
+export const sessionPolicyTemplate = () =>
+  z
+    .string()
+    .min(1)
+    .max(4096)
+    .superRefine((template, context) => {
+      const message = template === '' ? undefined : templateProblem(template)
+      if (message !== undefined) context.addIssue({ code: 'custom', message })
+    })
+    .optional()
+    .describe(
+      'Session policy with {claims.PATH} in Resource and Condition, for roles without one of their own. Extends the specification.',
+    )
 
 /** What a session is made of besides its role: in a mapping, or for all roles of a config that have none of their own. */
 export const attributeFields = () => ({

@@ -189,7 +189,7 @@ export const SOURCE_RULES: readonly Rule[] = [
     holds: (value) => isCallers(value) || (value.subjectProviderName ?? '') === '',
     cel: `${CALLER_CEL} || !has(self.subjectProviderName) || self.subjectProviderName == ''`,
   },
-  ...(['sessionPolicy', 'policyArns'] as const).map((name) => ({
+  ...(['sessionPolicy', 'sessionPolicyTemplate', 'policyArns'] as const).map((name) => ({
     message: `"${name}" narrows a role, and with this source none is assumed`,
     at: name,
     holds: (value: Readonly<Record<string, unknown>>) => value[name] === undefined || !isService(value),

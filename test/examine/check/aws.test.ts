@@ -125,6 +125,10 @@ describe('extauth check of an identity of the process', () => {
       subject: HUB,
       detail: expect.stringMatching(/^config_error: .*AccessDenied/),
     })
+    expect(line('assume-role')).toMatchObject({
+      status: 'skipped',
+      detail: 'it needs the role of the hub, which failed above',
+    })
     expect(code).toBe(1)
   })
 

@@ -6,7 +6,7 @@ const MADE = 'arn:aws:iam::111111111111:role/mcp-search'
 const claims = { iss: 'https://issuer.example', sub: 'ada', account: '111111111111', team: 'search' }
 
 const MAPPING = `- { matcher: 'has(claims.account)', roleArnTemplate: "${TEMPLATE}", allowedAccounts: ["111111111111"]`
-const SESSION = `sessionTags: [{ key: Team, value: claims.team }], sourceIdentity: 'claims.sub + "@x"', sessionPolicy: { template: '{"Statement":["{claims.team}"]}' }`
+const SESSION = `sessionTags: [{ key: Team, value: claims.team }], sourceIdentity: 'claims.sub + "@x"', sessionPolicy: { template: '{"Statement":[{"Resource":"{claims.team}"}]}' }`
 
 let files: Folder
 beforeAll(async () => {
@@ -62,7 +62,11 @@ describe('a role by template', () => {
     const other = await files.write('tagged.txt', tagged)
     const wrong = await files.write('wrong.json', cases({ route: 'aws', claims, expect: { role: 'none' } }))
     const shown = await extauth(['test', wrong, '--config', other])
-    for (const line of ['tag           Team = search', 'source id     ada@x', 'policy        {"Statement":["search"]}'])
+    for (const line of [
+      'tag           Team = search',
+      'source id     ada@x',
+      'policy        {"Statement":[{"Resource":"search"}]}',
+    ])
       expect(shown.out).toContain(line)
     const unreached = await extauth(['test', alone, '--config', `${files.directory}/proxy.yaml`])
     expect(unreached.out).toContain(`→ ${TEMPLATE}`)

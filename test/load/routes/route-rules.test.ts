@@ -220,6 +220,17 @@ test('a role of another partition than its region is a warning', () => {
   expect(warnings('eu-central-1', 'aws-us-gov')).toEqual(['spec.awsSts.fallbackRoleArn'])
 })
 
+test('a session policy of another partition than the region is a warning', () => {
+  const policyArns = ['arn:aws-cn:iam::aws:policy/A', 'arn:aws:iam::aws:policy/B']
+  const fallbackRoleArn = 'arn:aws-cn:iam::123456789012:role/a'
+  const roleMappings = [{ claim: 'a', roleArn: fallbackRoleArn, policyArns }]
+  const awsSts = { region: 'cn-north-1', fallbackRoleArn, policyArns, roleMappings }
+  expect(load(externalAuth({ type: 'awsSts', awsSts })).warnings.map(({ path }) => path)).toEqual([
+    'spec.awsSts.policyArns[1]',
+    'spec.awsSts.roleMappings[0].policyArns[1]',
+  ])
+})
+
 describe('the audience of tokens that are shown as they came', () => {
   const obo = (clientId: string, more: object = {}) => ({
     type: 'obo',

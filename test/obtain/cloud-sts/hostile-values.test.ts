@@ -35,7 +35,7 @@ describe.each(['claims.value', 'claims.deep.value'])('as the value of a tag (%s)
   test.each(ROWS)(
     '%s is the tag, letter by letter, where STS takes it, and else nobody has a role',
     (_text, hostile) => {
-      const choice = made({ sessionTags: [{ key: 'Team', value }] }, hostile)
+      const choice = made({ sessionTags: [{ key: 'Team', value, allowEmpty: true }] }, hostile)
       const isTaken = typeof hostile === 'string' && documented.test(hostile) && hostile.length <= 256
       expect(choice?.attributes?.tags).toEqual(
         isTaken ? [{ key: 'Team', value: hostile, transitive: false }] : undefined,

@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type AwsCredential, ANONYMOUS } from '../../../src/core/index.ts'
 import { type LabMetadata, startLabMetadata } from '../../../lab/metadata.ts'
@@ -88,6 +89,19 @@ describe('the identity of the process changes under load', () => {
       expect(((await source.obtain(ANONYMOUS)) as AwsCredential).accessKeyId).toBe(keyOf(version))
     },
   )
+})
+
+test('keys of a profile that were rotated are read again when a backend refuses the old ones', async () => {
+  const { source, clock } = start({ source: { type: 'ambient', chain: ['profile'], profile: 'rotated' } })
+  const write = (id: string) =>
+    writeFile(rig.file('credentials'), `[rotated]\naws_access_key_id = ${id}\naws_secret_access_key = s\n`)
+  await write('AKIAROTATEDBEFORE001')
+  const before = (await source.obtain(ANONYMOUS)) as AwsCredential
+  await write('AKIAROTATEDAFTER0001')
+  clock.nowMs += 2 * MINUTE
+  expect(source.obtain(ANONYMOUS)).toBe(before)
+  expect(await source.reject?.(ANONYMOUS, before)).toBe(true)
+  expect(((await source.obtain(ANONYMOUS)) as AwsCredential).accessKeyId).toBe('AKIAROTATEDAFTER0001')
 })
 
 const ROLE = 'arn:aws:iam::123456789012:role/reader'

@@ -41,7 +41,14 @@ describe('session tags', () => {
     expect(choose(team({ optional: true }), { team: 7 })).toMatchObject({ refusal: 'role_denied' })
   })
 
-  test.each(['', 'a b', 'Ä/ö:1', 'x'.repeat(256), 'a=b+c-d@e.f_g'])('take %j', (value) => {
+  test('of an empty claim refuse unless an empty value is allowed', () => {
+    const reason = 'the session tag "Team" would be empty; allowEmpty would allow it'
+    expect(choose(team(), { team: '' })).toMatchObject({ refusal: 'role_denied', reason })
+    expect(choose(team({ optional: true }), { team: '' })).toMatchObject({ refusal: 'role_denied', reason })
+    expect(choose(team({ allowEmpty: true }), { team: '' }).attributes?.tags[0]?.value).toBe('')
+  })
+
+  test.each(['a b', 'Ä/ö:1', 'x'.repeat(256), 'a=b+c-d@e.f_g'])('take %j', (value) => {
     expect(choose(team(), { team: value }).attributes?.tags[0]?.value).toBe(value)
   })
 
@@ -130,8 +137,12 @@ describe('a session policy', () => {
     '</script>',
     'a/b',
     'ä',
+    '\u65e5\u672c',
+    '\u{1f600}',
+    'caf\u00e9\u2026',
   ])('a claim that holds %j stays within its text', (value) => {
     const policy = JSON.parse(filled({ team: value }).attributes?.policy ?? '') as { Statement: { Resource: string }[] }
+    expect(filled({ team: value }).attributes?.policy).toMatch(/^[\x20-\x7e]+$/)
     expect(policy.Statement).toHaveLength(1)
     expect(policy.Statement[0]).toMatchObject({
       Effect: 'Allow',
@@ -169,6 +180,26 @@ describe('a session policy', () => {
       refusal: 'role_denied',
       reason: 'the session policy would have more than 2048 characters',
     })
+  })
+
+  test('by template of the config is that of all roles without one of their own, the fallback too', () => {
+    const config = { sessionPolicyTemplate: template, fallbackRoleArn: 'arn:aws:iam::123456789012:role/rest' }
+    const claims = { team: 'search', org: { owner: 'eve' } }
+    const policy = filled(claims).attributes?.policy
+    expect(choose({}, claims, config).attributes).toMatchObject({ policy, writtenPolicy: template })
+    expect(choose({ sessionPolicy: { document: { Statement: [] } } }, claims, config).attributes?.policy).toBe(
+      '{"Statement":[]}',
+    )
+    const mapper = createRoleMapper({ roleClaim: 'groups', ...config })
+    expect(mapper.choose(claimsOf(claims))).toMatchObject({ by: 'fallback', attributes: { policy } })
+  })
+
+  test.each([
+    [{ sessionPolicy: '{"Statement":[{"Resource":"\u65e5"}]}' }, {}],
+    [{}, { sessionPolicy: { document: { Statement: [{ Resource: '\u65e5' }] } } }],
+  ])('that is constant is ASCII: %j %j', (config, mapping) => {
+    const expected = String.raw`{"Statement":[{"Resource":"\u65e5"}]}`
+    expect(choose(mapping, {}, config).attributes?.policy).toBe(expected)
   })
 
   test('of a mapping is in place of that of the config, with its ARNs', () => {

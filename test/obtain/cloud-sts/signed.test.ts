@@ -169,6 +169,18 @@ test('too much for STS is the caller’s matter where claims are in it, else the
     code: 'role_denied',
     detail: 'STS answered 400 PackedPolicyTooLarge',
   })
+  const constant = [{ key: 'Team', value: '"search"' }]
+  const same = sourceOf({ source: AMBIENT, fallbackRoleArn: ROLE, sessionTags: constant })
+  await expect(given(same.source)).rejects.toMatchObject({ code: 'config_error' })
+})
+
+test('a code of STS that is not known keeps its name', async () => {
+  rig.sts.answer = () => ({ status: 400, body: errorXml('SomethingNewException', 'about user/x') })
+  const { source } = sourceOf({ source: AMBIENT, fallbackRoleArn: ROLE })
+  await expect(given(source)).rejects.toMatchObject({ detail: 'STS answered 400 SomethingNewException' })
+  rig.sts.answer = () => ({ status: 400, body: errorXml('about user/x') })
+  const other = sourceOf({ source: AMBIENT, fallbackRoleArn: ROLE })
+  await expect(given(other.source)).rejects.toMatchObject({ detail: 'STS answered 400' })
 })
 
 describe('a role behind another', () => {

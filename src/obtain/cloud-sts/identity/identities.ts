@@ -1,7 +1,7 @@
 import { canonicalJson, type AmbientSpec, type CloudSts, type StsSource } from '../../../resources/index.ts'
 import type { ObtainDeps } from '../../deps.ts'
 import { createSignedAssumeRole } from '../assume-role-signed.ts'
-import { namedStsEndpoint, stsEndpoint } from '../endpoint.ts'
+import { stsEndpointOf } from '../endpoint.ts'
 import { createAmbient } from './ambient.ts'
 import { callerIdentity } from './caller-identity.ts'
 import { createHopMetrics } from './hop-metrics.ts'
@@ -32,10 +32,9 @@ export function stsOutbound(
   { sts, caCertificate }: Pick<ObtainDeps, 'sts' | 'caCertificate'>,
 ) {
   const { caCertPath } = spec
-  const named = namedStsEndpoint(spec, sts)
-  const endpoint = named ?? stsEndpoint(spec)
+  const { endpoint, isNamed } = stsEndpointOf(spec, sts)
   return {
-    named,
+    isNamed,
     endpoint,
     options: {
       service: JSON.stringify(['STS', endpoint, caCertPath ?? '']),
@@ -96,11 +95,11 @@ function openHop(
   deps: IdentityDeps,
 ): OpenIdentity {
   const { region } = spec
-  const { endpoint, named, options } = stsOutbound(spec, deps)
+  const { endpoint, isNamed, options } = stsOutbound(spec, deps)
   const outbound = deps.outbound({ name: NAME, ...options })
   const assumeRole = createSignedAssumeRole(
     { region, sessionDuration: HOP_SECONDS },
-    { clock: deps.clock, outbound, endpoint, writesArns: named !== undefined, identity: from, asked: 'process' },
+    { clock: deps.clock, outbound, endpoint, writesArns: isNamed, identity: from, asked: 'process' },
   )
   const kept = createKeptIdentity(() => assumeRole({ roleArn, sessionName: HOP_SESSION, externalId }), {
     ...deps,
