@@ -136,6 +136,18 @@ const MONITOR: readonly Change[] = [
   ],
 ]
 
+const POD_MONITOR: readonly Change[] = [
+  NAMESPACE,
+  [
+    '    app.kubernetes.io/component: mcp-remote-proxy\nspec:',
+    '    app.kubernetes.io/component: mcp-remote-proxy\n    {{- with .Values.serviceMonitor.labels }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}\nspec:',
+  ],
+  [
+    '    any: true\n',
+    '    {{- with .Values.watchNamespace }}\n    matchNames: [{{ . }}]\n    {{- else }}\n    any: true\n    {{- end }}\n',
+  ],
+]
+
 /** Values that a part of the chart is there with. */
 const CONDITIONS: Readonly<Record<string, string>> = { 'namespace.yaml': '.Values.namespace.create' }
 
@@ -167,6 +179,13 @@ export function chartTemplates(base: Base): Map<string, string> {
     under(
       '.Values.serviceMonitor.create',
       changed(base.read(`${SERVICE_MONITOR}/service-monitor.yaml`), 'service-monitor.yaml', MONITOR),
+    ),
+  )
+  templates.set(
+    'pod-monitor.yaml',
+    under(
+      '.Values.serviceMonitor.create',
+      changed(base.read(`${SERVICE_MONITOR}/pod-monitor.yaml`), 'pod-monitor.yaml', POD_MONITOR),
     ),
   )
   for (const file of base.list(`${BASE}/crds`))

@@ -17,6 +17,7 @@ import { ApplyRefused, createExecutor } from './executor.ts'
 import { CONFIG_KINDS, isShared, type OwnTypes, REFERRING_KINDS, SHARED_KINDS } from './kinds.ts'
 import { isUsable, observe, type Observed } from './observed.ts'
 import { createSecretLookup, type SecretLookup } from './secret-states.ts'
+import { followObjects, type OperatorMetrics } from './object-series.ts'
 import { createReferenceIndex } from './reference-index.ts'
 import { podKeys, referencedConfigs } from './references.ts'
 import type { SnapshotSettings } from './remote-proxy/snapshot.ts'
@@ -37,7 +38,7 @@ export interface ControllerOptions {
   readonly instance: string
   readonly clock: Clock
   readonly log: Log
-  readonly metrics: Metrics
+  readonly metrics: OperatorMetrics
 }
 
 export interface Controller {
@@ -91,6 +92,8 @@ export function createController(options: ControllerOptions): Controller {
   const known = createKnownConfigs(settings.apiGroup)
   const knownShared = createKnownSharedConfigs(settings.apiGroup)
   const { reconciles, duration, depth, restarts } = openSeries(metrics)
+  // In a group of another operator, readiness is that operator's to say.
+  const showReady = options.ownsKinds ? followObjects(metrics) : undefined
   /** Events are a courtesy: while objects wait to be looked at, one in a while is enough. */
   const calm = async (): Promise<void> => {
     const endMs = clock.now() + MOST_WAIT_MS
@@ -171,6 +174,7 @@ export function createController(options: ControllerOptions): Controller {
   }
 
   const onChange = (type: ResourceType, before: KubeObject | undefined, after: KubeObject | undefined): void => {
+    showReady?.(type, before, after)
     for (const key of touchedBy(type, before, after, references)) add(key)
     if (type.kind === 'Namespace' && after?.metadata.deletionTimestamp !== undefined) addNamespace(after.metadata.name)
     const isOther = before === undefined || after === undefined || isUsable(before) !== isUsable(after)

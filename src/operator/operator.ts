@@ -1,8 +1,9 @@
-import { causeOf, type Clock, Failure, type Log, type Metrics } from '../core/index.ts'
+import { causeOf, type Clock, Failure, type Log } from '../core/index.ts'
 import { OLDEST_VERSION } from '../load/index.ts'
 import { createInformer, electLeader, type Informer, type KubeClient } from '../kube/index.ts'
 import { type Controller, createController } from './controller.ts'
 import { CLUSTER_TYPES, ownTypes } from './kinds.ts'
+import type { OperatorMetrics } from './object-series.ts'
 import type { PodSettings } from './pod-settings.ts'
 import { podKeys } from './references.ts'
 import type { Certificate } from './webhook/certificates.ts'
@@ -38,7 +39,7 @@ export interface OperatorOptions {
   readonly onLost: (what: 'lease' | 'webhook') => void
   readonly clock: Clock
   readonly log: Log
-  readonly metrics: Metrics
+  readonly metrics: OperatorMetrics
 }
 
 export interface WebhookOptions {

@@ -6,6 +6,7 @@ import type { KubeObject } from '../../src/kube/index.ts'
 import { CRD_KINDS, type CrdKind, customResourceDefinition } from '../../src/load/publish/index.ts'
 import { CLUSTER_TYPES, type Operator, ownTypes } from '../../src/operator/index.ts'
 import { eventually } from './support/control-plane.ts'
+import { EARLIER_KINDS, earlierDefinition } from './support/definitions.ts'
 import { generations, useInstallation } from './support/installation.ts'
 import { config, GROUP, runOperator, types, workload } from './support/operator-rig.ts'
 import { CRDS } from './support/other-operator.ts'
@@ -19,25 +20,6 @@ afterAll(async () => {
   await operator?.close()
   rmSync(directory, { recursive: true })
 })
-
-const OLD_KINDS: readonly CrdKind[] = [
-  'MCPExternalAuthConfig',
-  'MCPRemoteProxy',
-  'MCPServer',
-  'MCPServerEntry',
-  'VirtualMCPServer',
-]
-interface Version {
-  readonly name: string
-}
-
-/** The definition as it was when there was one version. */
-function earlierDefinition(kind: CrdKind): object {
-  const definition = customResourceDefinition(GROUP, kind)
-  const { conversion: _none, ...spec } = definition['spec'] as { versions: Version[]; conversion: object }
-  const [first] = spec.versions
-  return { ...definition, spec: { ...spec, versions: [{ ...first, storage: true }] } }
-}
 
 function applyDefinitions(kinds: readonly CrdKind[], made: (kind: CrdKind) => object): void {
   for (const kind of kinds) {
@@ -61,7 +43,7 @@ const plain = ({ apiVersion: _version, metadata: { managedFields: _fields, ...me
 
 test('objects that were stored as v1alpha1 are there as both versions, and pods go on as they are', async () => {
   const { client } = cluster
-  applyDefinitions(OLD_KINDS, earlierDefinition)
+  applyDefinitions(EARLIER_KINDS, earlierDefinition)
   await eventually(() => client.apply(older.MCPExternalAuthConfig, asOlder(config('c'))))
   await eventually(() => client.apply(older.MCPRemoteProxy, asOlder(workload('MCPRemoteProxy', 'p', spec))))
   const stored = await client.get(older.MCPRemoteProxy, 'default', 'p')

@@ -65,6 +65,9 @@ test('the values have a schema, which their defaults pass and misspelled ones do
   )
   for (const wrong of [{ replica: 2 }, { replicas: 0 }, { image: '' }, { namespace: { create: true, name: 'A' } }])
     expect(accepts({ ...values, ...wrong })).toBe(false)
+  // Labels of Secrets are seen only where Secrets are watched.
+  expect(accepts({ ...values, secretsByLabel: true })).toBe(false)
+  expect(accepts({ ...values, secretsByLabel: true, watchSecrets: true })).toBe(true)
 })
 
 test('each value is told about', () => {

@@ -167,6 +167,22 @@ test('nothing is kept of a Secret but that it is there', () => {
   })
 })
 
+test('each object has a series that says whether it is ready, until it is deleted', async () => {
+  const metrics = openMetrics()
+  const cluster = createFakeCluster()
+  cluster.put(entry('e', 'c'))
+  const controller = openController(cluster, closers, { metrics })
+  await controller.observed.synced
+  controller.start()
+  const series = (value: number) => `extauth_object_ready{name="e",namespace="n",kind="MCPServerEntry"} ${value}\n`
+  await vi.waitFor(async () => expect(await metrics.render()).toContain(series(0)))
+  cluster.put(config('c'))
+  await vi.waitFor(async () => expect(await metrics.render()).toContain(series(1)))
+  cluster.drop('MCPServerEntry', 'n/e')
+  await vi.waitFor(async () => expect(await metrics.render()).not.toContain('name="e"'))
+  expect(await metrics.render()).toContain('extauth_object_ready{name="c"')
+})
+
 test('what is counted begins at 0, for each kind', async () => {
   const metrics = openMetrics()
   openController(createFakeCluster(), closers, { metrics })

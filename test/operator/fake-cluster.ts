@@ -9,6 +9,8 @@ export interface FakeCluster {
   stored(kind: string, key: string): KubeObject | undefined
   /** Stores an object as somebody else would, and tells those who watch. */
   put(object: KubeObject): void
+  /** Deletes one as another client would. */
+  drop(kind: string, key: string): void
   /** Lists of this kind wait until what it gives is called. */
   holdList(kind: string): () => void
   /** Events of all watches wait until what it gives is called. */
@@ -73,6 +75,16 @@ export function createFakeCluster(): FakeCluster {
     writes,
     stored: (kind, key) => stored.get(kind)?.get(key),
     put: (object) => void store(object),
+    drop(kind, key) {
+      const object = of(kind).get(key)
+      if (object === undefined) return
+      of(kind).delete(key)
+      for (const tell of watchers.get(kind) ?? [])
+        tell({
+          type: 'DELETED',
+          object: { ...object, metadata: { ...object.metadata, resourceVersion: String(++version) } },
+        })
+    },
     holdList: (kind) => gate((held) => void lists.set(kind, held)),
     holdEvents: () => gate((held) => void (events = held)),
     client: {

@@ -168,7 +168,7 @@ const FIELDS: Readonly<Record<WorkloadKind, () => readonly string[]>> = {
   VirtualMCPServer: once(() => Object.keys(SPECS.VirtualMCPServer().shape)),
 }
 
-const CALLER_FIELDS: readonly string[] = [
+const CALLER_FIELDS: ReadonlySet<string> = new Set([
   'auth',
   'authServerConfig',
   'authServerRef',
@@ -176,11 +176,11 @@ const CALLER_FIELDS: readonly string[] = [
   'incomingAuth',
   'oidcConfig',
   'oidcConfigRef',
-]
+])
 
 /** Whether a field of `spec` decides who may call and what a caller may do: a misspelled one would leave that open. */
 export const decidesAccess = (kind: WorkloadKind, field: string): boolean =>
-  CALLER_FIELDS.includes(field) ||
+  CALLER_FIELDS.has(field) ||
   fieldsBelow(WORKLOAD_FIELDS[kind], '', 'refused').some(([path]) => path.split('.')[0] === field)
 
 /** Fields of `incomingAuth` of a VirtualMCPServer, all of which decide who may call. */

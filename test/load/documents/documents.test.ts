@@ -306,7 +306,8 @@ describe('workload manifests', () => {
     const object = JSON.parse(`{"spec":${'{"a":'.repeat(depth)}{"__proto__":1}${'}'.repeat(depth)}}`) as object
     const startMs = performance.now()
     expect(parseObjects([object]).problems[0]?.message).toBe('unknown field "__proto__"')
-    expect(performance.now() - startMs).toBeLessThan(2_000)
+    // A quadratic search takes minutes.
+    expect(performance.now() - startMs).toBeLessThan(20_000)
   })
 
   test('fields of other controllers are only listed; a misspelled one of ours is a warning', () => {

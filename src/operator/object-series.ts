@@ -1,0 +1,32 @@
+import type { Metrics } from '../core/index.ts'
+import type { KubeObject, ResourceType } from '../kube/index.ts'
+import { conditionsOf } from './conditions.ts'
+import { CONFIG_KINDS, REFERRING_KINDS } from './kinds.ts'
+
+/** Metrics whose series end with what they are about. */
+export type OperatorMetrics = Metrics & {
+  /** Removes every series that has all of these labels. */
+  removeSeries(labels: Readonly<Record<string, string>>): void
+}
+
+const KINDS: ReadonlySet<string> = new Set([...CONFIG_KINDS, ...REFERRING_KINDS])
+
+/** Keeps `extauth_object_ready` current: one series for each object that has a condition `Ready` of ours. */
+export function followObjects(
+  metrics: OperatorMetrics,
+): (type: ResourceType, before: KubeObject | undefined, after: KubeObject | undefined) => void {
+  const ready = metrics.gauge('extauth_object_ready', '1 while the condition Ready of an object is True.', [
+    // First what differs most: series are found by it.
+    'name',
+    'namespace',
+    'kind',
+  ])
+  return ({ kind }, before, after) => {
+    const object = after ?? before
+    if (object === undefined || !KINDS.has(kind)) return
+    const { name, namespace = 'default' } = object.metadata
+    if (after === undefined) return metrics.removeSeries({ name, namespace, kind })
+    const isReady = conditionsOf(after).some(({ type, status }) => type === 'Ready' && status === 'True')
+    ready.with(name, namespace, kind).set(isReady ? 1 : 0)
+  }
+}
