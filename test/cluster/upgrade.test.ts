@@ -28,7 +28,7 @@ let url = ''
 
 const oldForm = (object: KubeObject): KubeObject => ({ ...object, apiVersion: `${GROUP}/v1alpha1` })
 async function applyDefinitions(kinds: readonly CrdKind[], made: (kind: CrdKind) => object): Promise<void> {
-  await Promise.all(kinds.map((kind) => install(JSON.stringify(made(kind)))))
+  await Promise.all(kinds.map((kind) => eventually(() => install(JSON.stringify(made(kind))))))
 }
 /** As the base installs it: with its label. */
 async function install(text: string): Promise<void> {
@@ -192,7 +192,7 @@ test('definitions of the next release: the operator goes on, and what the next o
 test('back to the definitions of the release before, with the commands that are documented', async () => {
   const before = await generation()
   // Without them the API server refuses definitions that lack a stored version.
-  await expect(applyDefinitions(['MCPRemoteProxy'], earlierDefinition)).rejects.toMatchObject({
+  await expect(install(JSON.stringify(earlierDefinition('MCPRemoteProxy')))).rejects.toMatchObject({
     message: expect.stringContaining('storedVersions') as string,
   })
   const script = documentedShell('docs/kubernetes.md', '### Back to the previous version')
