@@ -23,6 +23,12 @@ export interface Dialect {
   /** Characters of the authorization code. */
   readonly codeLength?: number
   readonly responseMode?: 'form_post'
+  /** Of callers.yaml: see its head. */
+  readonly settings?: Readonly<Record<string, unknown>>
+  readonly identity?: string
+  readonly rule?: string
+  /** The provider had another key under this `kid` before. */
+  readonly replaced?: boolean
   readonly expect: Outcome
   /** Part of the detail that the log has. */
   readonly detail?: string
