@@ -78,10 +78,12 @@ function misplaced(value: unknown, at: readonly string[], isFree: boolean): stri
 function unknownPlaceholder(text: string): string | undefined {
   const meant = /\$\{\s{0,9}claims?\b[^{}]{0,256}\}/i.exec(text)?.[0]
   if (meant !== undefined) return meant
-  const rest = text.replace(VARIABLE, '').replace(EVERY_PLACEHOLDER, '')
+  const rest = text.replace(VARIABLE, blanks).replace(EVERY_PLACEHOLDER, blanks)
   const from = rest.search(/[{}]/)
-  return from < 0 ? undefined : rest.slice(from, from + SHOWN)
+  return from < 0 ? undefined : text.slice(from)
 }
+
+const blanks = (text: string): string => ' '.repeat(text.length)
 
 /** Characters of a text that a message shows. */
 const SHOWN = 64

@@ -21,11 +21,14 @@ const REFUSED_SENTENCES = [
 /** Problems that neither a structural schema nor CEL in it can find: the webhook does. */
 const BEYOND_CEL = [
   /: line \d+, column \d+ of the expression: /,
-  /: expected a policy(?: as JSON)?(?:, with placeholders in texts only)?: an object with "Statement"$/,
+  /: expected a policy(?: as JSON)?(?:, with placeholders in strings only)?: an object with "Statement"$/,
   /: a session policy has at most 2048 characters, this has \d+$/,
-  /: a session policy has at most 2048 characters, this would have \d+ or more$/,
+  /: a session policy has at most 2048 characters, this would have at least \d+$/,
   /: this text has characters or a length that STS does not take$/,
-  /: no placeholder may stand in /,
+  /: no placeholder may be in /,
+  /" is not understood; expected \{claims\.PATH\}, or a policy variable such as \$\{aws:userid\}$/,
+  /" is not replaced here; expected a template \(/,
+  /: this value is empty; expected a value, or "allowEmpty: true"$/,
   /: this tag is there already; case does not count$/,
   // Rules of a NetworkPolicy are anything to the definition, and CEL in it knows no networks.
   /: missing, expected peers: without any it is everybody, metadata services included$/,
