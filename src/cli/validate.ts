@@ -19,6 +19,10 @@ export const VALIDATE_SPEC: CommandSpec = {
       type: 'boolean',
       help: 'Leaves out whether the files and secrets that are named are there and hold what they should.',
     },
+    cluster: {
+      type: 'boolean',
+      help: 'Validates as the operator does: each MCPRemoteProxy in pods of its own.',
+    },
     output: {
       type: 'string',
       is: oneOf(['text', 'json']),
@@ -43,10 +47,14 @@ export const VALIDATE_SPEC: CommandSpec = {
     '  extauth validate proxy.yaml',
     '  extauth validate manifests/ --callers callers.yaml --listen :8080 --no-files',
     '  extauth validate auth.yaml --target https://mcp.example.com/mcp',
+    '  extauth validate manifests/ --cluster',
     '',
     'Exit codes: 0 no problem, 1 problems, 2 usage.',
   ].join('\n'),
 }
+
+/** Options of a proxy that no pod of the operator is started with. */
+const OF_A_PROCESS = ['target', 'external-auth', 'callers', 'listen', 'admin', 'secrets-dir'] as const
 
 /** `extauth validate`: exit code 0 when there is no problem, 1 when there is. */
 export const runValidate = command(VALIDATE_SPEC, async ({ options, io }) => {
@@ -57,12 +65,20 @@ export const runValidate = command(VALIDATE_SPEC, async ({ options, io }) => {
     throw new UsageError('Which files? See extauth validate --help.')
   if (externalAuth !== undefined && options.text('target') === undefined)
     throw new UsageError('--external-auth needs --target')
+  const inCluster = options.flag('cluster')
+  const other = OF_A_PROCESS.find((name) => options.text(name) !== undefined)
+  if (inCluster && (other !== undefined || options.flag('ignore-manifest-callers')))
+    throw new UsageError(
+      `--cluster and --${other ?? 'ignore-manifest-callers'} exclude each other: the operator has no such option`,
+    )
   const { stsEndpoint, ...wanted } = sourcesFrom(options, paths)
   const sources = await loadSources({ ...wanted, stdin: await stdinFor(paths, io) })
   const { loaded } = sources
   const report = await validate(sources, {
     paths,
-    readsFiles: !options.flag('no-files'),
+    // In a cluster, what is named lies in Secrets and ConfigMaps.
+    readsFiles: !options.flag('no-files') && !inCluster,
+    inCluster,
     isVerbose: options.flag('verbose'),
     stsEndpoint,
     apiGroup: wanted.apiGroup,

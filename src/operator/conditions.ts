@@ -49,7 +49,7 @@ export const changedConditions = (after: readonly Condition[], before: readonly 
   })
 
 /** Conditions that are well when they are False. */
-const GOOD_WHEN_FALSE: ReadonlySet<string> = new Set(['DeletionBlocked'])
+const GOOD_WHEN_FALSE: ReadonlySet<string> = new Set(['DeletionBlocked', 'IdentitySynthesized'])
 
 /** A condition that says that all is as it should be, because something is not there. */
 const isQuiet = ({ type, status }: Condition): boolean => GOOD_WHEN_FALSE.has(bare(type)) && status === 'False'

@@ -2,7 +2,7 @@ import type { Clock, Log } from '../core/index.ts'
 import { isNotFound, type KubeClient, KubeError, type KubeObject, type ResourceType } from '../kube/index.ts'
 import type { Action, EventNote, Plan } from './actions.ts'
 import { eventObject } from './events.ts'
-import { CLUSTER_TYPES } from './kinds.ts'
+import { CLUSTER_TYPES, GATEWAY_GROUP } from './kinds.ts'
 import { APPLIED_HASH } from './wanted.ts'
 
 export interface Executor {
@@ -28,6 +28,10 @@ export class ApplyRefused extends KubeError {
 
 /** Answers that say nothing about the object: asked again, it may be taken. */
 const PASSING: ReadonlySet<number> = new Set([0, 404, 408, 429, 503, 504])
+
+const NO_GATEWAY_API = new KubeError(404, 'NotFound', {
+  message: 'the cluster has no Gateway API; install its definitions, or use "ingress"',
+})
 
 /** Events on their way at the same time, and those that wait; the status says what an event beyond them would. */
 const EVENT_WRITERS = 2
@@ -118,8 +122,9 @@ export function createExecutor(options: {
           const written = await carryOut(action)
           if (written !== undefined) onWritten(action.type, written)
         } catch (error) {
-          const isRefused = action.do === 'apply' && error instanceof KubeError && !PASSING.has(error.status)
-          throw isRefused ? new ApplyRefused(action, error) : error
+          if (action.do !== 'apply' || !(error instanceof KubeError)) throw error
+          if (isNotFound(error) && action.type.group === GATEWAY_GROUP) throw new ApplyRefused(action, NO_GATEWAY_API)
+          throw PASSING.has(error.status) ? error : new ApplyRefused(action, error)
         }
       }
       waiting.push(...events.slice(0, MOST_EVENTS - waiting.length))

@@ -9,6 +9,9 @@ const type = (
   isNamespaced = true,
 ): ResourceType => ({ group, version, plural, kind, isNamespaced })
 
+/** Group of the Gateway API, which not every cluster has. */
+export const GATEWAY_GROUP = 'gateway.networking.k8s.io'
+
 /** Kinds of the cluster itself that the operator reads or writes. */
 export const CLUSTER_TYPES = {
   ConfigMap: type('', 'v1', 'ConfigMap'),
@@ -20,6 +23,8 @@ export const CLUSTER_TYPES = {
   Deployment: type('apps', 'v1', 'Deployment'),
   PodDisruptionBudget: type('policy', 'v1', 'PodDisruptionBudget'),
   NetworkPolicy: type('networking.k8s.io', 'v1', 'NetworkPolicy', 'networkpolicies'),
+  Ingress: type('networking.k8s.io', 'v1', 'Ingress', 'ingresses'),
+  HTTPRoute: type(GATEWAY_GROUP, 'v1', 'HTTPRoute'),
   Event: type('events.k8s.io', 'v1', 'Event'),
   ValidatingWebhookConfiguration: type(
     'admissionregistration.k8s.io',

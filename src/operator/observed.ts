@@ -97,9 +97,12 @@ export const hasSameSpec = ({ metadata }: KubeObject, before: KubeObject | undef
 
 export function observe(options: ObservedOptions): Observed {
   const { client, types, keys, namespace, ownsKinds, onChange, onRestart, log } = options
-  // Definitions of the release before lack these.
+  // Definitions of the release before lack these, and clusters without gateways their routes.
   const added = SHARED_KINDS.map((kind) => types[kind])
-  const mayBeMissing: ReadonlySet<ResourceType> = new Set(ownsKinds ? added : Object.values(types))
+  const mayBeMissing: ReadonlySet<ResourceType> = new Set([
+    ...(ownsKinds ? added : Object.values(types)),
+    CLUSTER_TYPES.HTTPRoute,
+  ])
   const follow = (type: ResourceType, selection: Selection = {}, kept = trim): Informer =>
     createInformer({
       client,

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/index.ts'
 import type { KubeObject } from '../kube/index.ts'
+import { synthesizedIdentities } from '../resources/index.ts'
 import type { Action, Plan } from './actions.ts'
 import type { KnownConfigs } from './config/known-config.ts'
 import type { KnownSharedConfig } from './config/known-shared-configs.ts'
@@ -64,6 +65,10 @@ export function createPlanner(deps: PlanDeps): (key: string, refused?: ApplyRefu
             pods,
             oldPods: valid === undefined ? [] : pods.filter((pod) => isOld(observed.pod(namespace, pod))),
             secrets,
+            synthesized:
+              valid?.spec.type === 'embeddedAuthServer'
+                ? synthesizedIdentities(valid.spec.embeddedAuthServer)
+                : undefined,
             isNamespaceTerminating: observed.isTerminating(namespace),
             finalizer: `${settings.apiGroup}/external-auth-references`,
             ownsKind: deps.ownsKinds,

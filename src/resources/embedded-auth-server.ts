@@ -19,7 +19,12 @@ import {
 } from '../fields/index.ts'
 import { AUTH_SERVER_FIELDS, type FieldTable, refusals, tabledFields } from './manifest-fields/index.ts'
 import { FIRST_LOGIN, named, ORDINARY, type CalledUrl, type Remark, type TypeRecord } from './type-record.ts'
-import { providerName, upstreamProvider, type UpstreamProvider } from './upstream/upstream-provider.ts'
+import {
+  hasSynthesizedIdentity,
+  providerName,
+  upstreamProvider,
+  type UpstreamProvider,
+} from './upstream/upstream-provider.ts'
 import { trustedIssuers } from './programs/trusted-issuers.ts'
 import { workloadRemarks, workloads } from './programs/workload-issuers.ts'
 
@@ -236,7 +241,12 @@ export const embeddedAuthServerRecord = {
   asks: () => 'session',
   init: FIRST_LOGIN,
   urls: ({ upstreamProviders }) => upstreamProviders.flatMap(upstreamUrls),
-  remarks: (spec) => [...plainHttp(spec), ...ephemeralKeys(spec), ...workloadRemarks(spec.workloads)],
+  remarks: (spec) => [
+    ...plainHttp(spec),
+    ...ephemeralKeys(spec),
+    ...synthesizedRemarks(spec),
+    ...workloadRemarks(spec.workloads),
+  ],
 } satisfies TypeRecord<EmbeddedAuthServer>
 
 /** What an upstream is called by, or its users are sent to. */
@@ -263,6 +273,23 @@ function plainHttp(spec: EmbeddedAuthServer): Remark[] {
       message: `plain http beyond this machine (${INSECURE}): codes, tokens and cookies are readable on the way`,
     }))
 }
+
+/** Names of the upstreams that never say who logged in. */
+export const synthesizedIdentities = ({ upstreamProviders }: EmbeddedAuthServer): readonly string[] =>
+  upstreamProviders.filter(hasSynthesizedIdentity).map(({ name }) => name)
+
+const synthesizedRemarks = ({ upstreamProviders }: EmbeddedAuthServer): Remark[] =>
+  upstreamProviders.flatMap((provider, index) =>
+    hasSynthesizedIdentity(provider)
+      ? [
+          {
+            path: ['upstreamProviders', index, 'oauth2Config'],
+            message:
+              'has no "userInfo" and no "identityFromToken": each login is a user of its own, with a synthesized subject',
+          },
+        ]
+      : [],
+  )
 
 function ephemeralKeys(spec: EmbeddedAuthServer): Remark[] {
   return (['hmacSecretRefs', 'signingKeySecretRefs'] as const)

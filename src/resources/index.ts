@@ -59,7 +59,12 @@ export {
 } from './manifest-fields/index.ts'
 export { canonicalJson, configHash } from './config-hash.ts'
 export { CLIENT_PRESETS, withClientPresets } from './client-rules.ts'
-export { type EmbeddedAuthServer, RESERVED_CLAIMS, upstreamsInOrder } from './embedded-auth-server.ts'
+export {
+  type EmbeddedAuthServer,
+  RESERVED_CLAIMS,
+  synthesizedIdentities,
+  upstreamsInOrder,
+} from './embedded-auth-server.ts'
 export {
   type ConfiguredClient,
   type IdentityAssertionIssuer,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Failure } from '../core/index.ts'
 import { grantedScopes, readCallback, type TokenResponse } from '../oauth/index.ts'
 import type { OAuth2Config, UpstreamProvider, UserInfo } from '../resources/index.ts'
@@ -12,8 +13,8 @@ import { fetchUserInfo } from './user-info.ts'
 
 const NO_CLAIMS = Object.freeze(Object.create(null) as Record<string, never>)
 
-/** The schema refuses an upstream that says nothing of its users. */
-const NOBODY = { subject: undefined, claims: NO_CLAIMS }
+/** Who logged in where the upstream never says it: a user of its own for each login, for as long as that lasts. */
+const synthesizedIdentity = () => ({ subject: `synthesized-${randomUUID()}`, claims: NO_CLAIMS })
 
 /** How user info is asked for; undefined where the token endpoint itself says who it is. */
 export const userInfoOf = ({ identityFromToken, userInfo }: OAuth2Config): UserInfo | undefined =>
@@ -78,7 +79,9 @@ export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2C
       const read = await ask({ url: tokenEndpoint, step: 'code', form: codeForm(code, leg) })
       const { subject, claims } =
         read.identity ??
-        (userInfo === undefined ? NOBODY : await fetchUserInfo(userInfo, read.accessToken, connections, deps.clock))
+        (userInfo === undefined
+          ? synthesizedIdentity()
+          : await fetchUserInfo(userInfo, read.accessToken, connections, deps.clock))
       if (subject === undefined) throw unusable('user-info endpoint: none of the subject fields has a value')
       return { tokens: tokensOf(read, { refreshToken: undefined, scopes }), subject, claims }
     },

@@ -5,6 +5,8 @@ import type { KubeClient, KubeConnection, KubeObject } from '../../src/kube/inde
 import { CLUSTER_TYPES, imageOfPod, NAMES, type Operator, podKeys } from '../../src/operator/index.ts'
 import { type AuditEvent, requestsOf } from './support/audit-log.ts'
 import { type ControlPlane, eventually, startControlPlane } from './support/control-plane.ts'
+import { installGatewayApi } from './support/gateway-api.ts'
+import { markReady, podsOf } from './support/pods.ts'
 import {
   anonymousCallers,
   config,
@@ -34,6 +36,7 @@ const kubectl = (...args: string[]): string =>
 beforeAll(async () => {
   plane = await startControlPlane()
   admin = connect(plane)
+  await installGatewayApi(admin.client)
   kubectl('apply', '-k', path.join(root, 'config/deploy/operator'))
   const token = await eventually(() => kubectl('create', 'token', 'extauth-operator', '-n', SYSTEM).trim())
   asOperator = connect(plane, token)
@@ -69,8 +72,10 @@ async function useAll(namespace: string, from = 0): Promise<void> {
     resourceUrl: 'https://mcp.example.com',
     oidcConfig: { type: 'inline', inline: { issuer: 'https://idp.example.com', audience: 'mcp' } },
     replicas: 2,
+    ingress: { host: 'mcp.example.com' },
+    gateway: { parentRefs: [{ name: 'public' }] },
   }
-  await client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', 'p', spec, namespace))
+  const proxy = await client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', 'p', spec, namespace))
   const callers = { type: 'inline', inline: spec.oidcConfig.inline }
   const { audience: _perReference, ...inline } = callers.inline
   await client.apply(types.MCPOIDCConfig, workload('MCPOIDCConfig', 'o', { ...callers, inline }, namespace))
@@ -109,6 +114,9 @@ async function useAll(namespace: string, from = 0): Promise<void> {
       true,
     )
   })
+  await eventually(() => client.get(CLUSTER_TYPES.Ingress, namespace, 'p-extauth'))
+  await eventually(() => client.get(CLUSTER_TYPES.HTTPRoute, namespace, 'p-extauth'))
+  await replaceEarlier(proxy, namespace)
   await client.apply(CLUSTER_TYPES.ConfigMap, anonymousCallers(namespace))
   const labelSelector = 'app.kubernetes.io/component=operator'
   const own = await eventually(
@@ -125,10 +133,13 @@ async function useAll(namespace: string, from = 0): Promise<void> {
   }
   await eventually(() => client.create(CLUSTER_TYPES.Pod, pod))
   await eventually(() => client.get(CLUSTER_TYPES.ConfigMap, namespace, 'extauth-inject-c'))
+  const { ingress: _ingress, gateway: _gateway, ...less } = spec
   await client.apply(
     types.MCPRemoteProxy,
-    workload('MCPRemoteProxy', 'p', { ...spec, replicas: 1, serviceAccountName: 'own' }, namespace),
+    workload('MCPRemoteProxy', 'p', { ...less, replicas: 1, serviceAccountName: 'own' }, namespace),
   )
+  for (const type of [CLUSTER_TYPES.Ingress, CLUSTER_TYPES.HTTPRoute])
+    await eventually(() => expect(client.get(type, namespace, 'p-extauth')).rejects.toMatchObject({ status: 404 }))
   await eventually(() =>
     expect(client.get(CLUSTER_TYPES.ServiceAccount, namespace, 'p-extauth')).rejects.toMatchObject({ status: 404 }),
   )
@@ -146,6 +157,49 @@ async function useAll(namespace: string, from = 0): Promise<void> {
         .some(({ verb, objectRef }) => verb === 'update' && objectRef?.resource === 'leases'),
     ).toBe(true),
   )
+}
+
+/** What an earlier release has made for the proxy, and pods that are available: then it goes. */
+async function replaceEarlier(
+  { apiVersion, kind, metadata: { name, uid } }: KubeObject,
+  namespace: string,
+): Promise<void> {
+  const { client } = admin
+  const selector = { 'app.kubernetes.io/name': 'mcp-extauth', 'app.kubernetes.io/instance': name }
+  const metadata = {
+    name,
+    namespace,
+    labels: { ...selector, 'app.kubernetes.io/managed-by': 'mcp-extauth-operator' },
+    ownerReferences: [{ apiVersion, kind, name, uid: uid ?? '', controller: true }],
+  }
+  const containers = [{ name: 'extauth', image: 'x' }]
+  const template = { metadata: { labels: { ...selector, earlier: 'yes' } }, spec: { containers } }
+  const earlier = [
+    [CLUSTER_TYPES.ConfigMap, { apiVersion: 'v1', kind: 'ConfigMap', metadata }],
+    [CLUSTER_TYPES.ServiceAccount, { apiVersion: 'v1', kind: 'ServiceAccount', metadata }],
+    [
+      CLUSTER_TYPES.NetworkPolicy,
+      {
+        apiVersion: 'networking.k8s.io/v1',
+        kind: 'NetworkPolicy',
+        metadata,
+        spec: { podSelector: { matchLabels: selector } },
+      },
+    ],
+    [
+      CLUSTER_TYPES.Deployment,
+      {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata,
+        spec: { replicas: 0, selector: { matchLabels: { earlier: 'yes', ...selector } }, template },
+      },
+    ],
+  ] as const
+  for (const [type, object] of earlier) await client.create(type, object)
+  await markReady(client, await podsOf(client, namespace, name, 2))
+  for (const [type] of earlier)
+    await eventually(() => expect(client.get(type, namespace, name)).rejects.toMatchObject({ status: 404 }))
 }
 
 /** Nothing was refused from an event of the audit log on; gives the rights of the manifests in `folder` that were not used. */
@@ -170,7 +224,7 @@ function unusedRights(folder: string, from: number): string[] {
   // `create` goes with an apply of what is not there yet and is judged inside of the same request; updates of the webhook
   // configurations and of the certificate come with a renewal, which has a test of its own.
   const inside =
-    /^create \/(configmaps|services|serviceaccounts)$|^create (apps|networking\.k8s\.io|policy)\/|^update \/secrets$/
+    /^create \/(configmaps|services|serviceaccounts)$|^create (apps|(gateway\.)?networking\.k8s\.io|policy)\/|^update \/secrets$/
   return granted.filter((right) => !done.has(right) && !inside.test(right))
 }
 

@@ -94,3 +94,30 @@ test('--restrict-pod-template refuses a service account, variables and secrets o
   const harmless = { proxyDeployment: { labels, annotations }, proxyService }
   expect(restrictedFields(object({ resourceOverrides: harmless }))).toEqual([])
 })
+
+test('a gateway and an Ingress lead to the Service, by its name and port', () => {
+  const parentRefs = [{ name: 'public', namespace: 'gateways', sectionName: 'https' }]
+  const gateway = { parentRefs, hostnames: ['mcp.example.com'] }
+  expect(made({ gateway, port: 9000 }, 'HTTPRoute')).toMatchObject({
+    metadata: { name: 'p-extauth' },
+    spec: {
+      parentRefs,
+      hostnames: ['mcp.example.com'],
+      rules: [{ backendRefs: [{ name: 'p-extauth', port: 9000 }] }],
+    },
+  })
+  const annotations = { 'cert-manager.io/cluster-issuer': 'public' }
+  const ingress = { host: 'mcp.example.com', className: 'nginx', tlsSecretName: 'mcp-tls', annotations }
+  expect(made({ ingress }, 'Ingress')).toMatchObject({
+    metadata: { name: 'p-extauth', annotations },
+    spec: {
+      ingressClassName: 'nginx',
+      tls: [{ hosts: ['mcp.example.com'], secretName: 'mcp-tls' }],
+      rules: [{ host: 'mcp.example.com', http: { paths: [{ backend: { service: { name: 'p-extauth' } } }] } }],
+    },
+  })
+  expect([made({}, 'HTTPRoute'), made({}, 'Ingress')]).toEqual([undefined, undefined])
+  expect(restrictedFields(object({ ingress, gateway }))).toEqual([
+    'spec.ingress.annotations: the operator runs with --restrict-pod-template, so it may not be set',
+  ])
+})

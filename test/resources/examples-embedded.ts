@@ -69,7 +69,7 @@ export const EMBEDDED_EXAMPLES: readonly Example[] = [
   ...['fragment', 'query.jwt', ''].map((mode) => ({ name: `response mode ${mode}`, spec: upstream(oidc({ additionalAuthorizationParams: { response_mode: mode } })), problem: 'expected response_mode to be query or form_post' })),
   ...['response_type', 'client_id', 'redirect_uri', 'scope', 'state', 'code_challenge', 'code_challenge_method', 'nonce'].map((name) => ({ name: `reserved parameter ${name}`, spec: upstream(oidc({ additionalAuthorizationParams: { [name]: 'x' } })), problem: 'parameters that the server sets itself' })),
   { name: 'a reserved parameter of oauth2', spec: upstream(oauth2({ additionalAuthorizationParams: { state: 'x' } })), problem: 'parameters that the server sets itself' },
-  { name: 'oauth2 without a source of identity', spec: upstream(oauth2({ userInfo: undefined })), problem: 'oauth2Config.userInfo  nothing says who logged in' },
+  { name: 'oauth2 without a source of identity', spec: upstream(oauth2({ userInfo: undefined })) },
   { name: 'oauth2 with an identity from the token', spec: upstream(oauth2({ userInfo: undefined, identityFromToken: { subjectPath: 'access_token|@upstreamjwt|sub', namePath: 'user.name', emailPath: 'user.email' } })) },
   ...['', 'a|b', 'user.#.id', '@this', 'a|@upstreamjwt', 'a b'].map((subjectPath) => ({ name: `no path of an identity: "${subjectPath}"`, spec: upstream(oauth2({ identityFromToken: { subjectPath } })), problem: 'identityFromToken.subjectPath' })),
   ...['oid', '_x1', ''].map((subjectClaim) => ({ name: `subject claim "${subjectClaim}"`, spec: upstream(oidc({ subjectClaim })) })),

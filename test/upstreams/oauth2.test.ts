@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { Secret } from '../../src/core/index.ts'
 import { START_MS } from '../support/ports.ts'
 import { createSockets } from '../support/sockets.ts'
 import { ACCESS, startIdp, type Idp } from './idp.ts'
@@ -43,6 +44,19 @@ describe('an OAuth 2.0 upstream', () => {
     expect(claims).toEqual({ sub: 'u', name: 'N', email: 'e@example.com', groups: ['a'] })
     expect(tokens).toMatchObject({ idToken: undefined, expiresAtMs: START_MS + 3_600_000, scopes: ['repo'] })
     expect(createRig(sockets).oauth2(idp).identityProvider).toBe(`${idp.url}/userinfo`)
+  })
+
+  it('gives each login a subject of its own where the upstream never says who it is', async () => {
+    const oauth2 = createRig(sockets).oauth2(idp, { userInfo: undefined })
+    const [first, second] = [await oauth2.finish(LEG, came), await oauth2.finish(LEG, came)]
+    expect([first.subject, first.claims]).toEqual([expect.stringMatching(/^synthesized-[0-9a-f-]{36}$/), {}])
+    expect(second.subject).not.toBe(first.subject)
+    const { subject } = await oauth2.refresh(
+      { ...first.tokens, refreshToken: new Secret('r') },
+      first.subject,
+      START_MS + 60_000,
+    )
+    expect(subject).toBe(first.subject)
   })
 
   it('keeps no ID token: nothing says what one from here would have to be', async () => {

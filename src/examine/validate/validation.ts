@@ -11,6 +11,7 @@ import {
   resolveProxy,
 } from '../../load/index.ts'
 import { checkFiles, type NamedThings, type LoadedSources, documentsIn, nothingOfOurs } from '../../compose/index.ts'
+import { checkCluster } from './check-cluster.ts'
 import { checkPods } from './check-pods.ts'
 import { dryRun } from './dry-run.ts'
 
@@ -31,6 +32,8 @@ export interface ValidationOptions {
   readonly paths: readonly string[]
   /** False leaves out whether the files that are named are there and hold what they should. */
   readonly readsFiles: boolean
+  /** True: manifests are judged as the operator runs them, each MCPRemoteProxy in pods of its own. */
+  readonly inCluster: boolean
   /** True tells what was not looked at, too. */
   readonly isVerbose: boolean
   readonly stsEndpoint: string | undefined
@@ -71,7 +74,10 @@ export async function validate(sources: LoadedSources, options: ValidationOption
   const look = new Look(options.clock, (message) => {
     if (options.isVerbose) notes.add([problemOfFile('(secrets)', message)])
   })
-  for (const process of processesIn(loaded, overrides)) {
+  if (options.inCluster) found.add(await checkCluster(loaded, options.apiGroup))
+  // The operator runs no process for several manifests.
+  const forProcesses = options.inCluster ? { ...loaded, workloads: [] } : loaded
+  for (const process of processesIn(forProcesses, overrides)) {
     const result = resolveProxy(process.loaded, process.overrides)
     found.add(result.problems ?? [])
     notes.add(result.notes ?? [])

@@ -90,7 +90,10 @@ export function routeOfManifest(
   secretsDirectory: string,
 ): DraftRoute {
   const { kind, authServer, callers, settings, caBundle } = manifest.document
-  const resourceUrl = manifest.document.resourceUrl ?? (ownCallers === undefined ? undefined : callers?.resourceUrl)
+  const resourceUrl =
+    manifest.document.resourceUrl ??
+    (ownCallers === undefined ? undefined : callers?.resourceUrl) ??
+    manifest.document.externalUrl
   const { name, url, urlPath, externalAuth } = backend
   const paths: Partial<Record<RouteField, readonly PropertyKey[]>> = {
     target: urlPath,

@@ -58,6 +58,7 @@ function callersElsewhere(overrides: ProxyOverrides, proxy: Located<ProxyConfig>
   const saysWho = auth !== undefined || authServerRef !== undefined
   return {
     option: overrides.callers !== undefined,
+    inCluster: overrides.inCluster === true,
     ignored: overrides.ignoreManifestCallers === true,
     proxy: saysWho ? `${proxy?.file}:${proxy?.line}` : undefined,
   }

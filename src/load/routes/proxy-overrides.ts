@@ -22,6 +22,8 @@ export interface ProxyOverrides {
   readonly target?: string | undefined
   /** The name after `#` of `--external-auth FILE#name`; the only config of the file when absent. */
   readonly externalAuth?: string | undefined
+  /** The manifest runs in pods that an operator makes: messages name its fields, and no option. Default false. */
+  readonly inCluster?: boolean | undefined
   /** What was read, for messages about no document. */
   readonly paths?: readonly string[] | undefined
   /** `--inspector`; beats the files. */

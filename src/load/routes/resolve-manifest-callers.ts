@@ -20,6 +20,8 @@ export interface CallersElsewhere {
   readonly option: boolean
   /** `--ignore-manifest-callers`. */
   readonly ignored: boolean
+  /** An operator makes the pods, and there are no options. */
+  readonly inCluster: boolean
   /** `file:line` of a ProxyConfig that says it for routes without a section of their own. */
   readonly proxy: string | undefined
 }
@@ -60,9 +62,10 @@ export function callersOfManifest(
       : elsewhere.proxy === undefined
         ? undefined
         : `callers are those of the ProxyConfig at ${elsewhere.proxy}`
+  const waysOut = elsewhere.inCluster ? WITHOUT_IT : WAYS_OUT
   for (const { path: field, reason } of dishonoured) {
     const message = `says who may call and ${reason}`
-    if (instead === undefined) problems.push(manifest.problem(field, `${message}; ${WAYS_OUT}`, { at: 'key' }))
+    if (instead === undefined) problems.push(manifest.problem(field, `${message}; ${waysOut}`, { at: 'key' }))
     else warnings.push(manifest.problem(field, `${message}; ${instead}`, { at: 'key' }))
   }
   if (section === undefined && reference === undefined) return NOT_SAID
@@ -104,6 +107,8 @@ function referencedConfig(
 
 const WAYS_OUT =
   'expected --callers FILE, a ProxyConfig with "auth" among the files, or --ignore-manifest-callers to serve without it'
+
+const WITHOUT_IT = 'remove the field to serve without it'
 
 /** The section with the files that its keys of Secrets and ConfigMaps are, below the directory of the secrets. */
 export function withFiles(section: ManifestSection, directory: string): AuthSection {

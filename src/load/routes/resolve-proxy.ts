@@ -65,6 +65,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
     isLocal: isLoopbackBind(address) || !listenSchema().safeParse(address).success,
     address,
     isSocket: address.startsWith('unix:'),
+    inCluster: overrides.inCluster === true,
   })
   problems.push(...resolved.problems)
   if (proxy !== undefined) {

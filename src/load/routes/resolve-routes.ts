@@ -1,5 +1,6 @@
 import {
   type AuthSection,
+  type OAuthSection,
   type ResolvedAuth,
   type ResolvedAuthServer,
   type ResolvedRoute,
@@ -24,6 +25,8 @@ interface Inputs {
   readonly isLocal: boolean
   /** `listen.address`, as it is written. */
   readonly address: string
+  /** An operator makes the pods, whose callers nothing but the manifest names. */
+  readonly inCluster: boolean
   /** The bind has no URL of its own that could name a resource. */
   readonly isSocket: boolean
 }
@@ -61,7 +64,10 @@ export function resolveRoutes(inputs: Inputs): Resolved {
     const callers = callersOf(draft, server, inputs, findings)
     // A server that is named and has problems has been told about, too: callers are not what is missing.
     const namesServer = draft.authServer !== undefined || inputs.authServerName !== undefined
-    if (callers === undefined && (server !== undefined || !namesServer)) lacksCallers = true
+    if (callers === undefined && (server !== undefined || !namesServer)) {
+      if (inputs.inCluster) findings.problems.push(draft.problem('auth', NO_CALLERS))
+      else lacksCallers = true
+    }
     const auth = authOf(draft, reached, inputs, findings)
     if (auth === undefined || callers === undefined) continue
     const route = resolveRoute({ draft, auth, callers, server, isAlone }, inputs, findings)
@@ -71,6 +77,10 @@ export function resolveRoutes(inputs: Inputs): Resolved {
   findings.warnings.push(...hiddenPaths(inputs.drafts, servers.all))
   return { ...findings, routes, authServers: servers.all, lacksCallers }
 }
+
+/** What a manifest that an operator runs has to say. */
+const NO_CALLERS =
+  'missing, and nothing else says who may call; expected "oidcConfigRef", "authServerRef", or "auth: {mode: anonymous}" to serve callers without a token'
 
 interface Parts {
   readonly draft: DraftRoute
@@ -93,7 +103,8 @@ function resolveRoute(
   findings: Findings,
 ): ResolvedRoute {
   const upstream = upstreamOf(draft, auth, server, findings)
-  const facts = { draft, auth: { ...auth, upstream }, callers, isLocal: inputs.isLocal }
+  const { isLocal, inCluster } = inputs
+  const facts = { draft, auth: { ...auth, upstream }, callers, isLocal, inCluster }
   findings.problems.push(...routeProblems(facts))
   findings.warnings.push(...routeWarnings(facts))
   const resourceUrl = resourceUrlOf(draft, callers, isAlone)
@@ -136,7 +147,21 @@ function callersOf(
     const message = `callers are anonymous here, and callers log in to "${server.name}"; expected one of the two`
     problems.push(draft.problem('auth', message))
   }
-  return callers?.mode === 'oauth' ? callers : loginOnly()
+  return callers?.mode === 'oauth' ? withoutOwnIssuer(callers, server) : loginOnly()
+}
+
+/**
+ * A provider that is the authorization server of the route is answered in this process: its keys are not fetched from the
+ * URL of the proxy itself. One that restricts the subject stays.
+ */
+function withoutOwnIssuer(callers: OAuthSection, { spec: { issuer } }: ResolvedAuthServer): OAuthSection {
+  const isOwn = (url: string): boolean => url.replace(/\/$/, '') === issuer.replace(/\/$/, '')
+  const providers = callers.oauth.providers.filter(
+    ({ issuerUrl, subject }) => !isOwn(issuerUrl) || subject !== undefined,
+  )
+  return providers.length === callers.oauth.providers.length
+    ? callers
+    : { mode: 'oauth', oauth: { ...callers.oauth, providers } }
 }
 
 function authOf(

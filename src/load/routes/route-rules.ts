@@ -19,6 +19,8 @@ export interface RouteFacts {
   readonly callers: AuthSection
   /** The bind is a loopback address or a Unix socket. */
   readonly isLocal: boolean
+  /** An operator makes the pods. */
+  readonly inCluster: boolean
 }
 
 /** Rules between a route, its external auth, its callers and the bind (decisions §2.1); each gives its problems. */
@@ -40,14 +42,17 @@ export const routeProblems = (facts: RouteFacts): Problem[] => RULES.flatMap((ru
 
 /** Anonymous callers get no credential of a caller's own at all, and that of the proxy only where nobody else can call. */
 function anonymousCallers(facts: RouteFacts): Problem[] {
-  const { draft, auth, callers, isLocal } = facts
+  const { draft, auth, callers, isLocal, inCluster } = facts
   if (callers.mode !== 'anonymous' || !addsCredential(facts)) return []
   if (credentialOf(auth) === 'caller') {
-    const message = `type "${auth.type}" needs to know the caller, and callers are anonymous here; expected an "auth" section of mode "oauth"`
+    const expected = inCluster ? '"oidcConfigRef" or "authServerRef"' : 'an "auth" section of mode "oauth"'
+    const message = `type "${auth.type}" needs to know the caller, and callers are anonymous here; expected ${expected}`
     return [draft.problem('externalAuthConfigRef', message)]
   }
   if (isLocal || draft.settings.insecureAllowAnonymous) return []
-  const message = `callers are anonymous and the bind is not loopback, so anyone on the network could use this credential; expected an "auth" section, a loopback or unix: address, or "insecureAllowAnonymous: true"`
+  const message = inCluster
+    ? `callers are anonymous, so anyone who reaches the Service could use this credential; expected "oidcConfigRef" or "authServerRef", or "insecureAllowAnonymous: true" behind a gateway that authenticates`
+    : `callers are anonymous and the bind is not loopback, so anyone on the network could use this credential; expected an "auth" section, a loopback or unix: address, or "insecureAllowAnonymous: true"`
   return [draft.problem(placeOfCredential(facts), message)]
 }
 

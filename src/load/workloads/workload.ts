@@ -25,6 +25,8 @@ export interface Workload {
   readonly backends: readonly Backend[]
   readonly port: number | undefined
   readonly resourceUrl: string | undefined
+  /** Where clients reach it: the resource of a route that names none. */
+  readonly externalUrl: string | undefined
   readonly authServer: WrittenReference | undefined
   readonly callers: ManifestCallers | undefined
   /** Settings of its routes that are not the defaults. */
@@ -55,6 +57,7 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
       backends: discoveredBackends(spec, status),
       port: undefined,
       resourceUrl: spec.resourceUrl,
+      externalUrl: undefined,
       authServer: undefined,
       callers:
         spec.incomingAuth === undefined
@@ -80,6 +83,7 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
     backends: url === undefined ? [] : [{ name: named.name, url, urlPath: ['spec', field], externalAuth }],
     port: spec.port ?? spec.proxyPort,
     resourceUrl: spec.resourceUrl,
+    externalUrl: spec.externalURL,
     callers: kind === 'MCPServer' ? undefined : manifestCallers(spec, ['spec'], named.namespace),
     settings: {
       allowBoundTokens: spec.allowBoundTokens,
@@ -87,6 +91,7 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
       timeouts: spec.timeouts,
       limits: spec.limits,
       sseKeepAlive: spec.sseKeepAlive,
+      insecureAllowAnonymous: spec.insecureAllowAnonymous,
     },
     caBundle: spec.caBundleRef,
     telemetry:

@@ -22,6 +22,8 @@ export interface ConfigSnapshot {
   readonly oldPods: readonly string[]
   /** Secrets that it names. */
   readonly secrets: SecretStates
+  /** Upstreams of an embedded authorization server that never say who logged in; undefined for other types. */
+  readonly synthesized?: readonly string[] | undefined
   readonly isNamespaceTerminating: boolean
   /** The group's finalizer. */
   readonly finalizer: string
@@ -100,10 +102,20 @@ function findingsOf(snapshot: ConfigSnapshot, isBlocked: boolean, prefix: string
       ? { type: 'Ready', status: 'False', reason: secrets.reason, message: secrets.message }
       : { type: 'Ready', status: 'True', reason: 'ConfigReady', message: 'the configuration can be used' }
   const pods = snapshot.isInjectable ? [podsFinding(snapshot)] : []
-  const all = [valid, secrets, ready, deletionFinding(snapshot, isBlocked), ...pods]
+  const identity = snapshot.synthesized === undefined ? [] : [identityFinding(snapshot.synthesized)]
+  const all = [valid, secrets, ready, deletionFinding(snapshot, isBlocked), ...pods, ...identity]
   return prefix === ''
     ? all
     : all.map(({ type, status, reason, message }) => ({ type: prefix + type, status, reason, message }))
+}
+
+/** Type and reasons are those of the controller that these kinds come from. */
+export function identityFinding(synthesized: readonly string[]): Finding {
+  const type = 'IdentitySynthesized'
+  if (synthesized.length === 0)
+    return { type, status: 'False', reason: 'AllUpstreamsHaveUserInfo', message: 'each upstream says who logged in' }
+  const message = `upstreams without userInfo and identityFromToken: ${shortened(synthesized)}; each login there is a user of its own`
+  return { type, status: 'True', reason: 'OAuth2UpstreamWithoutUserInfo', message }
 }
 
 function secretsOf({ secrets, verdict }: ConfigSnapshot): Finding {

@@ -3,7 +3,8 @@ import { CLUSTER_TYPES } from '../kinds.ts'
 import { configMapOf } from './config-map.ts'
 import { networkPolicyOf } from './network-policy.ts'
 import { podTemplateOf } from './pod.ts'
-import { ownedName } from '../names.ts'
+import { withOwnContainer } from './pod-template-patch.ts'
+import { httpRouteOf, ingressOf } from './routes.ts'
 import { owned, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 import { strategicMerge } from './strategic-merge.ts'
 
@@ -22,10 +23,15 @@ export function ownedObjects(proxy: RemoteProxy): WantedObject[] {
     { type: CLUSTER_TYPES.NetworkPolicy, object: networkPolicyOf(proxy) },
     { type: CLUSTER_TYPES.Deployment, object: deploymentOf(proxy) },
     { type: CLUSTER_TYPES.Service, object: serviceOf(proxy) },
+    ...(proxy.ingress === undefined ? [] : [{ type: CLUSTER_TYPES.Ingress, object: ingressOf(proxy, proxy.ingress) }]),
     // Under an autoscaler there may be several at any time; one that is alone may move all the same.
     ...(proxy.replicas === undefined || proxy.replicas > 1
       ? [{ type: CLUSTER_TYPES.PodDisruptionBudget, object: budgetOf(proxy) }]
       : []),
+    // Last: a cluster without the Gateway API refuses it, and everything else is there then.
+    ...(proxy.gateway === undefined
+      ? []
+      : [{ type: CLUSTER_TYPES.HTTPRoute, object: httpRouteOf(proxy, proxy.gateway) }]),
   ]
 }
 
@@ -37,6 +43,8 @@ export const OWNED_TYPES: readonly ResourceType[] = [
   CLUSTER_TYPES.Deployment,
   CLUSTER_TYPES.Service,
   CLUSTER_TYPES.PodDisruptionBudget,
+  CLUSTER_TYPES.Ingress,
+  CLUSTER_TYPES.HTTPRoute,
 ]
 
 /** What EKS looks for when it hands pods of the account a token and the role that they show it for (IRSA). */
@@ -63,7 +71,7 @@ const deploymentOf = (proxy: RemoteProxy): KubeObject =>
         revisionHistoryLimit: 5,
         strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
         selector: { matchLabels: selectorLabels(proxy) },
-        template: strategicMerge(podTemplateOf(proxy), proxy.podTemplateSpec),
+        template: strategicMerge(podTemplateOf(proxy), withOwnContainer(proxy.podTemplateSpec)),
       },
     },
     addedToDeployment(proxy),
@@ -100,7 +108,3 @@ const budgetOf = (proxy: RemoteProxy): KubeObject =>
   owned(proxy, 'policy/v1', 'PodDisruptionBudget', {
     spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels(proxy) } },
   })
-
-/** URL under which the pods of the cluster reach the proxy. */
-export const serviceUrl = (proxy: RemoteProxy): string =>
-  `http://${ownedName(proxy.name)}.${proxy.namespace}.svc.cluster.local:${proxy.port}`

@@ -1,5 +1,6 @@
 import type { Keys } from '../key-refs.ts'
 import { dnsLabel, ownedName } from '../names.ts'
+import { CONTAINER } from './pod-template-patch.ts'
 import { adminPortOf, PATHS, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 
 /** Seconds that a pod waits before SIGTERM until Services have forgotten it. */
@@ -76,7 +77,7 @@ function containerOf(proxy: RemoteProxy, mounts: readonly Mount[]): object {
   const probe = (path: string) => ({ httpGet: { path, port: 'admin' } })
   const { env } = proxy.overrides.proxyDeployment ?? {}
   return {
-    name: 'extauth',
+    name: CONTAINER,
     image: proxy.image,
     ...(env === undefined || env.length === 0 ? {} : { env }),
     args: ['proxy', '--config', PATHS.config, '--namespace', proxy.namespace, '--drain-grace', `${DRAIN_SECONDS}s`],

@@ -13,6 +13,8 @@ export interface RemoteProxySpec {
   /** Name of the MCPTelemetryConfig that says where traces go. */
   readonly telemetryConfig: string | undefined
   readonly image: string | undefined
+  /** Its callers may have tokens, and it does not name the resource that they are for. */
+  readonly lacksResource: boolean
   /** Keys of Secrets that it names itself, and of ConfigMaps with CA certificates. */
   readonly secretKeys: Keys
   readonly caBundleKeys: Keys
@@ -41,6 +43,9 @@ const POD_FIELDS: ReadonlySet<string> = new Set([
   'allowedOrigins',
   'port',
   'proxyPort',
+  'externalURL',
+  'gateway',
+  'ingress',
 ])
 export const API_SERVER = 'https://kubernetes.default.svc'
 
@@ -70,6 +75,9 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
       overrides: isObject(spec['resourceOverrides']) ? spec['resourceOverrides'] : {},
       metricsFrom: listIn(spec['metricsFrom']).filter(isObject),
       egress: listIn(spec['egress']).filter(isObject),
+      externalUrl: textIn(spec['externalURL']),
+      gateway: isObject(spec['gateway']) ? (spec['gateway'] as unknown as RemoteProxyFields['gateway']) : undefined,
+      ingress: isObject(spec['ingress']) ? (spec['ingress'] as unknown as RemoteProxyFields['ingress']) : undefined,
       allowedOrigins: listIn(spec['allowedOrigins']).filter((origin) => typeof origin === 'string'),
     },
     externalAuth: isObject(spec['externalAuthConfigRef']) ? textIn(spec['externalAuthConfigRef']['name']) : undefined,
@@ -80,6 +88,7 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
     oidcConfig: isObject(spec['oidcConfigRef']) ? textIn(spec['oidcConfigRef']['name']) : undefined,
     telemetryConfig: isObject(spec['telemetryConfigRef']) ? textIn(spec['telemetryConfigRef']['name']) : undefined,
     image: textIn(spec['image']),
+    lacksResource: lacksResource(spec),
     ...keyRefsIn([...callers, spec['headerForward'], spec['caBundleRef']]),
     hasCallers: callers.length > 0,
     needsClusterToken: isCluster || JSON.stringify(callers).includes(PATHS.cluster),
@@ -91,6 +100,15 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
     ],
     routeFields: Object.fromEntries(Object.entries(spec).filter(([name]) => !POD_FIELDS.has(name))),
   }
+}
+
+function lacksResource(spec: Json): boolean {
+  const [auth, oidcConfig, reference] = [spec['auth'], spec['oidcConfig'], spec['oidcConfigRef']].map((part) =>
+    isObject(part) ? part : {},
+  )
+  const oauth = isObject(auth?.['oauth']) ? auth['oauth'] : {}
+  if (auth?.['mode'] === 'anonymous') return false
+  return [spec, oauth, oidcConfig, reference].every((part) => textIn(part?.['resourceUrl']) === undefined)
 }
 
 /** The receiver that `openTelemetry` names, if it is on. */

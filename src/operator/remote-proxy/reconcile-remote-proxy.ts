@@ -8,8 +8,8 @@ import { ownedName } from '../names.ts'
 import { barredSecrets, secretsFinding, type SecretStates } from '../secret-states.ts'
 import { isAppliedFrom, isAsWanted, stamped } from '../wanted.ts'
 import { configMapHash, strayKeys } from './config-map.ts'
-import { OWNED_TYPES, ownedObjects, serviceUrl, type WantedObject } from './objects.ts'
-import { type RemoteProxy, selectorLabels } from './remote-proxy.ts'
+import { OWNED_TYPES, ownedObjects, type WantedObject } from './objects.ts'
+import { type RemoteProxy, selectorLabels, serviceUrl } from './remote-proxy.ts'
 
 /** What a reference of a proxy leads to. */
 export type ReferenceState =
@@ -263,6 +263,7 @@ function statusOf(snapshot: RemoteProxySnapshot, conditions: readonly Condition[
   return present({
     observedGeneration: object.metadata.generation,
     url,
+    externalURL: 'problems' in wanted ? before['externalURL'] : wanted.externalUrl,
     serviceName: 'problems' in wanted ? before['serviceName'] : ownedName(wanted.name),
     externalAuthConfigHash: hash(externalAuth, 'externalAuthConfigHash'),
     authServerConfigHash: hash(authServer, 'authServerConfigHash'),
@@ -284,6 +285,7 @@ const selectorText = (proxy: RemoteProxy): string =>
 const STATUS_FIELDS = [
   'observedGeneration',
   'url',
+  'externalURL',
   'serviceName',
   'externalAuthConfigHash',
   'authServerConfigHash',

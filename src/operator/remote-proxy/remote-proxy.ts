@@ -24,6 +24,18 @@ export interface RemoteProxyFields {
   /** More egress rules of the NetworkPolicy. */
   readonly egress: readonly object[]
   readonly allowedOrigins: readonly string[]
+  /** URL that clients connect to. */
+  readonly externalUrl: string | undefined
+  /** Gateways that lead to the Service. */
+  readonly gateway: { readonly parentRefs: readonly object[]; readonly hostnames?: readonly string[] } | undefined
+  readonly ingress:
+    | {
+        readonly host: string
+        readonly className?: string
+        readonly tlsSecretName?: string
+        readonly annotations?: Readonly<Record<string, string>>
+      }
+    | undefined
 }
 
 /** What an MCPRemoteProxy of the cluster says about the pods that serve it; what it says about requests is in `manifest`. */
@@ -58,6 +70,10 @@ export const PATHS = {
   /** Where a kubelet puts what a pod is to the API server; mounted only where it is needed. */
   cluster: '/var/run/secrets/kubernetes.io/serviceaccount',
 } as const
+
+/** URL by which the pods of the cluster reach the proxy. */
+export const serviceUrl = ({ name, namespace, port }: Pick<RemoteProxy, 'name' | 'namespace' | 'port'>): string =>
+  `http://${ownedName(name)}.${namespace}.svc.cluster.local:${port}`
 
 export const ADMIN_PORT = 8081
 

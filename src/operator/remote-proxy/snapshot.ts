@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { parseObjects, resolveProxy } from '../../load/index.ts'
+import { NEWEST_VERSION, parseObjects, resolveProxy } from '../../load/index.ts'
 import { bare, judgeObject, wordsOf } from '../webhook/validate.ts'
 import type { KnownConfigs, ValidConfig } from '../config/known-config.ts'
 import type { KnownSharedConfig } from '../config/known-shared-configs.ts'
@@ -13,7 +13,8 @@ import { documentsOf } from './config-map.ts'
 import { OWNED_TYPES, type WantedObject } from './objects.ts'
 import { readRemoteProxySpec, type RemoteProxySpec } from './read-spec.ts'
 import type { RemoteProxySnapshot, ReferenceState } from './reconcile-remote-proxy.ts'
-import type { RemoteProxy } from './remote-proxy.ts'
+import { podTemplateProblems } from './pod-template-patch.ts'
+import { type RemoteProxy, serviceUrl } from './remote-proxy.ts'
 
 /** What the operator was told and does not read from the cluster. */
 export interface SnapshotSettings {
@@ -29,7 +30,7 @@ export interface SnapshotSettings {
 }
 
 export interface SnapshotDeps {
-  readonly observed: Observed
+  readonly observed: Pick<Observed, 'config' | 'shared' | 'owned' | 'proxyPods'>
   readonly known: KnownConfigs
   readonly knownShared: (object: KubeObject) => KnownSharedConfig
   readonly secretsOf: SecretLookup
@@ -71,6 +72,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
   const telemetry = lookUpShared('MCPTelemetryConfig', spec.telemetryConfig)
   const problems = [
     ...judgeObject(bare(object), settings.apiGroup).problems,
+    ...podTemplateProblems(spec.fields.podTemplateSpec),
     ...(settings.restrictPodTemplate ? restrictedFields(object) : []),
   ]
   const references = [externalAuth, authServer, callers, telemetry].filter((reference) => reference !== undefined)
@@ -105,22 +107,36 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
  */
 export function problemsAlone(object: KubeObject, settings: SnapshotSettings): string[] {
   const spec = readRemoteProxySpec(object)
-  if (spec.oidcConfig !== undefined) return []
+  const { namespace = 'default' } = object.metadata
+  const unfit = podTemplateProblems(spec.fields.podTemplateSpec)
   const refers = spec.externalAuth !== undefined || spec.authServer !== undefined
-  if (refers && !spec.hasCallers) return []
+  if (refers && !spec.hasCallers && spec.oidcConfig === undefined) return unfit
   const {
     externalAuthConfigRef: _external,
     authServerRef: _server,
     telemetryConfigRef: _telemetry,
     ...routeFields
   } = spec.routeFields
-  return startProblems(proxyOf(object, { ...spec, routeFields }, [], settings), settings.apiGroup)
+  const callers = spec.oidcConfig === undefined ? [] : [assumedCallers(spec.oidcConfig, namespace, settings.apiGroup)]
+  return [...unfit, ...startProblems(proxyOf(object, { ...spec, routeFields }, callers, settings), settings.apiGroup)]
+}
+
+/** An MCPOIDCConfig of that name, whatever it says: what it describes has its own review. */
+function assumedCallers(name: string, namespace: string, apiGroup: string): Reference {
+  const object = {
+    apiVersion: `${apiGroup}/${NEWEST_VERSION}`,
+    kind: 'MCPOIDCConfig',
+    metadata: { name, namespace },
+    spec: { type: 'inline', inline: { issuer: 'https://issuer.invalid' } },
+  }
+  return { state: { is: 'valid', configHash: '' }, object, valid: undefined }
 }
 
 /** What `extauth proxy` would refuse of these documents; a file that has to be mounted yet is none of it. */
 function startProblems(proxy: RemoteProxy, apiGroup: string): string[] {
   const { problems } = resolveProxy(parseObjects(documentsOf(proxy), { apiGroup, references: true }), {
     namespace: proxy.namespace,
+    inCluster: true,
   })
   return [...new Set((problems ?? []).map(wordsOf))]
 }
@@ -133,6 +149,7 @@ const RESTRICTED_FIELDS = [
   'image',
   'egress',
   'resourceOverrides',
+  'ingress.annotations',
 ] as const
 
 /** What an MCPRemoteProxy says about its pods that an operator with `--restrict-pod-template` refuses. */
@@ -145,6 +162,8 @@ export function restrictedFields(object: KubeObject): string[] {
     awsRoleArn: fields.awsRoleArn !== undefined,
     image: image !== undefined,
     egress: fields.egress.length > 0,
+    // Controllers read configuration of their own from them.
+    'ingress.annotations': Object.keys(fields.ingress?.annotations ?? {}).length > 0,
     // Labels and annotations may be anybody's; a variable can be an option of the proxy.
     resourceOverrides: env.length > 0 || imagePullSecrets.length > 0,
   }
@@ -218,6 +237,8 @@ function proxyOf(
   )
   const caBundleKeys = valid.reduce((all, one) => mergedKeys(all, one.caBundleKeys ?? new Map()), spec.caBundleKeys)
   const { name, namespace = 'default' } = object.metadata
+  const resourceUrl = spec.fields.externalUrl ?? serviceUrl({ name, namespace, port: spec.fields.port })
+  const resource = spec.lacksResource ? { resourceUrl } : {}
   const documents = new Map(
     references.flatMap(({ object: one }) => (one === undefined ? [] : [[`${one.kind}/${one.metadata.name}`, one]])),
   )
@@ -227,7 +248,7 @@ function proxyOf(
     namespace,
     ...spec.fields,
     image: spec.image ?? settings.image,
-    manifest: { ...bare(object), spec: spec.routeFields },
+    manifest: { ...bare(object), spec: { ...spec.routeFields, ...resource } },
     secretKeys,
     caBundleKeys,
     needsClusterToken: spec.needsClusterToken || valid.some((one) => one.needsClusterToken === true),

@@ -2,6 +2,7 @@ import type { KubeObject, ResourceType } from '../../kube/index.ts'
 import { type ConfigKind, SHARED_KINDS, type SharedKind } from '../kinds.ts'
 import { canonicalJson } from '../../resources/index.ts'
 import { type Plan, statusAction } from '../actions.ts'
+import { identityFinding } from '../config/reconcile-config.ts'
 import { changedConditions, type Condition, conditionsFrom, conditionsOf, type Finding } from '../conditions.ts'
 import { eventOf } from '../events.ts'
 
@@ -17,6 +18,8 @@ export interface WorkloadSnapshot {
     readonly name: string
     readonly is: 'valid' | 'invalid' | 'not_found'
   }[]
+  /** Upstreams of its own authorization server that never say who logged in; undefined where it has none. */
+  readonly synthesized?: readonly string[] | undefined
   readonly now: Date
 }
 
@@ -34,7 +37,7 @@ export function reconcileWorkload(snapshot: WorkloadSnapshot): Plan {
   return { actions, events: told.map((condition) => eventOf(object, condition)) }
 }
 
-function findingsOf({ object, problems, references }: WorkloadSnapshot): Finding[] {
+function findingsOf({ object, problems, references, synthesized }: WorkloadSnapshot): Finding[] {
   const namespace = object.metadata.namespace ?? 'default'
   const findingOf = (kind: ConfigKind, words: Words): Finding => {
     const own = references.filter((one) => one.kind === kind)
@@ -53,7 +56,8 @@ function findingsOf({ object, problems, references }: WorkloadSnapshot): Finding
   const shared = SHARED_KINDS.filter((kind) => references.some((one) => one.kind === kind)).map((kind) =>
     findingOf(kind, SHARED[kind]),
   )
-  return [readyFinding(problems, [referred, ...shared]), referred, ...shared]
+  const identity = synthesized === undefined ? [] : [identityFinding(synthesized)]
+  return [readyFinding(problems, [referred, ...shared]), referred, ...shared, ...identity]
 }
 
 /** How conditions and reasons of a reference are called. */
@@ -77,7 +81,7 @@ function readyFinding(problems: readonly string[], references: readonly Finding[
     : { ...broken, type }
 }
 
-const OURS = ['Ready', EXTERNAL_AUTH.type, ...SHARED_KINDS.map((kind) => SHARED[kind].type)]
+const OURS = ['Ready', EXTERNAL_AUTH.type, ...SHARED_KINDS.map((kind) => SHARED[kind].type), 'IdentitySynthesized']
 
 /** What the status says now of what we would write. */
 function written(object: KubeObject): {

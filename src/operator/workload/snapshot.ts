@@ -1,4 +1,6 @@
 import type { KubeObject } from '../../kube/index.ts'
+import { parseObjects } from '../../load/index.ts'
+import { synthesizedIdentities } from '../../resources/index.ts'
 import type { KnownConfigs } from '../config/known-config.ts'
 import { type ConfigKind, isShared, type OwnTypes, type ReferringKind } from '../kinds.ts'
 import type { Observed } from '../observed.ts'
@@ -27,11 +29,15 @@ export function workloadSnapshot(
     const { valid } = isShared(is) ? deps.knownShared(config) : deps.known.of(config)
     return valid === undefined ? 'invalid' : 'valid'
   }
+  const [parsed] =
+    kind === 'VirtualMCPServer' ? parseObjects([bare(object)], { apiGroup: deps.apiGroup }).workloads : []
+  const own = parsed?.document.ownAuthServer
   return {
     object,
     type: deps.types[kind],
     problems: judgeObject(bare(object), deps.apiGroup).problems,
     references: referencesOf(kind, object).map(({ kind: of, name }) => ({ kind: of, name, is: stateOf(of, name) })),
+    synthesized: own === undefined ? undefined : synthesizedIdentities(own),
     now: deps.now,
   }
 }

@@ -41,7 +41,7 @@ export const AUTH_SERVER_FIELDS: FieldTable = {
   'upstreamProviders[].oidcConfig.subjectClaim': runs(),
   'upstreamProviders[].oauth2Config.identityFromToken': runs('dot paths, and `|@upstreamjwt|` once; no other queries'),
   'upstreamProviders[].oauth2Config.userInfo': runs(
-    'without it and without `identityFromToken` the provider is refused: a subject made from a token changes with it',
+    'without it and without `identityFromToken` each login is a user of its own (condition `IdentitySynthesized`)',
   ),
   'upstreamProviders[].oauth2Config.dcrConfig': runs(
     'registered once for all replicas; with storage `memory` at each start',

@@ -155,16 +155,6 @@ const identityFromToken = () =>
   })
 export type IdentityFromToken = z.output<ReturnType<typeof identityFromToken>>
 
-/** A subject that is made from a token is another one with the next token: nobody would be known again. */
-const identitySource: Rule = {
-  message:
-    'nothing says who logged in, and a subject made from a token changes with it; expected "userInfo", "identityFromToken", or a provider of type "oidc"',
-  at: 'userInfo',
-  holds: (value) => value.userInfo !== undefined || value.identityFromToken !== undefined,
-  cel: 'has(self.userInfo) || has(self.identityFromToken)',
-  json: { anyOf: [{ required: ['userInfo'] }, { required: ['identityFromToken'] }] },
-}
-
 /** A field that asks for more than is done here. What is plain http without it is warned of where URLs are judged. */
 const httpInside: Rule = {
   message: 'plain http is for loopback and in-cluster names only; expected none, and endpoints with https',
@@ -197,7 +187,11 @@ const oauth2Config = () =>
         })
         .optional()
         .describe('Where a non-standard token response has its fields.'),
-      userInfo: userInfo().optional().describe('How to fetch the identity of the user.'),
+      userInfo: userInfo()
+        .optional()
+        .describe(
+          'How to fetch the identity of the user. Without it and without `identityFromToken` each login is a user of its own.',
+        ),
       identityFromToken: identityFromToken()
         .optional()
         .describe(
@@ -212,7 +206,6 @@ const oauth2Config = () =>
     }),
     [
       ...oneClientHere('dcrConfig'),
-      identitySource,
       httpInside,
       ...refusals(AUTH_SERVER_FIELDS, OAUTH2),
       noIssuerToName(),
@@ -259,6 +252,10 @@ export const upstreamProvider = () =>
     [goesWithType('oidcConfig', 'oidc', UPSTREAM_TYPES), goesWithType('oauth2Config', 'oauth2', UPSTREAM_TYPES)],
   )
 export type UpstreamProvider = z.output<ReturnType<typeof upstreamProvider>>
+
+/** Whether an upstream never says who logged in: each login gets a subject of its own. */
+export const hasSynthesizedIdentity = ({ oauth2Config: oauth2 }: UpstreamProvider): boolean =>
+  oauth2 !== undefined && oauth2.userInfo === undefined && oauth2.identityFromToken === undefined
 
 /** Whether an upstream may be at a private address. */
 export const mayBePrivate = ({ allowPrivateIP, oauth2Config: oauth2 }: UpstreamProvider): boolean =>

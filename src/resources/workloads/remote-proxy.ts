@@ -52,6 +52,15 @@ const resourceOverrides = () =>
   })
 export type ResourceOverrides = z.output<ReturnType<typeof resourceOverrides>>
 
+/** A name in the DNS, whose first label may be `*`. */
+const hostname = () =>
+  z
+    .string()
+    .max(253)
+    .regex(/^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/, {
+      error: 'expected the name of a host, such as "mcp.example.com"',
+    })
+
 /** An object of Kubernetes itself, which the API server judges when it is applied. */
 const anything = (description: string) => z.record(z.string(), z.unknown()).describe(description)
 
@@ -93,6 +102,26 @@ export const podFields = () => ({
     .max(64)
     .optional()
     .describe('Where the pods may connect to beside what the configuration names.'),
+  gateway: z
+    .strictObject({
+      parentRefs: z
+        .array(anything('A Gateway, as an HTTPRoute names it.'))
+        .min(1)
+        .max(32)
+        .describe('Gateways that lead to the Service.'),
+      hostnames: z.array(hostname()).max(16).optional().describe('Names of hosts. Absent: those of the listeners.'),
+    })
+    .optional()
+    .describe('Makes an HTTPRoute of the Gateway API that leads to the Service.'),
+  ingress: z
+    .strictObject({
+      className: objectName().optional().describe('Ingress class. Absent: the default of the cluster.'),
+      host: hostname().describe('Name of the host.'),
+      tlsSecretName: objectName().optional().describe('Secret with the certificate of the host.'),
+      annotations: labels('Annotations, which its controller reads.'),
+    })
+    .optional()
+    .describe('Makes an Ingress that leads to the Service.'),
   allowedOrigins: origins().optional().describe('Origins that browsers may call from, or "*".'),
 })
 
@@ -108,6 +137,7 @@ export const remoteProxyStatus = () =>
   z.strictObject({
     observedGeneration: generation().optional().describe(OBSERVED_GENERATION),
     url: z.string().max(2048).optional().describe('Where pods of the cluster reach it.'),
+    externalURL: z.string().max(2048).optional().describe('Where clients reach it, as `spec.externalURL` says.'),
     serviceName: z.string().max(63).optional().describe('Its Service: what an HTTPRoute or Ingress names.'),
     externalAuthConfigHash: z
       .string()

@@ -64,6 +64,12 @@ const routeFields = () => ({
   timeouts: timeouts().optional().describe('Toward the backend. Extends the specification.'),
   limits: limits().optional().describe('Bounds of sizes. Extends the specification.'),
   sseKeepAlive: timerDuration().optional().describe('Interval of SSE keep-alive comments. Extends the specification.'),
+  insecureAllowAnonymous: z
+    .boolean()
+    .optional()
+    .describe(
+      'Lets anonymous callers use the credential of the proxy on a bind that is not loopback. Extends the specification.',
+    ),
 })
 
 const remote = <Shape extends z.core.$ZodLooseShape>(table: FieldTable, shape: Shape, rules: readonly Rule[] = []) =>
@@ -113,6 +119,9 @@ const SPECS = {
         port: port(),
         proxyPort: port().describe('The same as port.'),
         resourceUrl: resourceUrl(),
+        externalURL: httpUrl()
+          .optional()
+          .describe('URL that clients connect to; the default of resourceUrl. Extends the specification.'),
         ...authReferences(),
         ...callerFields(),
         ...routeFields(),
