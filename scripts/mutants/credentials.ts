@@ -112,7 +112,7 @@ export const CREDENTIALS: readonly Mutation[] = [
   },
   {
     rule: 'a wrong token URL is not the caller’s fault',
-    file: 'src/obtain/token-exchange-response.ts',
+    file: 'src/oauth/token-response.ts',
     find: 'if (isNoTokenEndpoint(response)) {',
     replace: 'if (status === 0) {',
     tests: ['test/obtain/token-response.test.ts'],
@@ -134,8 +134,8 @@ export const CREDENTIALS: readonly Mutation[] = [
   {
     rule: 'what is refused to the proxy itself is not the caller’s fault',
     file: 'src/obtain/client-credentials.ts',
-    find: 'context, ownTokenFailure)',
-    replace: "context, () => 'invalid_token')",
+    find: 'context, OWN_GRANT)',
+    replace: 'context, callerGrant())',
     tests: ['test/obtain/token-response.test.ts'],
   },
   {
@@ -183,14 +183,14 @@ export const CREDENTIALS: readonly Mutation[] = [
   {
     rule: 'claims of a challenge are a JSON object',
     file: 'src/obtain/obo-refusals.ts',
-    find: "typeof claims === 'string' && isClaims(claims)",
-    replace: "typeof claims === 'string'",
+    find: ' && readJsonObject(Buffer.from(claims)) !== undefined',
+    replace: '',
     tests: ['test/obtain/obo-refusals.test.ts'],
   },
   {
     rule: 'an error of our own is not taken for a challenge to the caller',
     file: 'src/obtain/obo-refusals.ts',
-    find: '!BEFORE_CLAIMS.has(known[1])',
+    find: '!BEFORE_CLAIMS.has(known.code)',
     replace: 'true',
     tests: ['test/obtain/obo-refusals.test.ts'],
   },
@@ -210,9 +210,9 @@ export const CREDENTIALS: readonly Mutation[] = [
   },
   {
     rule: 'a header takes a bearer token only',
-    file: 'src/obtain/token-exchange-response.ts',
-    find: '!/^bearer$/i.test(tokenType)',
-    replace: "tokenType === ''",
+    file: 'src/oauth/token-response.ts',
+    find: 'if (mapping === undefined && !isTaken)',
+    replace: "if (mapping === undefined && type === '')",
     tests: ['test/obtain/client-credentials.test.ts'],
   },
   {
@@ -224,7 +224,7 @@ export const CREDENTIALS: readonly Mutation[] = [
   },
   {
     rule: 'an error code is no text',
-    file: 'src/obtain/token-exchange-response.ts',
+    file: 'src/oauth/token-response.ts',
     find: "ERROR_CODE.test(error) ? error : 'with an error that is no code'",
     replace: 'error',
     tests: ['test/obtain/token-response.test.ts'],

@@ -3,6 +3,27 @@ import type { Mutation } from './mutation.ts'
 /** What the embedded authorization server gives out, and to whom: `authserver`. */
 export const ISSUING: readonly Mutation[] = [
   {
+    rule: 'a refused refresh that may be a mistake ends no session',
+    file: 'src/authserver/sessions/renewal.ts',
+    find: "if (failure.code === 'no_session' && !mayHeal(failure)) return",
+    replace: "if (failure.code === 'no_session') return",
+    tests: ['test/authserver/refresh.test.ts'],
+  },
+  {
+    rule: 'a callback takes forms of other sites only where an upstream posts them',
+    file: 'src/authserver/endpoints.ts',
+    find: 'takesForeignForms ? { ...withForm, takesForeignForms } : undefined',
+    replace: '{ ...withForm, takesForeignForms: true }',
+    tests: ['test/dialects/logins.test.ts'],
+  },
+  {
+    rule: 'a response with a token and an error is not used',
+    file: 'src/oauth/token-response.ts',
+    find: 'if (name === undefined) return members',
+    replace: "if (name !== '') return members",
+    tests: ['test/obtain/token-response.test.ts'],
+  },
+  {
     rule: 'a code is of its client',
     file: 'src/authserver/tokens/token-service.ts',
     find: 'if (found === undefined || found.grant.clientId !== client.id)',
@@ -47,8 +68,8 @@ export const ISSUING: readonly Mutation[] = [
   {
     rule: 'a resource is not widened',
     file: 'src/authserver/tokens/token-service.ts',
-    find: 'checkResource(parameters.resource, grant.resource, resources)\n    const scope = narrowed(parameters.scope, grant.scope)',
-    replace: 'const scope = narrowed(parameters.scope, grant.scope)',
+    find: 'checkResource(parameters.resource, grant.resource, resources)\n    const scope = narrowed(parameters.scope, grant)',
+    replace: 'const scope = narrowed(parameters.scope, grant)',
     tests: ['test/authserver/redeem.test.ts', 'test/authserver/refresh.test.ts'],
   },
   {
@@ -61,8 +82,8 @@ export const ISSUING: readonly Mutation[] = [
   {
     rule: 'scopes are not widened',
     file: 'src/authserver/tokens/token-service.ts',
-    find: 'if (scope.some((one) => !granted.includes(one)))',
-    replace: 'if (scope.length > 99)',
+    find: 'if (asked.some((one) => !granted.includes(one) && !notGranted.includes(one)))',
+    replace: 'if (asked.length > 99)',
     tests: ['test/authserver/redeem.test.ts', 'test/authserver/refresh.test.ts'],
   },
   {
@@ -88,9 +109,9 @@ export const ISSUING: readonly Mutation[] = [
   },
   {
     rule: 'a realm that is not there ends no session',
-    file: 'src/oauth/token-response.ts',
-    find: 'if (isNoTokenEndpoint(response)) throw',
-    replace: 'if (status === 0) throw',
+    file: 'src/oauth/refusals.ts',
+    find: 'const isRefusal = status === 400 || status === 403',
+    replace: 'const isRefusal = status === 400 || status === 403 || status === 404',
     tests: ['test/upstreams/refresh.test.ts'],
   },
 ]

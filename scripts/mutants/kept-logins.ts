@@ -26,22 +26,22 @@ export const KEPT_LOGINS: readonly Mutation[] = [
   {
     rule: 'a client that the server has forgotten logs nobody in',
     file: 'src/login/credentials.ts',
-    find: "next?.kind === 'client_unknown' ? undefined : record.client",
-    replace: 'record.client',
+    find: 'isClientKnown: !isTried || next?.isClientKnown !== false',
+    replace: 'isClientKnown: true',
     tests: ['test/login/again.test.ts'],
   },
   {
     rule: 'a client that the server may have forgotten is registered anew after a login from which nobody came back',
     file: 'src/login/credentials.ts',
-    find: 'if (record !== undefined && record.refresh_token === undefined && !asked.lacksScopes) await store.forget(record)',
+    find: 'if (record !== undefined && !isTried) await store.forget(record)',
     replace: '',
     tests: ['test/login/again.test.ts'],
   },
   {
     rule: 'a login that lacks scopes outlives one from which nobody came back',
     file: 'src/login/credentials.ts',
-    find: 'record.refresh_token === undefined && !asked.lacksScopes',
-    replace: 'record.refresh_token === undefined',
+    find: 'record?.refresh_token !== undefined || asked.lacksScopes',
+    replace: 'record?.refresh_token !== undefined',
     tests: ['test/login/again.test.ts'],
   },
   {
@@ -124,7 +124,7 @@ export const KEPT_LOGINS: readonly Mutation[] = [
   {
     rule: 'the login before is forgotten with another resource',
     file: 'src/login/credentials.ts',
-    find: 'if (record !== undefined) await store.forget(record)',
+    find: 'if (before !== undefined) await store.forget(before)',
     replace: '',
     tests: ['test/login/again.test.ts', 'test/login/login.test.ts'],
   },
@@ -222,15 +222,15 @@ export const KEPT_LOGINS: readonly Mutation[] = [
   {
     rule: 'a refresh is for the same resource',
     file: 'src/login/tokens.ts',
-    find: 'refresh_token: refresh, resource }',
-    replace: 'refresh_token: refresh }',
+    find: "      ['resource', resource],\n",
+    replace: '',
     tests: ['test/login/again.test.ts'],
   },
   {
     rule: 'a grant that is worth nothing leads to a login',
     file: 'src/login/tokens.ts',
-    find: "invalid_grant: 'ended',",
-    replace: '',
+    find: "new Set(['invalid_grant', 'invalid_token'])",
+    replace: "new Set(['invalid_token'])",
     tests: ['test/login/again.test.ts'],
   },
   {

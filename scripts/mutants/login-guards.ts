@@ -197,14 +197,14 @@ export const LOGIN_GUARDS: readonly Mutation[] = [
   {
     rule: 'nor a secret',
     file: 'src/authserver/clients/documents.ts',
-    find: 'document.client_secret !== undefined || document',
+    find: 'document.client_secret ?? document',
     replace: 'document',
     tests: ['test/authserver/strict-clients.test.ts'],
   },
   {
     rule: 'nor the end of one',
     file: 'src/authserver/clients/documents.ts',
-    find: ' || document.client_secret_expires_at !== undefined',
+    find: ' ?? document.client_secret_expires_at',
     replace: '',
     tests: ['test/authserver/strict-clients.test.ts'],
   },

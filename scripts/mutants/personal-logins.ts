@@ -89,8 +89,8 @@ export const PERSONAL_LOGINS: readonly Mutation[] = [
   {
     rule: 'a scope is what RFC 6749 lets it be',
     file: 'src/login/discovery.ts',
-    find: "scope.split(' ').filter(isScope)",
-    replace: "scope.split(' ')",
+    find: 'scopesIn(scope).filter(isScope)',
+    replace: 'scopesIn(scope)',
     tests: ['test/login/discovery.test.ts'],
   },
   {
@@ -124,15 +124,15 @@ export const PERSONAL_LOGINS: readonly Mutation[] = [
   {
     rule: 'the token request names the resource',
     file: 'src/login/login.ts',
-    find: '    code_verifier: verifier,\n    resource,\n',
-    replace: '    code_verifier: verifier,\n',
+    find: "    ['resource', resource],\n",
+    replace: '',
     tests: ['test/login/discovery.test.ts', 'test/login/again.test.ts'],
   },
   {
     rule: 'a token of another type is refused',
     file: 'src/oauth/token-response.ts',
-    find: "if (mapping === undefined && !isBearer(members['token_type']))",
-    replace: "if (mapping === undefined && members['token_type'] === '')",
+    find: 'tokenTypes.some((one) => one.toLowerCase() === type.toLowerCase())',
+    replace: "type !== ''",
     tests: ['test/login/discovery.test.ts', 'test/login/again.test.ts'],
   },
   {
@@ -173,7 +173,7 @@ export const PERSONAL_LOGINS: readonly Mutation[] = [
   {
     rule: 'scopes of before are asked for again',
     file: 'src/login/login.ts',
-    find: "isSame ? [...(before.scope?.split(' ') ?? []), ...scopes] : scopes",
+    find: 'isSame ? [...scopesIn(before.scope), ...scopes] : scopes',
     replace: 'scopes',
     tests: ['test/login/discovery.test.ts', 'test/login/again.test.ts'],
   },
@@ -250,15 +250,15 @@ export const PERSONAL_LOGINS: readonly Mutation[] = [
   {
     rule: 'no text of a server is in a refusal',
     file: 'src/oauth/refusals.ts',
-    find: 'concernOf(error) !== undefined ? error : OTHER_NAME',
+    find: "concernOf(error) === undefined ? 'an error of another name' : error",
     replace: 'error',
     tests: ['test/login/discovery.test.ts', 'test/login/again.test.ts'],
   },
   {
     rule: 'a client that is not known any more means another login',
     file: 'src/login/tokens.ts',
-    find: "invalid_client: 'client_unknown',",
+    find: 'if (isRefused(response)) return endedBy(errorOf(response))\n',
     replace: '',
-    tests: ['test/login/discovery.test.ts', 'test/login/again.test.ts'],
+    tests: ['test/dialects/logins.test.ts'],
   },
 ]

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { loginCredentials, revoke } from '../../src/login/index.ts'
+import { loginCredentials, newLogin, revoke } from '../../src/login/index.ts'
 import { AS_METADATA, type Json, RESOURCE_METADATA, usePaperServer } from './paper-server.ts'
 
 const paper = usePaperServer()
@@ -135,6 +135,32 @@ describe('another login', () => {
     nowMs += 1
     await expect(ask()).rejects.toThrow('nobody came back')
     expect(paper.shown).toHaveLength(2)
+  })
+})
+
+describe('`extauth login`', () => {
+  it('logs in anew whatever is stored, without a refresh, as a new client', async () => {
+    await paper.login()
+    refreshIs(400, { error: 'invalid_request' })
+    paper.documents['/register'] = { client_id: 'another', token_endpoint_auth_method: 'none' }
+    const record = await newLogin(paper.options(), 'Bearer')
+    expect([record.client.client_id, paper.shown.length, refreshes()]).toEqual(['another', 2, []])
+    expect(await recorded()).toEqual(record)
+  })
+
+  it('keeps the client where the server registers none any more', async () => {
+    const first = await paper.login()
+    paper.documents[AS_METADATA] = paper.metadata({ registration_endpoint: undefined })
+    const record = await newLogin(paper.options(), 'Bearer')
+    expect([record.client.client_id, portIn(paper.shown[1] ?? first)]).toEqual(['registered', portIn(first)])
+  })
+
+  it('leaves the stored login as it is where the person does not come back', async () => {
+    await paper.login()
+    const before = await recorded()
+    const openBrowser = (): void => undefined
+    await expect(newLogin(paper.options({ openBrowser, patienceMs: 50 }), 'Bearer')).rejects.toThrow('nobody came back')
+    expect(await recorded()).toEqual(before)
   })
 })
 

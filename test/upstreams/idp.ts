@@ -112,6 +112,12 @@ export async function startIdp(sockets: Sockets, tls: TlsOptions = {}) {
       for (const [name, value] of Object.entries(all)) url.searchParams.set(name, value)
       return url.href.replaceAll('&', '&amp;')
     }
+    if (query.get('response_mode') === 'form_post') {
+      const fields = Object.entries({ code, state: query.get('state') ?? '', iss: idp.url, id_token: 'x' })
+      const inputs = fields.map(([name, value]) => `<input type="hidden" name="${name}" value="${value}">`)
+      const form = `<form method="post" action="${query.get('redirect_uri')}">${inputs.join('')}<button id="in">Sign in</button></form>`
+      return { headers: { 'content-type': 'text/html' }, body: `<!doctype html><title>Upstream</title>${form}` }
+    }
     const body = `<!doctype html><title>Upstream</title><p>Sign in as user-1?
       <a id="in" href="${back({ code })}">Sign in</a> <a id="no" href="${back({ error: 'access_denied' })}">No</a>`
     return { headers: { 'content-type': 'text/html' }, body }

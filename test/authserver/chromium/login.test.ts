@@ -2,6 +2,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { CHROMIUM_START_MS, startChromium } from '../../support/chromium.ts'
 import { createSockets } from '../../support/sockets.ts'
+import { upstreamOf } from '../rig.ts'
 import { ask, expectToken, LOST, press, signIn, startWorld, type World } from './world.ts'
 
 const sockets = createSockets()
@@ -41,6 +42,17 @@ describe('a login in a real browser', { timeout: 120_000 }, () => {
     expect([answer.get('iss'), answer.get('state')]).toEqual([world.rig.issuer, 'state-of-the-client'])
     await expectToken(world, asking, answer)
     expect(complaints).toEqual([])
+  })
+
+  it('goes on where the upstream posts its response, which comes without cookies', async () => {
+    const more = { additionalAuthorizationParams: { response_mode: 'form_post' } }
+    const posting = await startWorld(sockets, browser, { upstreams: (idp) => [upstreamOf(idp, 'corp', more)] })
+    const asking = await ask(posting)
+    const page = await posting.person()
+    await page.goto(asking.url)
+    await press(page, 'Continue')
+    await expectToken(posting, asking, await signIn(page, posting.redirect))
+    await posting.close()
   })
 
   it('ends at once with cancel', async () => {
