@@ -14,6 +14,8 @@ export interface LabBackendOptions {
   /** Where the MCP server is served, and what is demanded there: `{'/open': {kind: 'none'}, …}`. */
   readonly mounts: Readonly<Record<string, Requirement>>
   readonly clock: Clock
+  /** Whether the tools of the conformance suite are served beside the lab's own. Default true. */
+  readonly conformance?: boolean
   /** How many of the last requests are kept. Default 200. */
   readonly keep?: number
   /** Told of every request to a mount, once it was judged and before it is answered. */
@@ -39,7 +41,7 @@ export interface LabBackend {
 export async function startLabBackend(options: LabBackendOptions): Promise<LabBackend> {
   const { clock, keep = 200 } = options
   const state = createLabState()
-  const endpoint = createMcpEndpoint(state)
+  const endpoint = createMcpEndpoint(state, options.conformance ?? true)
   const verifiers = new Map<string, Verifier>(
     Object.entries(options.mounts).map(([path, requirement]) => [path, createVerifier(requirement, clock)]),
   )

@@ -67,6 +67,8 @@ export interface LabOptions {
   readonly backendClock?: Clock
   /** `/decisions` and `/inspect` show claims and subjects. Default false. */
   readonly showClaims?: boolean
+  /** Whether the MCP server has the tools of the conformance suite too. Default true. */
+  readonly conformance?: boolean
 }
 
 /** Several proxies on one Redis. */
@@ -124,7 +126,9 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     const { metadata, env } = await startAws(ports.metadata, podToken, sts)
     keep(metadata)
     const mounts = await mountsFor(identity, sts, workspace, `http://${listen}`)
-    const backend = keep(await startLabBackend({ port: ports.backend, mounts, clock: options.backendClock ?? clock }))
+    const backendClock = options.backendClock ?? clock
+    const { conformance = true } = options
+    const backend = keep(await startLabBackend({ port: ports.backend, mounts, clock: backendClock, conformance }))
     const redis = options.replicas && keep(await openRedis(options.replicas))
     const addresses = {
       [`127.0.0.1:${LAB_PORTS.proxy}`]: listen,

@@ -1,4 +1,5 @@
-import { Secret } from '../../src/core/index.ts'
+import { CommandFailed } from '../../src/cli/index.ts'
+import { Failure, Secret } from '../../src/core/index.ts'
 import type { TryUsers } from '../../src/compose/proxy/index.ts'
 import { logInAtRoute } from './lab-login.ts'
 
@@ -23,7 +24,7 @@ export function labTryUsers(
   const made = new Map<string, { readonly token: Promise<Secret>; readonly untilMs: number }>()
 
   const make = async (user: string, routePath: string, proxyUrl: string): Promise<Secret> => {
-    if (LOGIN_ROUTES.has(routePath)) return new Secret(await logInAtRoute(proxyUrl, routePath, user))
+    if (LOGIN_ROUTES.has(routePath)) return logIn(proxyUrl, routePath, user)
     const { groups } = (users.find(({ subject }) => subject === user)?.claims ?? {}) as { groups?: string[] }
     const token = await mint({ sub: user, ttlSeconds: LIFETIME_SECONDS, ...(groups === undefined ? {} : { groups }) })
     return new Secret(token)
@@ -40,5 +41,15 @@ export function labTryUsers(
       token.catch(() => made.delete(key))
       return token
     },
+  }
+}
+
+/** Rejects with `login_refused` where the login is not completed. */
+async function logIn(proxyUrl: string, routePath: string, user: string): Promise<Secret> {
+  try {
+    return new Secret(await logInAtRoute(proxyUrl, routePath, user))
+  } catch (error) {
+    if (!(error instanceof CommandFailed)) throw error
+    throw new Failure('login_refused', { detail: `as ${user}: ${error.message}`, cause: error })
   }
 }

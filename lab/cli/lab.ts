@@ -55,6 +55,7 @@ export const LAB_SPEC: CommandSpec = {
     'redis-port': port('the Redis of --replicas'),
     'sentinel-port': port('its Sentinel'),
     'show-claims': { type: 'boolean', help: '/decisions and /inspect of the admin listener show claims and subjects.' },
+    conformance: { type: 'boolean', help: 'The MCP server has the tools of the official conformance suite too.' },
     ...inspectorOptions('bodies'),
   },
   notes:
@@ -72,8 +73,9 @@ export const runLab = loggedCommand(LAB_SPEC, 'warn', async ({ options, io, log 
   const { startLab } = await import('./lab-compose.ts')
   await serve({ io, log }, async () => {
     const shown = { ...inspectorOf(options), showClaims: options.flag('show-claims') }
+    const conformance = options.flag('conformance')
     const replicas = server === undefined ? {} : { replicas: { count, server, ...replicaPorts(options) } }
-    const lab = await startLab({ ports, log, ...shown, ...replicas }).catch((error: unknown) => {
+    const lab = await startLab({ ports, log, conformance, ...shown, ...replicas }).catch((error: unknown) => {
       const taken = busyPort(error)
       if (taken === undefined) throw error
       throw new CommandFailed(busyMessage(taken, options))

@@ -36,8 +36,8 @@ const refusal = (status: number, message: string) =>
  * Both eras side by side: 2026-07-28 stateless, one server per request, and 2025-11-25 with sessions, GET streams that
  * can be resumed, and DELETE.
  */
-export function createMcpEndpoint(state: LabState): McpEndpoint {
-  const factory = createMcpServerFactory(state)
+export function createMcpEndpoint(state: LabState, conformance: boolean): McpEndpoint {
+  const factory = createMcpServerFactory(state, conformance)
   const sessions = new Map<string, Session>()
   const modern = createMcpHandler(factory, { legacy: 'reject', maxRequestBodySize: MAX_BODY_BYTES })
 

@@ -7,10 +7,10 @@ import { registerLabTools } from './lab-tools.ts'
 import type { LabState } from './state.ts'
 
 /**
- * A factory of the lab's MCP server: a real server of the official package with the fixtures of the conformance suite
- * and the tools that show what reached it. One server serves one session (2025-11-25) or one request (2026-07-28).
+ * A factory of the lab's MCP server: a real server of the official package with the tools that show what reached it and, with
+ * `conformance`, the tools of the official conformance suite. One server serves one session (2025-11-25) or one request (2026-07-28).
  */
-export function createMcpServerFactory(state: LabState): () => McpServer {
+export function createMcpServerFactory(state: LabState, conformance: boolean): () => McpServer {
   const codec = createRequestStateCodec<{ readonly step: string }>({ key: randomBytes(32) })
   return () => {
     const server = new McpServer(
@@ -28,10 +28,12 @@ export function createMcpServerFactory(state: LabState): () => McpServer {
       },
     )
     registerLabTools(server, state)
-    registerContentTools(server)
-    registerStreamingTools(server, state)
-    registerAskingTools(server)
-    registerRoundTools(server, codec)
+    if (conformance) {
+      registerContentTools(server)
+      registerStreamingTools(server, state)
+      registerAskingTools(server)
+      registerRoundTools(server, codec)
+    }
     registerResources(server)
     registerPrompts(server, state)
     registerAskingPrompt(server)

@@ -1,5 +1,5 @@
 import { causeOf, type Clock, type Log, type RequestObserver, type Sealed } from '../core/index.ts'
-import { createFailures, type Failures } from './failures.ts'
+import { createFailures, type Failures, type Outcome } from './failures.ts'
 import { createGatherer } from './live.ts'
 import type { RequestRecord, Summary } from './record.ts'
 import { recordOf, type RecordDeps, summaryOf } from './record-of.ts'
@@ -129,6 +129,7 @@ export function createCapture(options: CaptureOptions): Capture {
       if (record === undefined) return
       ring.push(record)
       const { route, status, reason } = record.summary
+      failures.ended(outcomeOf(status, reason))
       if (reason !== '' || status >= 400) {
         const why = reason === '' ? `status_${status}` : reason
         failures.note(route, { atMs: clock.now(), requestId: id, status, reason: why })
@@ -189,3 +190,7 @@ export function createCapture(options: CaptureOptions): Capture {
     },
   }
 }
+
+/** An answer that broke off after a good status is a failure of a server as well. */
+const outcomeOf = (status: number, reason: string): Outcome =>
+  status >= 500 ? '5xx' : status >= 400 ? '4xx' : reason === '' || reason === 'client_gone' ? 'ok' : '5xx'

@@ -6,10 +6,14 @@ const MINUTE_MS = 60_000
 const MAX_REASONS = 100
 const MAX_ROUTES = 1000
 
-/** Failures by reason, minute by minute. */
+/** How a request ended: a status below 400 and no failure, else by its status. */
+export type Outcome = 'ok' | '4xx' | '5xx'
+
+/** Requests by outcome and failures by reason, minute by minute. */
 export interface FailureSeries {
   /** Beginning of each minute, oldest first; the last one is running. */
   readonly minutes: readonly number[]
+  readonly outcomes: Readonly<Record<Outcome, readonly number[]>>
   readonly reasons: Readonly<Record<string, readonly number[]>>
 }
 
@@ -22,6 +26,8 @@ export interface LastFailure {
 }
 
 export interface Failures {
+  /** Counts a request that ended. */
+  ended(outcome: Outcome): void
   note(route: string, failure: LastFailure): void
   series(): FailureSeries
   last(route: string): LastFailure | undefined
@@ -29,15 +35,26 @@ export interface Failures {
   readonly count: number
 }
 
-/** Counts failures of the last 15 minutes and remembers the last one of each route. */
+/** Counts requests and failures of the last 15 minutes and remembers the last failure of each route. */
 export function createFailures(clock: Clock): Failures {
   const byMinute = new Map<number, Map<string, number>>()
+  const ended = new Map<number, Record<Outcome, number>>()
   const lastOf = new Map<string, LastFailure>()
   let count = 0
   const forget = (now: number): void => {
-    for (const minute of byMinute.keys()) if (minute <= now - MINUTES) byMinute.delete(minute)
+    for (const counts of [byMinute, ended])
+      for (const minute of counts.keys()) if (minute <= now - MINUTES) counts.delete(minute)
   }
   return {
+    ended(outcome) {
+      const minute = Math.floor(clock.now() / MINUTE_MS)
+      let counts = ended.get(minute)
+      if (counts === undefined) {
+        forget(minute)
+        ended.set(minute, (counts = { ok: 0, '4xx': 0, '5xx': 0 }))
+      }
+      counts[outcome] += 1
+    },
     note(route, failure) {
       const minute = Math.floor(clock.now() / MINUTE_MS)
       let reasons = byMinute.get(minute)
@@ -54,11 +71,13 @@ export function createFailures(clock: Clock): Failures {
       const now = Math.floor(clock.now() / MINUTE_MS)
       forget(now)
       const minutes = Array.from({ length: MINUTES }, (_, index) => now - MINUTES + 1 + index)
+      const countsOf = (outcome: Outcome) => minutes.map((at) => ended.get(at)?.[outcome] ?? 0)
       const names = new Set<string>()
       for (const reasons of byMinute.values()) for (const name of reasons.keys()) names.add(name)
       const figures = [...names].sort().map((name) => [name, minutes.map((at) => byMinute.get(at)?.get(name) ?? 0)])
       return {
         minutes: minutes.map((minute) => minute * MINUTE_MS),
+        outcomes: { ok: countsOf('ok'), '4xx': countsOf('4xx'), '5xx': countsOf('5xx') },
         reasons: Object.fromEntries(figures) as FailureSeries['reasons'],
       }
     },

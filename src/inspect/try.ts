@@ -22,7 +22,7 @@ export interface TryDeps {
   readonly pathOf: (route: string) => string | undefined
   /** Sends a request to the proxy as any client does. Rejects when it can't be reached. */
   readonly send: (request: OwnRequest) => Promise<IncomingMessage>
-  /** A token of a user who may be chosen, for a route; undefined where none is needed. Rejects when there is none to be had. */
+  /** A token of a user who may be chosen, for a route; undefined where none is needed. Rejects with `login_refused` when the login fails. */
   readonly tokenOf?: (user: string, route: string) => Promise<Secret | undefined>
 }
 

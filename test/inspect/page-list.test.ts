@@ -94,11 +94,11 @@ describe('the list', () => {
     const row = page.locator('tr.row', { hasText: 'unauthenticated' }).first()
     await row.locator('.status').click()
     await page.getByRole('region', { name: 'Request', exact: true }).waitFor()
-    await page.getByRole('searchbox').fill('no such request')
-    await page.getByText('No request passes the filters.').waitFor()
+    await page.getByRole('combobox', { name: 'Search' }).fill('no such request')
+    await page.getByText('No request matches the search.').waitFor()
     await page.reload()
-    await page.getByText('No request passes the filters.').waitFor()
-    expect(await page.getByRole('searchbox').inputValue()).toBe('no such request')
+    await page.getByText('No request matches the search.').waitFor()
+    expect(await page.getByRole('combobox', { name: 'Search' }).inputValue()).toBe('no such request')
     expect(troubles).toEqual([])
     await close()
   }, 60_000)
@@ -110,9 +110,11 @@ describe('the list', () => {
     const authorization = `Bearer ${part({ alg: 'RS256', kid: 'one' })}.${part(claims)}.${'A'.repeat(342)}`
     expect((await callTool(lab, '/bearer-token', { authorization })).status).toBe(401)
     await page.locator('tr.row', { hasText: 'invalid_token' }).first().locator('a[data-row]').click()
-    const why = page.getByRole('region', { name: 'Why 401?' })
+    const why = page.getByRole('region', { name: 'Error', exact: true })
     await why.getByText('https://somebody-else').waitFor()
-    expect(await why.innerText()).toMatch(/\(iss\) is none of the providers[^]*To do, for whoever calls: Get a token/)
+    expect(await why.innerText()).toMatch(
+      /Error: 401 invalid_token[^]*\(iss\) is none of the providers[^]*Fix \(.*\)[^]*Get a token[^]*Received[^]*Expected/,
+    )
     expect(await why.innerText()).not.toContain('alice')
     expect(troubles).toEqual([])
     await close()
@@ -124,45 +126,51 @@ describe('the list', () => {
     const rows = page.locator('tr.row')
     await rows.filter({ hasText: 'missing_token' }).waitFor()
     const all = await rows.count()
-    for (const [name, value] of [
-      ['route', 'cloud-sts'],
-      ['status', '4xx'],
-      ['reason', 'missing_token'],
-    ] as const) {
-      await page.locator(`select[name=${name}]`).selectOption(value)
+    const search = page.getByRole('combobox', { name: 'Search' })
+    for (const term of ['route:cloud-sts', 'status:4xx', 'status:401', 'reason:missing_token']) {
+      await search.fill(term)
       await expect.poll(() => rows.count()).toBeLessThan(all)
       await rows.filter({ hasText: 'missing_token' }).waitFor()
-      await page.getByRole('button', { name: 'Show all' }).click()
+      await page.getByRole('button', { name: 'Clear filters' }).click()
       await expect.poll(() => rows.count()).toBe(all)
     }
-    await page.locator('select[name=rpcMethod]').selectOption('tools/call')
-    await page.locator('select[name=rpcName]').selectOption('show_request')
+    await search.fill('method:tools/call tool:show_request')
     await expect.poll(() => rows.count()).toBe(await rows.filter({ hasText: 'show_request' }).count())
-    await page.getByRole('button', { name: 'Show all' }).click()
+    await search.fill('status:401 status:200 route:cloud-sts missing_token')
+    await expect.poll(() => rows.count()).toBe(1)
+    await search.fill('body:show_request status:200 route:xaa')
+    await expect.poll(() => rows.count()).toBeLessThan(all)
+    await page.getByRole('button', { name: 'Clear filters' }).click()
 
     await page.locator('h1').click()
     await page.keyboard.press('/')
-    await page.keyboard.type('missing_token cloud-sts')
+    await page.keyboard.type('status:401 missing_token cloud-sts')
     await expect.poll(() => rows.count()).toBe(1)
-    await page.getByRole('button', { name: 'Show all' }).click()
+    await page.getByRole('button', { name: 'Clear filters' }).click()
 
     await page.getByRole('button', { name: 'Pause' }).click()
     await callTool(lab, '/unauthenticated', {}, 'test_simple_text')
     await page.getByText('waiting').waitFor()
     expect(await rows.filter({ hasText: 'test_simple_text' }).count()).toBe(0)
-    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Resume' }).click()
     await rows.filter({ hasText: 'test_simple_text' }).first().waitFor()
 
     await rows.first().locator('a').focus()
-    await page.keyboard.press('ArrowDown')
-    await page.keyboard.press('End')
-    await page.keyboard.press('Home')
-    await page.keyboard.press('Enter')
+    const request = page.getByRole('region', { name: 'Request', exact: true })
+    const idOf = (at: number) => rows.nth(at).locator('a').getAttribute('href')
+    for (const [key, at] of [
+      ['ArrowDown', 1],
+      ['End', (await rows.count()) - 1],
+      ['Home', 0],
+    ] as const) {
+      await page.keyboard.press(key)
+      await request.locator('code', { hasText: (await idOf(at))?.split('/').at(-1) ?? '' }).waitFor()
+    }
     await page.getByRole('region', { name: 'Request', exact: true }).getByText('test_simple_text').first().waitFor()
     await page.keyboard.press('Escape')
     await expect.poll(() => page.getByRole('region', { name: 'Request', exact: true }).count()).toBe(0)
 
-    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByRole('button', { name: 'Clear', exact: true }).click()
     await page.getByText('No request yet').waitFor()
     expect(troubles).toEqual([])
     await close()

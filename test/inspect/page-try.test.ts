@@ -57,6 +57,14 @@ describe('a try from the page', () => {
     await close()
   }, 90_000)
 
+  it('says that the login of a user was refused', async () => {
+    const { page, close, connect, outcome } = await openTry()
+    await connect('upstream', ERAS[0] ?? '', { user: 'mallory' })
+    await outcome.getByText(/^Login refused/).waitFor()
+    expect(await page.getByText('Something went wrong').count()).toBe(0)
+    await close()
+  }, 60_000)
+
   it('makes a form of the schema, shows progress and the result, and can be cancelled', async () => {
     const { page, troubles, close, connect, choose, outcome } = await openTry()
     for (const era of ERAS) {
@@ -74,7 +82,7 @@ describe('a try from the page', () => {
       await choose('wait')
       await page.getByLabel('ms', { exact: true }).fill('60000')
       await page.getByRole('button', { name: 'Call', exact: true }).click()
-      await outcome.getByText('Under way').waitFor()
+      await outcome.getByText('In progress').waitFor()
       await outcome.getByRole('button', { name: 'Cancel' }).click()
       await outcome.getByText('Cancelled.').waitFor()
     }

@@ -4,6 +4,7 @@ import { connect, createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { freePort, LAB_REDIS_RULES } from '../../lab/index.ts'
@@ -45,6 +46,17 @@ describe('extauth lab', () => {
       expect(stdout).toMatch(
         /^POST \/\S+\n(?:[\w-]+: .*\n)+\n[^]*The server (?:asks for no credential|has verified:\n {2}\w)/i,
       )
+    }
+  }, 60_000)
+
+  test('lists the six tools of the lab; those of the conformance suite need --conformance', async () => {
+    expect(await toolsOf(lab.output.stdout)).toHaveLength(6)
+    const whole = start([...ANY_LAB_PORT, '--conformance'])
+    try {
+      await untilPrinted(whole.child, () => whole.output.stdout.includes('Stop with Ctrl-C'))
+      expect((await toolsOf(whole.output.stdout)).length).toBeGreaterThan(20)
+    } finally {
+      whole.child.kill('SIGKILL')
     }
   }, 60_000)
 
@@ -155,3 +167,16 @@ const listens = (port: number): Promise<boolean> =>
     const socket = connect(port, '127.0.0.1', () => (socket.destroy(), resolve(true)))
     socket.on('error', () => resolve(false))
   })
+
+/** Names of the tools behind the route without a credential of a lab that printed this. */
+async function toolsOf(printed: string): Promise<readonly string[]> {
+  const [, url = ''] = /^ {2}proxy +(\S+)$/m.exec(printed) ?? []
+  const client = new Client({ name: 'test', version: '1' })
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/unauthenticated`)))
+  try {
+    const { tools } = await client.listTools()
+    return tools.map(({ name }) => name)
+  } finally {
+    await client.close()
+  }
+}

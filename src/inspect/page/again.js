@@ -38,8 +38,8 @@ function followed(headers, body) {
 }
 
 function hintOf({ requestBody }, body) {
-  if (requestBody?.cut) return 'Only the beginning of the body is kept: write the rest.'
-  return body.includes('[masked]') ? 'What is masked is not kept: write it in its places.' : ''
+  if (requestBody?.cut) return 'Only the beginning of the body is stored; add the rest.'
+  return body.includes('[masked]') ? 'Masked values are not stored; re-enter them.' : ''
 }
 
 /** Sends a request once more, changed where somebody wants that, through the proxy like any other. */
@@ -62,7 +62,7 @@ export function SendAgain({ request, users }) {
     running.current?.abort()
     const controller = new AbortController()
     running.current = controller
-    setOutcome({ said: 'Under way …' })
+    setOutcome({ said: 'In progress …' })
     const isEdited = form.headers !== asLines(own)
     const body = method === 'POST' && form.body !== '' ? { body: form.body } : {}
     try {

@@ -49,7 +49,11 @@ export async function sendTry(envelope, signal) {
     body: JSON.stringify(envelope),
     signal,
   })
-  if (!response.ok) throw await failureOf(response)
+  if (!response.ok) {
+    const failure = await failureOf(response)
+    if (failure.status === 403 && envelope.user !== undefined) failure.message = `Login refused: ${failure.message}`
+    throw failure
+  }
   return { status: Number(response.headers.get('x-extauth-try-status')), headers: response.headers, response }
 }
 

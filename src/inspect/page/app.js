@@ -2,7 +2,6 @@ import { load, logIn } from './api.js'
 import { CacheView } from './cache.js'
 import { ConfigView } from './config.js'
 import { RequestDetail } from './detail.js'
-import { NO_FILTERS } from './filters.js'
 import { html, render, useEffect, useState } from './html.js'
 import { RequestList } from './list.js'
 import { useLive } from './live.js'
@@ -16,15 +15,8 @@ const VIEWS = [
   ['cache', 'Cache'],
   ['config', 'Configuration'],
 ]
-/** Filters live as long as the tab does. */
-const FILTERS = 'extauth-inspect-filters'
-const keptFilters = () => {
-  try {
-    return { ...NO_FILTERS, ...JSON.parse(sessionStorage.getItem(FILTERS)) }
-  } catch {
-    return NO_FILTERS
-  }
-}
+/** The search is kept as long as the tab. */
+const SEARCH = 'extauth-inspect-search'
 const CONNECTIONS = { live: 'live', waiting: 'connecting …', closed: 'not connected' }
 
 function placeOf(hash) {
@@ -81,8 +73,8 @@ function Login({ onDone }) {
 function App() {
   const [state, setState] = useState(undefined)
   const [error, setError] = useState(undefined)
-  const [filters, setFilters] = useState(keptFilters)
-  useEffect(() => sessionStorage.setItem(FILTERS, JSON.stringify(filters)), [filters])
+  const [search, setSearch] = useState(() => sessionStorage.getItem(SEARCH) ?? '')
+  useEffect(() => sessionStorage.setItem(SEARCH, search), [search])
   const { view, id } = usePlace()
   const live = useLive(state !== undefined)
   const start = () => {
@@ -113,12 +105,12 @@ function App() {
     <main class=${`view v-${view} ${view === 'requests' && id !== '' ? 'with-request' : ''}`}>
       ${
         view === 'requests'
-          ? html`<${RequestList} live=${live} filters=${filters} setFilters=${setFilters} currentId=${id} />
+          ? html`<${RequestList} live=${live} search=${search} setSearch=${setSearch} currentId=${id} />
               ${id === '' ? null : html`<${RequestDetail} key=${id} id=${id} users=${state.users} onClose=${close} />`}`
           : null
       }
       ${view === 'try' ? html`<${TryView} users=${state.users} />` : null}
-      ${view === 'overview' ? html`<${Overview} failures=${live.failures} />` : null}
+      ${view === 'overview' ? html`<${Overview} changes=${live.requests} />` : null}
       ${view === 'cache' ? html`<${CacheView} />` : null} ${view === 'config' ? html`<${ConfigView} />` : null}
     </main>
   </div>`

@@ -7,13 +7,16 @@ const FILTERS = [
   ['role', 'Role'],
   ['subject', 'Subject'],
 ]
+/** The safe choice has the focus. */
+const focus = (button) => button?.focus()
 const EMPTY = { config: '', issuer: '', role: '', subject: '' }
 
-/** What credentials are cached, counted, and how to let go of them. */
+/** Cached credentials in groups, and their purge. */
 export function CacheView() {
   const [listing, setListing] = useState(undefined)
   const [said, setSaid] = useState('')
   const [form, setForm] = useState(EMPTY)
+  const [isAsking, setAsking] = useState(false)
   const look = () => load('/cache').then(setListing, (error) => setSaid(error.message))
   useEffect(() => void look(), [])
   const purge = async (filters) => {
@@ -28,11 +31,15 @@ export function CacheView() {
     }
     await look()
   }
+  const purgeAll = () => {
+    setAsking(false)
+    void purge(EMPTY)
+  }
   const isAll = Object.values(form).every((value) => value === '')
   return html`<div class="cache">
     <h2>Cache of credentials</h2>
-    <p class="actions"><button type="button" onClick=${look}>Look again</button> <span role="status">${said}</span></p>
-    ${listing ? html`<p>${listing.entries} of at most ${listing.maxEntries} credentials, ${listing.inFlight} being fetched, ${listing.negative} refusals that still count.</p>` : html`<p>Loading …</p>`}
+    <p class="actions"><button type="button" onClick=${look}>Refresh</button> <span role="status">${said}</span></p>
+    ${listing ? html`<p>${listing.entries} cached (max ${listing.maxEntries}), ${listing.inFlight} in flight, ${listing.negative} cached ${listing.negative === 1 ? 'failure' : 'failures'}</p>` : html`<p>Loading …</p>`}
     <div class="scroll" tabindex="0" role="region" aria-label="Cached credentials">
       <table>
         <thead>
@@ -43,7 +50,7 @@ export function CacheView() {
             <th scope="col">Role</th>
             <th scope="col" class="number">Count</th>
             <th scope="col" class="number">Age</th>
-            <th scope="col" class="number">First ends in</th>
+            <th scope="col" class="number">Next expiry</th>
             <th scope="col">Purge</th>
           </tr>
         </thead>
@@ -79,11 +86,21 @@ export function CacheView() {
       aria-label="Purge"
       onSubmit=${(event) => {
         event.preventDefault()
-        void purge(form)
+        if (isAll) setAsking(true)
+        else void purge(form)
       }}
     >
       ${FILTERS.map(([name, label]) => html`<label key=${name}><span>${label}</span><input name=${name} value=${form[name]} onInput=${(event) => setForm({ ...form, [name]: event.target.value })} /></label>`)}
-      <button type="submit">${isAll ? 'Purge all' : 'Purge these'}</button>
+      <button type="submit">${isAll ? 'Purge all …' : 'Purge matching'}</button>
     </form>
+    ${
+      isAsking
+        ? html`<div class="actions" role="alertdialog" aria-label="Purge all credentials?">
+            <strong>Purge all ${listing?.entries ?? ''} credentials? Each caller's next request fetches a new one.</strong>
+            <button type="button" class="main" onClick=${purgeAll}>Purge all</button>
+            <button type="button" ref=${focus} onClick=${() => setAsking(false)}>Cancel</button>
+          </div>`
+        : null
+    }
   </div>`
 }

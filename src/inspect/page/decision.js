@@ -6,17 +6,17 @@ const Fact = ({ name, children }) =>
     <dd>${children}</dd>
   </div>`
 
-/** Who asked. */
+/** The authenticated caller. */
 export function CallerPart({ caller }) {
   if (caller === undefined)
     return html`<section class="part" aria-label="Caller">
       <h3>Caller</h3>
-      <p class="hint">The request was over before anybody was known.</p>
+      <p class="hint">Rejected before authentication.</p>
     </section>`
   if (caller.kind === 'anonymous')
     return html`<section class="part" aria-label="Caller">
       <h3>Caller</h3>
-      <p>Nobody in particular: the route takes anonymous callers.</p>
+      <p>Anonymous: the route requires no token.</p>
     </section>`
   return html`<section class="part" aria-label="Caller">
     <h3>Caller</h3>
@@ -24,7 +24,7 @@ export function CallerPart({ caller }) {
       <${Fact} name="Provider"><${Text} of=${caller.provider} /><//>
       <${Fact} name="Issuer"><${Text} of=${caller.issuer} /><//>
       <${Fact} name="Token">${caller.format === 'jwt' ? 'JWT' : 'opaque'}<//>
-      <${Fact} name="Expires">${caller.expiresAtMs ? distanceOf(caller.expiresAtMs) : 'not said'}<//>
+      <${Fact} name="Expires">${caller.expiresAtMs ? distanceOf(caller.expiresAtMs) : 'not specified'}<//>
       <${Fact} name="Hash, as in the log"><code>${caller.hash}</code><//>
       ${
         caller.subject === undefined
@@ -51,15 +51,15 @@ function whereFrom({ lookup, beganMs, armedMs }, atMs) {
     case 'config':
       return 'from the configuration'
     case 'cache':
-      return `from the cache: obtained ${distanceOf(lookup.obtainedAtMs, atMs)}, good until ${distanceOf(lookup.endMs, atMs)}, renewed ahead ${distanceOf(lookup.refreshAtMs, atMs)}`
+      return `from the cache: obtained ${distanceOf(lookup.obtainedAtMs, atMs)}, valid until ${distanceOf(lookup.endMs, atMs)}, refreshed ${distanceOf(lookup.refreshAtMs, atMs)}`
     case 'flight':
-      return `fetched for somebody already, waited${took}`
+      return `shared a fetch in flight, waited${took}`
     case 'service':
       return armedMs === undefined ? 'could not be fetched' : `fetched${took}`
     case 'nowhere':
       return 'there is none for this caller'
     default:
-      return 'refused a moment ago, which still counts'
+      return 'cached failure'
   }
 }
 

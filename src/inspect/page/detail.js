@@ -7,7 +7,7 @@ import { SaveHar } from './har.js'
 import { AnswerPart, ReceivedPart, SentPart } from './heads.js'
 import { durationOf, html, Text, timeOf, useEffect, useState } from './html.js'
 import { Timeline } from './timeline.js'
-import { WhyPart } from './why.js'
+import { ErrorBox } from './why.js'
 
 /** One request, followed as long as it is not over. */
 function useRequest(id) {
@@ -33,7 +33,7 @@ function useRequest(id) {
           setState({
             request: undefined,
             text: '',
-            error: status === 404 ? 'This request is not kept any more.' : message,
+            error: status === 404 ? 'This request is no longer stored.' : message,
           })
         load(`/requests/${id}`).catch(say)
       },
@@ -55,10 +55,9 @@ function Head({ request, onClose }) {
       ${summary.reason ? html`<strong><${Text} of=${summary.reason} /></strong>` : null}
       <span>${summary.route || 'no route'}${summary.type ? ` (${summary.type})` : ''}</span>
       <span>${timeOf(summary.atMs)}</span>
-      <span>${summary.isOpen ? 'under way' : durationOf(summary.durationMs)}</span>
+      <span>${summary.isOpen ? 'in progress' : durationOf(summary.durationMs)}</span>
       <span>id <code>${summary.id}</code></span>
     </p>
-    ${request.detail ? html`<p class="detail">Only the log says this, not the answer: <${Text} of=${request.detail} /></p>` : null}
     <p class="actions">
       <${Copy} text=${() => curlOf(request)} label="Copy as curl" />
       <${SaveHar} ids=${[summary.id]} />
@@ -78,8 +77,8 @@ function Bodies({ request, text }) {
   const response = request.responseBody && { ...request.responseBody, text: text || request.responseBody.text }
   return html`<section class="part" aria-label="Bodies">
     <h3>Bodies</h3>
-    <${Body} title="What the client asked" body=${request.requestBody} />
-    <${Body} title="What it was answered" body=${response} isGrowing=${request.summary.isOpen} />
+    <${Body} title="Request body" body=${request.requestBody} />
+    <${Body} title="Response body" body=${response} isGrowing=${request.summary.isOpen} />
   </section>`
 }
 
@@ -105,8 +104,8 @@ export function RequestDetail({ id, users, onClose }) {
   if (request === undefined) return html`<section class="request" aria-label="Request"><p>Loading …</p></section>`
   return html`<section class="request" aria-label="Request">
     <${Head} request=${request} onClose=${onClose} />
+    <${ErrorBox} summary=${request.summary} why=${request.why} detail=${request.detail} />
     <${SendAgain} request=${request} users=${users} />
-    <${WhyPart} summary=${request.summary} why=${request.why} />
     <${Timeline} phases=${request.timeline} />
     <${ReceivedPart} request=${request} />
     <${CallerPart} caller=${request.caller} />

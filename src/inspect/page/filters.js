@@ -1,41 +1,62 @@
-/** What the list can be narrowed to. Empty means: all. */
-export const NO_FILTERS = { route: '', status: '', reason: '', rpcMethod: '', rpcName: '', text: '', body: '' }
-
-/** `2xx`, or `open` for one that is not over. */
+/** `2xx`, or `open` for one that is in flight. */
 export const statusClassOf = ({ isOpen, status }) => (isOpen ? 'open' : `${Math.floor(status / 100)}xx`)
 
+export const NO_ROUTE = 'none'
+
+/** The terms with a key, and the values that a request has for them. */
+const KEYS = {
+  status: (request) => [statusClassOf(request), String(request.status)],
+  route: (request) => [request.route || NO_ROUTE],
+  reason: (request) => [request.reason],
+  method: (request) => [request.rpcMethod, request.method],
+  tool: (request) => [request.rpcName],
+}
 const TEXTS = ['id', 'route', 'type', 'method', 'target', 'rpcMethod', 'rpcName', 'caller', 'subject', 'reason']
+const BODY = 'body'
+/** Characters that the proxy looks for in bodies at most. */
+const MOST_SEARCHED = 200
+
+/** Words, and `key:value` pairs of the known keys; quotes keep blanks together. */
+const TERM = /(?:([a-z]+):)?(?:"([^"]*)"?|(\S+))/gi
+
+/** What a search asks for: `pairs` of key and value, `body` text, and `words` for anything that the list shows. */
+export function parseSearch(search) {
+  const parsed = { pairs: [], body: '', words: [] }
+  for (const [whole, name = '', quoted, bare] of search.matchAll(TERM)) {
+    const key = name.toLowerCase()
+    const value = (quoted ?? bare).toLowerCase()
+    if (key === BODY) parsed.body = (quoted ?? bare).slice(0, MOST_SEARCHED)
+    else if (Object.hasOwn(KEYS, key)) parsed.pairs.push([key, value])
+    else parsed.words.push((key === '' ? value : whole).toLowerCase())
+  }
+  return parsed
+}
 
 /**
- * Whether a request passes; free text is looked for in everything that the list shows, without regard to case. `found` are the
- * ids of those whose bodies have what is looked for there; undefined while that is not known.
+ * Whether a request passes a parsed search, without regard to case. Several values of one key are alternatives. `found` are the
+ * ids of the requests whose bodies have the text that is searched for; undefined while that is not known.
  */
-export function passes(request, filters, found) {
+export function passes(request, { pairs, words }, found) {
   if (found !== undefined && !found.has(request.id)) return false
-  if (filters.route !== '' && (request.route || NO_ROUTE) !== filters.route) return false
-  if (filters.status !== '' && statusClassOf(request) !== filters.status) return false
-  if (filters.reason !== '' && request.reason !== filters.reason) return false
-  if (filters.rpcMethod !== '' && request.rpcMethod !== filters.rpcMethod) return false
-  if (filters.rpcName !== '' && request.rpcName !== filters.rpcName) return false
-  const words = filters.text.toLowerCase().split(/\s+/).filter(Boolean)
+  for (const [key] of pairs) {
+    const values = new Set(KEYS[key](request).map((value) => (value ?? '').toLowerCase()))
+    if (!pairs.some(([other, wanted]) => other === key && values.has(wanted))) return false
+  }
   if (words.length === 0) return true
   const all = [...TEXTS.map((name) => request[name] ?? ''), String(request.status)].join(' ').toLowerCase()
   return words.every((word) => all.includes(word))
 }
 
-export const NO_ROUTE = '(no route)'
+const quoted = (value) => (/\s/.test(value) ? `"${value}"` : value)
 
-/** The values that there are to choose from, sorted. */
-export function choicesOf(requests) {
-  const sets = { route: new Set(), status: new Set(), reason: new Set(), rpcMethod: new Set(), rpcName: new Set() }
+/** The `key:value` terms that occur in the list, sorted. */
+export function suggestionsFor(requests) {
+  const terms = new Set()
   for (const request of requests) {
-    sets.route.add(request.route || NO_ROUTE)
-    sets.status.add(statusClassOf(request))
-    for (const name of ['reason', 'rpcMethod', 'rpcName']) if (request[name]) sets[name].add(request[name])
+    for (const [key, valuesOf] of Object.entries(KEYS))
+      for (const value of valuesOf(request)) if (value && value !== '0') terms.add(`${key}:${quoted(value)}`)
   }
-  return Object.fromEntries(
-    Object.entries(sets).map(([name, set]) => [name, [...set].toSorted((one, other) => one.localeCompare(other))]),
-  )
+  return [...terms].toSorted((one, other) => one.localeCompare(other))
 }
 
 /** The requests after a batch: changed ones in their place, new ones at the end, without those that are gone, no more than `most`. */

@@ -1,25 +1,34 @@
 import { html, Text } from './html.js'
 
 const DROP_RULES = {
-  hop_by_hop: 'between two neighbours only',
-  made_anew: 'made anew by the proxy',
+  hop_by_hop: 'hop-by-hop',
+  made_anew: 'recreated by the proxy',
   caller_credential: 'a credential of the caller, or a copy of it',
-  hearsay: "a caller's word for who asks or for what",
-  set_by_us: 'the credential of the route sets it',
-  other_spelling: 'another spelling of a name that means something',
+  hearsay: 'an unverified claim of the client about itself',
+  set_by_us: 'set by the credential of the route',
+  other_spelling: 'another spelling of a reserved name',
 }
 
 const ANSWER_RULES = {
-  hop_by_hop: 'between two neighbours only',
+  hop_by_hop: 'hop-by-hop',
   cookie: 'a session between backend and proxy',
   about_our_credential: 'about the credential that the proxy sent',
-  said_by_us: 'said by the proxy itself, or would lead around it',
-  credential_inside: 'holds the credential of the request',
+  said_by_us: 'set by the proxy, or would bypass it',
+  credential_inside: 'contains the credential of the request',
   replaced: 'replaced by the proxy',
-  answered_by_us: 'the proxy answered by itself',
+  answered_by_us: 'the proxy responded itself',
 }
 
-const MARKS = { added: '+ added', replaced: '~ replaced', same: '', removed: '− removed', dropped: '− dropped' }
+/** Rules that remove a credential; headers that go for any other rule are routine. */
+const CREDENTIAL_RULES = new Set(['caller_credential', 'cookie', 'credential_inside'])
+const dropped = (name, value, rule, rules) => ({
+  name,
+  value,
+  mark: CREDENTIAL_RULES.has(rule) ? 'credential' : 'dropped',
+  why: rules[rule] ?? rule,
+})
+
+const MARKS = { added: '+ added', replaced: '~ replaced', same: '', credential: '− removed', dropped: '− dropped' }
 
 /** Header lines: name, value, what became of each and why. */
 function HeaderTable({ label, lines }) {
@@ -47,14 +56,12 @@ function HeaderTable({ label, lines }) {
   </div>`
 }
 
-/** What came from the client, and what of it did not go on. */
+/** What was received from the client, and what of it was not forwarded. */
 export function ReceivedPart({ request }) {
   const { summary, received, httpVersion, peer } = request
   const rules = new Map(received.dropped.map(({ name, rule }) => [name, rule]))
   const lines = received.headers.map(([name, value]) =>
-    rules.has(name)
-      ? { name, value, mark: 'dropped', why: DROP_RULES[rules.get(name)] ?? rules.get(name) }
-      : { name, value },
+    rules.has(name) ? dropped(name, value, rules.get(name), DROP_RULES) : { name, value },
   )
   return html`<section class="part" aria-label="Received">
     <h3>Received</h3>
@@ -74,7 +81,8 @@ export function SentPart({ attempt, request }) {
       <h3>${title}</h3>
       <p class="hint">Nothing was sent to the backend.</p>
     </section>`
-  const removed = sent.removed.map((name) => ({ name, value: '', mark: 'removed' }))
+  const rules = new Map(request.received.dropped.map(({ name, rule }) => [name, rule]))
+  const removed = sent.removed.map((name) => dropped(name, '', rules.get(name), DROP_RULES))
   return html`<section class="part" aria-label=${title}>
     <h3>${title}</h3>
     <p class="line">
@@ -92,21 +100,21 @@ export function SentPart({ attempt, request }) {
           </details>`
         : null
     }
-    ${again ? html`<p class="again">${attempt.isRepeated ? 'Tried once more' : 'It was to be tried once more, and nothing was sent'}: ${again.reason}${again.status ? `, the backend answered ${again.status}` : ''}.</p>` : null}
+    ${again ? html`<p class="again">${attempt.isRepeated ? 'Retried' : 'A retry was planned, and nothing was sent'}: ${again.reason}${again.status ? `, the backend answered ${again.status}` : ''}.</p>` : null}
   </section>`
 }
 
 /** What the client was answered, and what of the backend's answer it did not get. */
 export function AnswerPart({ request }) {
   const { answer, summary } = request
-  const { fromBackend, toClient, dropped } = answer
+  const { fromBackend, toClient } = answer
   const lines = [
     ...(toClient?.headers ?? []).map(([name, value]) => ({
       name,
       value,
       mark: fromBackend && !fromBackend.headers.some(([other]) => other === name) ? 'added' : 'same',
     })),
-    ...dropped.map(({ name, value, rule }) => ({ name, value, mark: 'dropped', why: ANSWER_RULES[rule] ?? rule })),
+    ...answer.dropped.map(({ name, value, rule }) => dropped(name, value, rule, ANSWER_RULES)),
   ]
   return html`<section class="part" aria-label="Answer">
     <h3>Answer</h3>

@@ -6,7 +6,7 @@ export function LabUser({ users, user, onChange }) {
   return html`<label
     ><span>Lab user</span>
     <select name="user" value=${user} onChange=${onChange}>
-      <option value="">nobody</option>
+      <option value="">none</option>
       ${users.map((name) => html`<option key=${name} value=${name} selected=${name === user}>${name}</option>`)}
     </select>
   </label>`

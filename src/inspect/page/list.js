@@ -1,60 +1,32 @@
 import { SaveHar } from './har.js'
 import { useFound } from './found.js'
-import { choicesOf, NO_FILTERS, passes, statusClassOf } from './filters.js'
+import { parseSearch, passes, statusClassOf, suggestionsFor } from './filters.js'
 import { durationOf, html, Pure, Text, timeOf, useEffect, useMemo, useRef } from './html.js'
 
-const SELECTS = [
-  ['route', 'Route'],
-  ['status', 'Status'],
-  ['reason', 'Reason'],
-  ['rpcMethod', 'JSON-RPC method'],
-  ['rpcName', 'Tool'],
-]
-
-function Filters({ requests, filters, setFilters, searchRef }) {
-  const choices = useMemo(() => choicesOf(requests), [requests])
-  const set = (name) => (event) => setFilters({ ...filters, [name]: event.target.value })
-  return html`<form
-    class="filters"
-    role="search"
-    aria-label="Filter requests"
-    onSubmit=${(event) => event.preventDefault()}
-  >
-    ${SELECTS.map(([name, label]) => {
-      const values =
-        choices[name].includes(filters[name]) || filters[name] === ''
-          ? choices[name]
-          : [...choices[name], filters[name]]
-      return html`<label key=${name}>
-        <span>${label}</span>
-        <select name=${name} value=${filters[name]} onChange=${set(name)}>
-          <option value="">all</option>
-          ${values.map((value) => html`<option key=${value} value=${value} selected=${value === filters[name]}>${value}</option>`)}
-        </select>
-      </label>`
-    })}
+function Search({ requests, search, setSearch, searchRef }) {
+  const suggestions = useMemo(() => suggestionsFor(requests), [requests])
+  // A suggestion replaces the whole field: what is before the last term stays.
+  const before = search.slice(0, search.search(/\S*$/))
+  return html`<form class="filters" role="search" aria-label="Filter requests" onSubmit=${(event) => event.preventDefault()}>
     <label class="grow">
-      <span>Text</span>
+      <span>Search</span>
       <input
         ref=${searchRef}
         type="search"
-        name="text"
-        value=${filters.text}
-        onInput=${set('text')}
-        placeholder="any word"
+        name="search"
+        maxlength="500"
+        list="search-terms"
+        autocomplete="off"
+        spellcheck="false"
+        value=${search}
+        onInput=${(event) => setSearch(event.target.value)}
+        placeholder="status:4xx route:NAME reason:CODE method:tools/call tool:NAME body:text or any word"
       />
     </label>
-    <label class="grow">
-      <span>In bodies</span>
-      <input type="text" name="body" maxlength="200" value=${filters.body} onInput=${set('body')} placeholder="as shown, masked" />
-    </label>
-    <button
-      type="button"
-      disabled=${Object.values(filters).every((value) => value === '')}
-      onClick=${() => setFilters(NO_FILTERS)}
-    >
-      Show all
-    </button>
+    <datalist id="search-terms">
+      ${suggestions.map((term) => html`<option key=${term} value=${before + term} />`)}
+    </datalist>
+    <button type="button" disabled=${search === ''} onClick=${() => setSearch('')}>Clear filters</button>
   </form>`
 }
 
@@ -76,23 +48,32 @@ class Row extends Pure {
       </td>
       <td class="caller">${subject ? html`<${Text} of=${subject} />` : html`<code>${caller ?? ''}</code>`}</td>
       <td class="status"><span class="badge">${request.isOpen ? request.status || 'open' : request.status}</span></td>
-      <td class="reason"><${Text} of=${request.reason} /></td>
+      <td class="reason" title=${request.reason}><${Text} of=${request.reason} /></td>
       <td class="number attempts">
         ${request.attempts > 1 ? html`<abbr title="attempts">${request.attempts} ×</abbr>` : ''}
       </td>
-      <td class="number">${request.isOpen ? 'open' : durationOf(request.durationMs)}</td>
+      <td class="number duration">${request.isOpen ? 'open' : durationOf(request.durationMs)}</td>
     </tr>`
   }
 }
 
-/** Moves to another line with the arrow keys; returns whether the key meant that. */
+/** Below this width a request takes the whole page, and the list is hidden. */
+const NARROW = '(max-width: 60rem)'
+
+/** Focuses a line, and opens its request beside the list. */
+function select(link) {
+  link.focus()
+  if (!matchMedia(NARROW).matches) location.replace(link.hash)
+}
+
+/** Selects another line with the arrow keys. */
 function moveFocus(event) {
   const links = [...event.currentTarget.querySelectorAll('a[data-row]')]
   const at = links.indexOf(document.activeElement)
   const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: links.length - 1 }[event.key]
   if (next === undefined || links.length === 0) return
   event.preventDefault()
-  links[Math.min(Math.max(next, 0), links.length - 1)].focus()
+  select(links[Math.min(Math.max(next, 0), links.length - 1)])
 }
 
 function countOf({ requests, dropped, isPaused, waiting }, shown) {
@@ -102,13 +83,14 @@ function countOf({ requests, dropped, isPaused, waiting }, shown) {
 }
 
 /** The live list with its filters. */
-export function RequestList({ live, filters, setFilters, currentId }) {
+export function RequestList({ live, search, setSearch, currentId }) {
   const { requests, isPaused, pause, clear } = live
   const searchRef = useRef(null)
-  const found = useFound(filters.body, requests)
+  const wanted = useMemo(() => parseSearch(search), [search])
+  const found = useFound(wanted.body, requests)
   const shown = useMemo(
-    () => requests.filter((request) => passes(request, filters, found)).toReversed(),
-    [requests, filters, found],
+    () => requests.filter((request) => passes(request, wanted, found)).toReversed(),
+    [requests, wanted, found],
   )
   useEffect(() => {
     const onKey = (event) => {
@@ -123,42 +105,42 @@ export function RequestList({ live, filters, setFilters, currentId }) {
         event.preventDefault()
         const current = document.querySelector('tr[aria-current] a[data-row]')
         const link = current ?? document.querySelector('a[data-row]')
-        if (link instanceof HTMLElement) link.focus()
+        if (link instanceof HTMLAnchorElement) select(link)
       }
     }
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
   }, [isPaused, pause])
   return html`<section class="list" aria-label="Requests">
-    <${Filters} requests=${requests} filters=${filters} setFilters=${setFilters} searchRef=${searchRef} />
+    <${Search} requests=${requests} search=${search} setSearch=${setSearch} searchRef=${searchRef} />
     <div class="bar">
       <button type="button" aria-pressed=${isPaused ? 'true' : 'false'} onClick=${() => pause(!isPaused)}>
-        ${isPaused ? 'Go on' : 'Pause'}
+        ${isPaused ? 'Resume' : 'Pause'}
       </button>
       <button type="button" onClick=${clear}>Clear</button>
       <${SaveHar} ids=${shown.map(({ id }) => id).toReversed()} />
       <span class="count" role="status">${countOf(live, shown)}</span>
-      <span class="keys">Keys: ↑ ↓ Enter, / to search, p to pause, Esc to close</span>
+      <span class="keys">Keys: ↑ ↓ to open, / to search, p to pause, Esc to close</span>
     </div>
     <div class="scroll" tabindex="0" role="region" aria-label="List of requests">
       <table class="lines" onKeyDown=${moveFocus}>
         <thead>
           <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Route</th>
-            <th scope="col">Request</th>
-            <th scope="col">Caller</th>
-            <th scope="col">Status</th>
-            <th scope="col">Reason</th>
-            <th scope="col" class="number">Tries</th>
-            <th scope="col" class="number">Time taken</th>
+            <th scope="col" class="time">Time</th>
+            <th scope="col" class="route">Route</th>
+            <th scope="col" class="what">Request</th>
+            <th scope="col" class="caller">Caller</th>
+            <th scope="col" class="status">Status</th>
+            <th scope="col" class="reason">Reason</th>
+            <th scope="col" class="number attempts">Attempts</th>
+            <th scope="col" class="number duration">Duration</th>
           </tr>
         </thead>
         <tbody>
           ${shown.map((request) => html`<${Row} key=${request.id} request=${request} isCurrent=${request.id === currentId} />`)}
         </tbody>
       </table>
-      ${shown.length === 0 ? html`<p class="empty">${requests.length === 0 ? 'No request yet. Each one appears here as it comes.' : 'No request passes the filters.'}</p>` : null}
+      ${shown.length === 0 ? html`<p class="empty">${requests.length === 0 ? 'No request yet. Each one appears here as it comes.' : 'No request matches the search.'}</p>` : null}
     </div>
   </section>`
 }

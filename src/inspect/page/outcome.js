@@ -41,7 +41,7 @@ export function Outcome({ outcome, onCancel }) {
   return html`<section class="outcome" aria-label="Outcome">
     <h3>Outcome</h3>
     <p role="status">
-      ${isBusy ? 'Under way …' : outcome.error ? 'It failed.' : outcome.result?.isError ? 'The tool says that it failed.' : outcome.result?.resultType === 'input_required' ? 'The server asks for more, which this page does not answer.' : 'Done.'}
+      ${isBusy ? 'In progress …' : outcome.error ? 'It failed.' : outcome.result?.isError ? 'The tool says that it failed.' : outcome.result?.resultType === 'input_required' ? 'The server asks for more, which this page does not answer.' : 'Done.'}
     </p>
     ${isBusy ? html`<button type="button" onClick=${onCancel}>Cancel</button>` : null}
     ${progress ? html`<p><progress value=${progress.progress} max=${progress.total ?? undefined} aria-label="Progress"></progress> <${Text} of=${(isBusy ? undefined : progress.message) ?? `${progress.progress}${progress.total ? ` of ${progress.total}` : ''}`} /></p>` : null}

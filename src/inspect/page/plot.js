@@ -1,16 +1,29 @@
 import UPlot from './lib/uplot.js'
 import { html, minuteOf, useEffect, useRef } from './html.js'
 
-const WIDTH = 240
-const HEIGHT = 96
-const AXIS = 32
+const WIDTH = 560
+const HEIGHT = 160
+const AXIS = 40
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000, 100_000]
+/** From the bottom of each bar to its top. */
+const STACK = ['5xx', '4xx', 'ok']
+const MINUTE_SECONDS = 60
 
-/** A small plot of figures by the minute, with the figures as text for whoever can't see it; `most` is the top of the scale, the same for all plots beside each other. */
-export function Plot({ label, minutes, figures, most }) {
+const sumOf = (figures) => figures.reduce((sum, one) => sum + one, 0)
+
+/** One chart of requests by the minute, stacked by outcome, with the figures as text for screen readers. */
+export function Plot({ minutes, outcomes }) {
   const place = useRef(null)
   useEffect(() => {
-    const colour = getComputedStyle(place.current).color
+    const colourOf = (element) => getComputedStyle(element).color
+    const axis = colourOf(place.current)
+    const below = minutes.map(() => 0)
+    const stacked = STACK.map((name) => ({
+      name,
+      colour: colourOf(place.current.parentElement.querySelector(`.k-${name}`)),
+      tops: outcomes[name].map((figure, at) => (below[at] += figure)),
+    }))
+    const most = Math.max(1, ...below)
     const plot = new UPlot(
       {
         width: WIDTH,
@@ -18,45 +31,53 @@ export function Plot({ label, minutes, figures, most }) {
         cursor: { show: false },
         legend: { show: false },
         select: { show: false, left: 0, top: 0, width: 0, height: 0 },
-        // What the scale came out as, for whoever reads the page by a program.
+        // The top of the scale, for programs that read the page.
         hooks: { ready: [({ root, scales }) => (root.dataset.top = String(scales.y.max))] },
         axes: [
           {
-            stroke: colour,
+            stroke: axis,
             size: 24,
             space: 60,
             grid: { show: false },
             ticks: { show: false },
-            // Its own are of another clock than the rest of the page, with a date below that has no room.
+            // The library's own labels have another clock than the page, and a date below that has no room.
             values: (_, seconds) => seconds.map((at) => minuteOf(at * 1000)),
           },
-          { stroke: colour, size: AXIS, incrs: STEPS, grid: { show: false } },
+          { stroke: axis, size: AXIS, incrs: STEPS, grid: { show: false } },
         ],
-        scales: { x: { time: true }, y: { range: () => [0, most] } },
+        scales: {
+          // Half a minute on each side, so that the first and the last bar are whole.
+          x: { time: true, range: (_, from, to) => [from - MINUTE_SECONDS / 2, to + MINUTE_SECONDS / 2] },
+          y: { range: () => [0, most] },
+        },
+        // The highest first: lower ones are drawn over it.
         series: [
           {},
-          {
+          ...stacked.toReversed().map(({ name, colour }) => ({
+            label: name,
             stroke: colour,
-            width: 1.5,
+            width: 1,
             fill: colour,
             paths: UPlot.paths.bars({ size: [0.8, 100] }),
             points: { show: false },
-          },
+          })),
         ],
       },
-      [minutes.map((ms) => ms / 1000), figures],
+      [minutes.map((ms) => ms / 1000), ...stacked.toReversed().map(({ tops }) => tops)],
       place.current,
     )
     return () => plot.destroy()
-  }, [minutes, figures, most])
-  const sum = figures.reduce((all, one) => all + one, 0)
+  }, [minutes, outcomes])
+  const sums = STACK.map((name) => [name, sumOf(outcomes[name])]).toReversed()
   return html`<figure class="plot">
-    <figcaption>${label} <strong>${sum}</strong></figcaption>
+    <figcaption>
+      ${sums.map(([name, sum]) => html`<span key=${name} class=${`k-${name}`}>${name} <strong>${sum}</strong></span> `)}
+    </figcaption>
     <div
       class="canvas"
       ref=${place}
       role="img"
-      aria-label=${`${label}: ${sum} in 15 minutes, by the minute ${figures.join(', ')}`}
+      aria-label=${`Requests in 15 minutes: ${sums.map(([name, sum]) => `${name} ${sum}`).join(', ')}`}
     ></div>
   </figure>`
 }

@@ -21,8 +21,8 @@ export function Timeline({ phases }) {
       <thead class="unseen">
         <tr>
           <th scope="col">Stage</th>
-          <th scope="col">When</th>
-          <th scope="col">How long</th>
+          <th scope="col">Start</th>
+          <th scope="col">Duration</th>
         </tr>
       </thead>
       <tbody>

@@ -1,23 +1,45 @@
 import { html, Text } from './html.js'
 
-/** Why a request failed, in one box: what came and what was wanted, whose turn it is, and what to do. */
-export function WhyPart({ summary, why }) {
-  if (why === undefined) return null
-  const { reason, who, cause, remedy, compared } = why
+/** Why a request failed, in one box: reason, cause, values received and expected, who acts, and what only the log has. */
+export function ErrorBox({ summary, why, detail }) {
+  const reason = why?.reason ?? summary.reason
+  if (why === undefined && !detail) return null
+  const compared = why?.compared
   const names = compared ? [...new Set([...Object.keys(compared.came), ...Object.keys(compared.wanted)])] : []
-  return html`<section class="part why" aria-label=${`Why ${summary.status}?`}>
-    <h3>Why ${summary.status}?</h3>
-    <p><strong><${Text} of=${reason} /></strong>: <${Text} of=${cause} />.</p>
+  return html`<section class="part why" aria-label="Error">
+    <h3>Error: ${summary.status || 'no status'}${reason ? html` <${Text} of=${reason} />` : null}</h3>
+    <dl>
+      ${
+        why === undefined
+          ? null
+          : html`<div>
+                <dt>Cause</dt>
+                <dd><${Text} of=${why.cause} /></dd>
+              </div>
+              <div>
+                <dt>Fix (${why.who})</dt>
+                <dd><${Text} of=${why.remedy} /></dd>
+              </div>`
+      }
+      ${
+        detail
+          ? html`<div>
+              <dt>Detail (log only)</dt>
+              <dd><${Text} of=${detail} /></dd>
+            </div>`
+          : null
+      }
+    </dl>
     ${
       names.length === 0
         ? null
-        : html`<div class="scroll" tabindex="0" role="region" aria-label="What came, and what was wanted">
+        : html`<div class="scroll" tabindex="0" role="region" aria-label="Received and expected">
             <table class="compared">
               <thead>
                 <tr>
                   <th scope="col"><span class="unseen">Name</span></th>
-                  <th scope="col">Came</th>
-                  <th scope="col">Wanted</th>
+                  <th scope="col">Received</th>
+                  <th scope="col">Expected</th>
                 </tr>
               </thead>
               <tbody>
@@ -33,6 +55,5 @@ export function WhyPart({ summary, why }) {
             </table>
           </div>`
     }
-    <p>To do, for ${who}: <${Text} of=${remedy} /></p>
   </section>`
 }
