@@ -1,5 +1,7 @@
 #!/usr/bin/env node
 'use strict'
+// SIGUSR1 would open Node's debugger, which asks for no password.
+process.on('SIGUSR1', function () {})
 var version = require('./node-version.cjs')
 /** Says to a process that it was started by an older Node. */
 var OUTER = 'MCP_EXTAUTH_OUTER'
@@ -48,7 +50,11 @@ function startWith(node) {
   env[OUTER] = String(process.pid)
   // By the end of the channel the child notices that this process was killed.
   var options = { stdio: ['inherit', 'inherit', 'inherit', 'ipc'], env: env }
-  var child = require('child_process').spawn(node, [__filename].concat(process.argv.slice(2)), options)
+  var child = require('child_process').spawn(
+    node,
+    ['--disable-sigusr1', __filename].concat(process.argv.slice(2)),
+    options,
+  )
   // Ctrl-C goes to both from the terminal; so soon after each other, two are one (src/compose/io.ts).
   ;['SIGTERM', 'SIGINT', 'SIGHUP'].forEach(function (signal) {
     process.on(signal, function () {

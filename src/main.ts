@@ -4,6 +4,8 @@ import { main } from './cli/index.ts'
 /** Output that nobody reads would keep a server alive that has stopped; so long its reader may take for the last of it. */
 const LAST_OUTPUT_MS = 1000
 
+// SIGUSR1 would open Node's debugger, which asks for no password; the launcher says so before anything is loaded.
+process.on('SIGUSR1', () => undefined)
 const io = processIo()
 main(process.argv.slice(2), io)
   .then(

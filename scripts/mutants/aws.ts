@@ -121,4 +121,11 @@ export const AWS: readonly Mutation[] = [
     replace: 'if (keys !== undefined) {',
     tests: ['test/obtain/cloud-sts/identity/kept.test.ts'],
   },
+  {
+    rule: 'a placeholder of a session policy is where a claim may be',
+    file: 'src/resources/aws/session-policy.ts',
+    find: 'return isFree || !hasPlaceholder(value)',
+    replace: 'return isFree || true',
+    tests: ['test/resources/examples.test.ts'],
+  },
 ]

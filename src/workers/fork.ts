@@ -34,11 +34,17 @@ export interface ForkOptions {
 const YOUNG_OPTION = '--max-semi-space-size'
 const YOUNG_MIB = 8
 
-/** Options of Node for a worker: those of this process, and less room for young objects where nobody has said how much (docs/adr/0341). */
-const nodeOptions = (env: Io['env']): string[] =>
-  [...process.execArgv, env['NODE_OPTIONS'] ?? ''].some((option) => option.replaceAll('_', '-').includes(YOUNG_OPTION))
-    ? process.execArgv
-    : [...process.execArgv, `${YOUNG_OPTION}=${YOUNG_MIB}`]
+/** SIGUSR1 opens no debugger. */
+const NO_DEBUGGER = '--disable-sigusr1'
+
+/** Options of Node for a worker: those of this process, no debugger, and less room for young objects unless configured (docs/adr/0341). */
+function nodeOptions(env: Io['env']): string[] {
+  const options = [...new Set([...process.execArgv, NO_DEBUGGER])]
+  const given = [...options, env['NODE_OPTIONS'] ?? '']
+  return given.some((option) => option.replaceAll('_', '-').includes(YOUNG_OPTION))
+    ? options
+    : [...options, `${YOUNG_OPTION}=${YOUNG_MIB}`]
+}
 
 /**
  * Starts this program again, with the same arguments, as a worker of this process, which gets connections from `reception`
