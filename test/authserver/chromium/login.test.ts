@@ -51,7 +51,9 @@ describe('a login in a real browser', { timeout: 120_000 }, () => {
     const page = await posting.person()
     await page.goto(asking.url)
     await press(page, 'Continue')
-    await expectToken(posting, asking, await signIn(page, posting.redirect))
+    const answer = await signIn(page, posting.redirect)
+    expect(answer.get('state')).toBe('state-of-the-client')
+    await expectToken(posting, asking, answer)
     await posting.close()
   })
 
