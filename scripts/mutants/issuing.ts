@@ -109,9 +109,9 @@ export const ISSUING: readonly Mutation[] = [
   },
   {
     rule: 'a realm that is not there ends no session',
-    file: 'src/oauth/refusals.ts',
-    find: 'const isRefusal = status === 400 || status === 403',
-    replace: 'const isRefusal = status === 400 || status === 403 || status === 404',
+    file: 'src/oauth/token-response.ts',
+    find: 'if (isNoTokenEndpoint(response)) {',
+    replace: 'if (status === 0) {',
     tests: ['test/upstreams/refresh.test.ts'],
   },
 ]

@@ -160,13 +160,15 @@ describe('a callback', () => {
 
   it('takes no form where no upstream posts one', async () => {
     const rig = await startRig(sockets)
-    const headers = { origin: 'https://appleid.example' }
-    const posted = await fetch(`${rig.url}/mcp/oauth/callback`, {
-      method: 'POST',
-      body: new URLSearchParams(),
-      headers,
-    })
-    expect([403, 405]).toContain(posted.status)
+    const post = (headers: Readonly<Record<string, string>>) =>
+      fetch(`${rig.url}/mcp/oauth/callback`, {
+        method: 'POST',
+        body: new URLSearchParams({ state: 's' }),
+        headers,
+        redirect: 'manual',
+      })
+    expect((await post({ origin: 'https://appleid.example' })).status).toBe(403)
+    expect((await post({})).status).toBe(405)
   })
 })
 
