@@ -13,8 +13,8 @@ export const CONVERT_SPEC: CommandSpec = {
   completes: 'file',
   options: {},
   notes: [
-    'Standard output has the documents, each with what was changed as comments above it; documents of others stay as',
-    'they are. Standard error has what ran before and is refused here, with what to do. What restricts is never left',
+    'Standard output has the documents, each with what was changed as comments above it; of documents of others only',
+    'names of Services are changed that a converted proxy replaces. Standard error has what ran before and is refused here, with what to do. What restricts is never left',
     'out: it stays in the output, which is refused until it is gone. - is standard input.',
     '',
     'Examples:',

@@ -7,7 +7,10 @@ import {
   resolveProxy,
   WRITTEN_YAML,
 } from '../../load/index.ts'
+import { DEFAULT_NAMESPACE } from '../../fields/index.ts'
+import { ownedName } from '../../operator/index.ts'
 import { rewrite } from './rewrite.ts'
+import { serviceRenamer } from './services.ts'
 
 /** One file as text. */
 interface Text {
@@ -37,11 +40,22 @@ const NO_SERVER =
  */
 export function convert(texts: readonly Text[]): Converted {
   const refused: Converted['refused'][number][] = []
-  const files = texts.map(({ path, text }) => {
+  const read = texts.map(({ path, text }) => {
     const documents = parseAllDocuments(text, { merge: true })
-    const parts = (Array.isArray(documents) ? documents : [])
-      .flatMap((document) => itemsOf(document as Document))
-      .flatMap((document) => convertOne(document, path, refused))
+    return { path, documents: (Array.isArray(documents) ? documents : []).flatMap((one) => itemsOf(one as Document)) }
+  })
+  const all = read.flatMap(({ documents }) => documents)
+  const renameServices = serviceRenamer(
+    all.map((one) => ({ kind: String(one.get('kind')), name: String(one.getIn(['metadata', 'name'])) })),
+    ownedName,
+  )
+  const servers = new Set(all.filter(isAuthServer).map((one) => idOf(one)))
+  const logsIn = (document: Document, config: string): boolean | undefined => {
+    const id = idOf(document, config)
+    return servers.has(id) ? true : all.some((one) => idOf(one) === id) ? false : undefined
+  }
+  const files = read.map(({ path, documents }) => {
+    const parts = documents.flatMap((document) => convertOne(document, path, { refused, renameServices, logsIn }))
     return { path, text: parts.join('---\n') }
   })
   refused.push(...problemsOf(files).map((problem) => ({ where: placeOf(problem), what: problem.message })))
@@ -101,7 +115,22 @@ function writtenOut(document: Document): Document {
   return whole
 }
 
-function convertOne(original: Document, path: string, refused: Converted['refused'][number][]): string[] {
+/** Namespace and name of a config. */
+const idOf = (document: Document, name: unknown = document.getIn(['metadata', 'name'])): string =>
+  `${String(document.getIn(['metadata', 'namespace']) ?? DEFAULT_NAMESPACE)}/${String(name)}`
+
+const isAuthServer = (document: Document): boolean =>
+  document.get('kind') === 'MCPExternalAuthConfig' && document.getIn(['spec', 'type']) === 'embeddedAuthServer'
+
+interface Conversion {
+  readonly refused: Converted['refused'][number][]
+  readonly renameServices: (document: Document) => string[]
+  /** Whether callers log in at a config of this name; undefined where it is not among the files. */
+  readonly logsIn: (document: Document, config: string) => boolean | undefined
+}
+
+function convertOne(original: Document, path: string, conversion: Conversion): string[] {
+  const { refused, renameServices, logsIn } = conversion
   const content = original.toJS({ maxAliasCount: UNBOUNDED }) as {
     readonly apiVersion?: unknown
     readonly kind?: unknown
@@ -117,16 +146,25 @@ function convertOne(original: Document, path: string, refused: Converted['refuse
     return [comment([`${name} is left out: ${NO_SERVER}`])]
   }
   if (!OUR_KINDS.some((known) => known === kind))
-    return isTheirs ? [comment([`${name} is left out: it belongs to another controller`])] : [String(original)]
+    return isTheirs
+      ? [comment([`${name} is left out: it belongs to another controller`])]
+      : [withChanges(original, renameServices(original))]
   if (!isTheirs && group !== DEFAULT_API_GROUP) return [String(original)]
   const document = writtenOut(original)
-  const changes = rewrite(document, String(kind))
+  const changes = [
+    ...rewrite(document, String(kind), (config) => logsIn(document, config)),
+    ...renameServices(document),
+  ]
+  return [withChanges(document, changes)]
+}
+
+/** The document as YAML, with a comment for each change. */
+function withChanges(document: Document, changes: readonly string[]): string {
+  if (changes.length === 0) return String(document)
   const before = document.commentBefore
   document.commentBefore = null
   const head = [...(before ?? '').split('\n').filter((line) => line.trim() !== ''), ...changes.map((one) => ` ${one}`)]
-  return [
-    `${head.map((line) => `#${line}\n`).join('')}${document.toString({ lineWidth: WRITTEN_YAML.lineWidth, directives: false })}`,
-  ]
+  return `${head.map((line) => `#${line}\n`).join('')}${document.toString({ lineWidth: WRITTEN_YAML.lineWidth, directives: false })}`
 }
 
 const comment = (lines: readonly string[]): string => lines.map((line) => `# ${line}\n`).join('')

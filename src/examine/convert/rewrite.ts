@@ -1,4 +1,4 @@
-import { type Document, isMap, isScalar, type YAMLMap } from 'yaml'
+import { type Document, isMap, isScalar, isSeq, type YAMLMap } from 'yaml'
 import { DEFAULT_API_GROUP, NEWEST_VERSION } from '../../load/index.ts'
 import { CLIENT_PRESETS, WORKLOAD_KINDS, type WorkloadKind, whyNotRead } from '../../resources/index.ts'
 
@@ -34,7 +34,7 @@ const REVALUED = [
  * Makes a document of ours of one that was written for another group, in place, and gives what was changed, a sentence each.
  * What restricts stays as it is written, so that it is refused by name and not lost.
  */
-export function rewrite(document: Document, kind: string): string[] {
+export function rewrite(document: Document, kind: string, logsIn: (config: string) => boolean | undefined): string[] {
   const changes: string[] = []
   const version = `${DEFAULT_API_GROUP}/${NEWEST_VERSION}`
   const before = document.get('apiVersion')
@@ -51,7 +51,10 @@ export function rewrite(document: Document, kind: string): string[] {
     changes.push(`spec.${path.join('.')} was ${from}`)
   }
   for (const renamed of RENAMED.filter((one) => one.kind === kind)) changes.push(...rename(document, renamed))
-  if (isOfOthers(before)) changes.push(...writeOut(document, kind))
+  if (isOfOthers(before)) {
+    changes.push(...writeOut(document, kind))
+    if (kind === 'MCPRemoteProxy') changes.push(...writeCallers(document, logsIn), ...renameContainer(document))
+  }
   const workload = WORKLOAD_KINDS.find((one) => one === kind)
   if (workload !== undefined) changes.push(...leaveOut(spec, workload))
   return changes
@@ -70,6 +73,20 @@ const OF_SERVERS = [
   'selfLink',
   'uid',
 ]
+/** By which Argo CD, Flux and Helm find what they have applied: a copy with them would be removed as theirs. */
+const TRACKING = {
+  labels: [
+    'app.kubernetes.io/instance',
+    'app.kubernetes.io/managed-by',
+    'argocd.argoproj.io/instance',
+    'helm.sh/chart',
+    'helm.toolkit.fluxcd.io/name',
+    'helm.toolkit.fluxcd.io/namespace',
+    'kustomize.toolkit.fluxcd.io/name',
+    'kustomize.toolkit.fluxcd.io/namespace',
+  ],
+  annotations: ['argocd.argoproj.io/tracking-id', 'meta.helm.sh/release-name', 'meta.helm.sh/release-namespace'],
+} as const
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
 /** Takes away what servers and controllers have added to an exported object; of a status, backends that were found stay. */
@@ -80,8 +97,51 @@ function leaveOutExported(document: Document): string[] {
     ['metadata', 'annotations', LAST_APPLIED],
     ...(backends === undefined ? [['status']] : []),
   ].filter((path) => document.hasIn(path))
-  for (const path of paths) document.deleteIn(path)
-  return paths.map((path) => `${path.join('.')} is left out: nobody wrote it`)
+  const tracking = (['labels', 'annotations'] as const)
+    .flatMap((where) => TRACKING[where].map((name) => ['metadata', where, name]))
+    .filter((path) => document.hasIn(path))
+  for (const path of [...paths, ...tracking]) document.deleteIn(path)
+  for (const where of ['labels', 'annotations']) {
+    const left: unknown = document.getIn(['metadata', where])
+    if (tracking.length > 0 && isMap(left) && left.items.length === 0) document.deleteIn(['metadata', where])
+  }
+  return [
+    ...paths.map((path) => `${path.join('.')} is left out: a server wrote it`),
+    ...tracking.map((path) => `${path.join('.')} is left out: another tool finds its objects by it`),
+  ]
+}
+
+/** Fields that say who may call a proxy. */
+const CALLERS = ['auth', 'oidcConfig', 'oidcConfigRef', 'authServerRef']
+
+/** Writes out that callers need no token, where that was so without a word. */
+function writeCallers(document: Document, logsIn: (config: string) => boolean | undefined): string[] {
+  const isWritten = (field: string): boolean => {
+    const value = document.getIn(['spec', field])
+    return value !== undefined && value !== null
+  }
+  if (CALLERS.some(isWritten)) return []
+  const config: unknown = document.getIn(['spec', 'externalAuthConfigRef', 'name'])
+  // Callers log in at an authorization server that is both; of one that is not among the files nothing is known.
+  if (typeof config === 'string' && logsIn(config) !== false) return []
+  document.setIn(['spec', 'auth'], document.createNode({ mode: 'anonymous' }))
+  return ['spec.auth is what it was without being written: callers need no token']
+}
+
+/** The container of the other proxy in a pod template is the one of ours; another image is not for it. */
+function renameContainer(document: Document): string[] {
+  const path = ['spec', 'podTemplateSpec', 'spec', 'containers']
+  const containers: unknown = document.getIn(path)
+  if (!isSeq(containers)) return []
+  return containers.items.flatMap((container, index) => {
+    if (!isMap(container) || container.get('name') !== 'toolhive') return []
+    container.set('name', 'extauth')
+    const at = `${path.join('.')}[${index}]`
+    const image = container.get('image')
+    if (image === undefined) return [`${at}.name was toolhive`]
+    container.delete('image')
+    return [`${at}.name was toolhive`, `${at}.image is left out: ${String(image)} is another program`]
+  })
 }
 
 const isOfOthers = (apiVersion: unknown): boolean => String(apiVersion).split('/')[0] !== DEFAULT_API_GROUP

@@ -53,6 +53,7 @@ test('each change is a comment above the document, and comments of people stay',
     refused: [],
     output: `# apiVersion was toolhive.stacklok.dev/v1beta1
 # spec.port was proxyPort
+# spec.auth is what it was without being written: callers need no token
 # spec.groupRef is left out: groups belong to another controller
 apiVersion: extauth.dev/v1beta1
 kind: MCPRemoteProxy
@@ -61,6 +62,8 @@ spec:
   # The one that people use.
   remoteUrl: https://issues.example.com/mcp
   port: 8081
+  auth:
+    mode: anonymous
 `,
   })
 })
@@ -244,4 +247,63 @@ test('an exported object loads whatever its controller says of it, and is conver
   // Of ours we know what it may say.
   const ours = parseDocuments(texts(EXPORTED.replaceAll('toolhive.stacklok.dev/v1', 'extauth.dev/v1'))).problems
   expect(ours.map(({ path: at }) => at)).toContain('status.phase')
+})
+
+describe('what a cluster needs', () => {
+  const proxy = (more: string) =>
+    `apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPRemoteProxy\nmetadata: { name: notes }\nspec:\n  remoteUrl: https://mcp.example.com/mcp\n${more}`
+  const output = (...documents: readonly string[]) =>
+    convert([{ path: 'a.yaml', text: documents.join('---\n') }]).output
+
+  test('the container of the other proxy becomes ours, without its image', () => {
+    const template =
+      '  podTemplateSpec: { spec: { containers: [{ name: toolhive, image: other:1, env: [] }, { name: log, image: log:1 }] } }\n'
+    const found = output(proxy(template))
+    expect(found).toContain('# spec.podTemplateSpec.spec.containers[0].name was toolhive\n')
+    expect(found).toContain('# spec.podTemplateSpec.spec.containers[0].image is left out: other:1 is another program\n')
+    expect(found).toMatch(/name: extauth, env.*name: log, image: log:1/)
+  })
+
+  test.each([
+    ['nothing says who may call', '', true],
+    ['a credential is sent', '  externalAuthConfigRef: { name: token }\n', true],
+    ['an MCPOIDCConfig says it', '  oidcConfigRef: { name: corp, audience: a }\n', false],
+    ['callers log in', '  authServerRef: { name: login }\n', false],
+    ['callers log in where the credential comes from', '  externalAuthConfigRef: { name: login }\n', false],
+    ['the config is not among the files', '  externalAuthConfigRef: { name: elsewhere }\n', false],
+  ])('callers without a token are written out where %s: %s %s', (_what, more, isAnonymous) => {
+    const config = (name: string, type: string) =>
+      `apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPExternalAuthConfig\nmetadata: { name: ${name} }\nspec: { type: ${type} }\n`
+    const found = output(proxy(more), config('token', 'bearerToken'), config('login', 'embeddedAuthServer'))
+    expect(found.includes('  auth:\n    mode: anonymous\n')).toBe(isAnonymous)
+  })
+
+  test('labels by which other tools find their objects are left out, those of people stay', () => {
+    const labels = { 'app.kubernetes.io/instance': 'tools', 'helm.sh/chart': 'tools-1', team: 'mcp' }
+    const annotations = { 'argocd.argoproj.io/tracking-id': 'tools:x' }
+    const metadata = JSON.stringify({ name: 'notes', labels, annotations })
+    const found = output(proxy('').replace('{ name: notes }', metadata))
+    expect(found).toContain('# metadata.labels.helm.sh/chart is left out: another tool finds its objects by it\n')
+    expect(found.replace(/^#.*$/gm, '')).not.toMatch(/helm|argocd|instance|annotations/)
+    expect(found).toMatch(/"?team"?: "?mcp/)
+  })
+
+  test('names of the Services of the other controller become those of ours, wherever they are written', () => {
+    const route =
+      'apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: { name: mcp-notes-remote-proxy }\nspec:\n  rules:\n    - backendRefs:\n        - name: mcp-notes-remote-proxy\n          port: 8080\n        - name: mcp-notes-two-remote-proxy\n'
+    const ingress =
+      'apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: { name: i }\nspec:\n  url: http://mcp-notes-proxy.tools.svc:8080/mcp\n'
+    const service = 'apiVersion: v1\nkind: Service\nmetadata: { name: s }\nspec: { externalName: mcp-notes-proxy }\n'
+    const found = output(proxy(''), route, ingress, service)
+    expect(found).toContain('# the Service mcp-notes-remote-proxy is notes-extauth here\napiVersion: gateway')
+    expect(found).toContain('metadata: { name: mcp-notes-remote-proxy }')
+    expect(found).toContain('- name: notes-extauth\n          port: 8080\n        - name: mcp-notes-two-remote-proxy\n')
+    expect(found).toContain('# the Service mcp-notes-proxy is notes-extauth here\n')
+    expect(found).toContain('url: http://notes-extauth.tools.svc:8080/mcp')
+    expect(found).toContain('externalName: mcp-notes-proxy')
+    // A server of the same name has that Service, and stays with its controller.
+    const server =
+      'apiVersion: toolhive.stacklok.dev/v1beta1\nkind: MCPServer\nmetadata: { name: notes }\nspec: { image: x }\n'
+    expect(output(proxy(''), server, ingress)).toContain('url: http://mcp-notes-proxy.tools.svc')
+  })
 })
