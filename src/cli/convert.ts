@@ -13,9 +13,10 @@ export const CONVERT_SPEC: CommandSpec = {
   completes: 'file',
   options: {},
   notes: [
-    'Standard output has the documents, each with what was changed as comments above it; of documents of others only',
-    'names of Services are changed that a converted proxy replaces. Standard error has what ran before and is refused here, with what to do. What restricts is never left',
-    'out: it stays in the output, which is refused until it is gone. - is standard input.',
+    'Standard output has the documents, each with what was changed as comments above it; in documents of others, only',
+    'names of Services that a converted proxy replaces. Standard error has what ran before and is refused here, with',
+    'what to do. What restricts is never left out: it stays in the output, which is refused until it is gone.',
+    '- is standard input.',
     '',
     'Examples:',
     '  extauth convert manifests/ > proxy.yaml',

@@ -139,7 +139,14 @@ function processesIn(loaded: Loaded, overrides: ProxyOverrides): Process[] {
     if (proxies.length > 0) return proxies.map((proxy) => ({ loaded: { ...known, proxies: [proxy] }, overrides: own }))
     // A ProxyConfig with problems has its own to tell; manifests beside it would be judged without their callers.
     const isDeclared = loaded.declared.some((item) => item.kind === 'ProxyConfig' && item.namespace === namespace)
-    const serves = loaded.workloads.some(({ document }) => isHere(document) && document.backends.length > 0)
+    // A restriction is reported before there are backends that it is for.
+    const serves = loaded.workloads.some(
+      ({ document }) =>
+        isHere(document) &&
+        (document.backends.length > 0 ||
+          document.refused.length > 0 ||
+          (document.callers?.dishonoured ?? []).length > 0),
+    )
     return serves && !isDeclared ? [{ loaded: { ...known, proxies: [] }, overrides: own }] : []
   })
 }

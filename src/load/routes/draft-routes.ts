@@ -4,6 +4,8 @@ import { once, httpUrl } from '../../fields/index.ts'
 import type { Loaded } from '../documents/loaded.ts'
 import { fileProblem, type Located, type Problem } from '../documents/problem.ts'
 import { proxyConfig, type ProxyConfig } from '../../resources/index.ts'
+import type { Backend } from '../workloads/backends.ts'
+import type { Workload } from '../workloads/workload.ts'
 import { telemetryOfManifest } from './resolve-telemetry.ts'
 import { callersOfManifest, type CallersElsewhere } from './resolve-manifest-callers.ts'
 
@@ -36,21 +38,44 @@ export function draftRoutes(inputs: DraftInputs): DraftRoute[] {
   if (overrides.target !== undefined)
     return shortForm(loaded, overrides.target, overrides.externalAuth, namespace, problems)
   const manifests = loaded.workloads.filter(({ document }) => document.metadata.namespace === namespace)
+  const routeNameOf = routeNames(manifests, proxy?.document.spec.routes ?? [])
   const isOnly = manifests.flatMap(({ document }) => document.backends).length === 1
   const elsewhere = callersElsewhere(overrides, proxy)
   const ofManifests = manifests.flatMap((manifest) => {
-    if (manifest.document.backends.length > 0)
-      for (const { path, says } of manifest.document.refused) problems.push(manifest.problem(path, says, { at: 'key' }))
+    for (const { path, says } of manifest.document.refused) problems.push(manifest.problem(path, says, { at: 'key' }))
     const callers = callersOfManifest(manifest, loaded, elsewhere, secretsDirectory, inputs)
     const telemetry = telemetryOfManifest(manifest.document, loaded, secretsDirectory)
     return manifest.document.backends.map((backend) =>
-      routeOfManifest(manifest, backend, isOnly, callers, telemetry, secretsDirectory),
+      routeOfManifest(
+        manifest,
+        { ...backend, name: routeNameOf(manifest.document, backend) },
+        isOnly,
+        callers,
+        telemetry,
+        secretsDirectory,
+      ),
     )
   })
   return [
     ...(proxy?.document.spec.routes.map((route, index) => routeOfProxy(proxy, route, index)) ?? []),
     ...ofManifests,
   ]
+}
+
+/**
+ * The name of the route of a backend: as the workload says, else that of the backend; `SERVER-BACKEND` where a backend of a
+ * VirtualMCPServer would have the name or the path of another route.
+ */
+function routeNames(
+  manifests: readonly Located<Workload>[],
+  proxyRoutes: ProxyConfig['spec']['routes'],
+): (workload: Workload, backend: Backend) => string {
+  const uses = new Map<string, number>()
+  const use = (name: string): void => void uses.set(name, (uses.get(name) ?? 0) + 1)
+  for (const name of new Set(proxyRoutes.flatMap(({ name, path }) => [name, path.slice(1)]))) use(name)
+  for (const { document } of manifests) for (const { name, routeName } of document.backends) use(routeName ?? name)
+  return ({ kind, metadata }, { name, routeName }) =>
+    routeName ?? (kind === 'VirtualMCPServer' && (uses.get(name) ?? 0) > 1 ? `${metadata.name}-${name}` : name)
 }
 
 function callersElsewhere(overrides: ProxyOverrides, proxy: Located<ProxyConfig> | undefined): CallersElsewhere {

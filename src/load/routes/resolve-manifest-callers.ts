@@ -53,7 +53,7 @@ export function callersOfManifest(
   { problems, warnings }: Findings,
 ): FoundCallers {
   const { callers } = manifest.document
-  if (callers === undefined || manifest.document.backends.length === 0) return NOT_SAID
+  if (callers === undefined) return NOT_SAID
   const { section, reference, path: at, dishonoured } = callers
   const instead = elsewhere.option
     ? '--callers says who may call'
@@ -68,7 +68,7 @@ export function callersOfManifest(
     if (instead === undefined) problems.push(manifest.problem(field, `${message}; ${waysOut}`, { at: 'key' }))
     else warnings.push(manifest.problem(field, `${message}; ${instead}`, { at: 'key' }))
   }
-  if (section === undefined && reference === undefined) return NOT_SAID
+  if ((section === undefined && reference === undefined) || manifest.document.backends.length === 0) return NOT_SAID
   if (elsewhere.option || elsewhere.ignored) {
     warnings.push(manifest.problem(at, `not honoured: ${instead}`, { at: 'key' }))
     return NOT_SAID

@@ -14,6 +14,8 @@ export const written = (
 /** One MCP server behind a workload: what becomes a route. */
 export interface Backend {
   readonly name: string
+  /** The name of its route, where the workload gives one. */
+  readonly routeName?: string | undefined
   readonly url: string
   /** Where the URL is written. */
   readonly urlPath: readonly PropertyKey[]
@@ -26,6 +28,7 @@ type Outgoing = NonNullable<NonNullable<VirtualServerSpec['outgoingAuth']>['defa
 /** The backends that have a URL, each with the config that it is reached by: its own, the discovered one, the default. */
 export function discoveredBackends(spec: VirtualServerSpec, status: VirtualServerStatus | undefined): Backend[] {
   const { default: fallback, backends = {} } = spec.outgoingAuth ?? {}
+  const { routeNames = {} } = spec
   return (status?.discoveredBackends ?? []).flatMap(({ name, url = '', authConfigRef = '' }, index) => {
     if (url === '') return []
     const base = ['status', 'discoveredBackends', index]
@@ -35,7 +38,8 @@ export function discoveredBackends(spec: VirtualServerSpec, status: VirtualServe
       outgoingReference(own, ['spec', 'outgoingAuth', 'backends', name]) ??
       (discovered === '' ? undefined : { name: discovered, path: [...base, 'authConfigRef'] }) ??
       outgoingReference(fallback, ['spec', 'outgoingAuth', 'default'])
-    return [{ name, url, urlPath: [...base, 'url'], externalAuth }]
+    const routeName = Object.hasOwn(routeNames, name) ? routeNames[name] : undefined
+    return [{ name, routeName, url, urlPath: [...base, 'url'], externalAuth }]
   })
 }
 

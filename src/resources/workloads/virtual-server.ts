@@ -43,6 +43,16 @@ export const virtualServerSpec = () =>
       .optional()
       .describe('Who may call.'),
     resourceUrl: resourceUrl(),
+    routeNames: withCel(
+      z.record(z.string().max(63), segmentName()).meta({ maxProperties: 1000 }),
+      'self.all(name, size(name) <= 63)',
+      'expected names of at most 63 characters',
+    )
+      .refine((map) => Object.keys(map).length <= 1000, { error: 'expected at most 1000 entries' })
+      .optional()
+      .describe(
+        'Names of routes by backend. Default: the name of the backend, and `SERVER-BACKEND` where another route has that. Extends the specification.',
+      ),
     telemetryConfigRef: telemetryConfigRef().optional().describe(TRACES),
   })
 
