@@ -122,6 +122,20 @@ export const LISTEN: readonly Mutation[] = [
     tests: ['test/proxy/body-memory.test.ts'],
   },
   {
+    rule: 'streamed bodies have room for so many',
+    file: 'src/proxy/body.ts',
+    find: 'if (!isKept && watch.streams.isFull) throw crowded(watch)',
+    replace: '',
+    tests: ['test/proxy/body-memory.test.ts'],
+  },
+  {
+    rule: 'no credential is obtained for a body that was refused',
+    file: 'src/proxy/inbound-request.ts',
+    find: 'return this.refusal !== undefined || (this.response.destroyed',
+    replace: 'return (this.response.destroyed',
+    tests: ['test/proxy/body.test.ts'],
+  },
+  {
     rule: 'other versions of HTTP and lengths beyond counting are refused',
     file: 'src/listen/connection.ts',
     find: 'if (failure !== undefined) return this.#refuseInTurn(failure)',

@@ -26,7 +26,7 @@ export const SERVED: readonly Mutation[] = [
     'src/wire/request-reader.ts',
     ['test/wire/received.test.ts'],
     [
-      ['close is the end', 'this.#keeps ? HEAD : STOPPED', 'HEAD'],
+      ['close is the end', 'this.#keeps ? HELD : STOPPED', 'HELD'],
       [
         'a head that is not taken is given back with what came in earlier pieces',
         'Buffer.from(`${text}\\r\\n\\r\\n`, ',
@@ -55,29 +55,24 @@ export const SERVED: readonly Mutation[] = [
   ),
   ...within('src/wire/served-connection.ts', WAYS, [
     [
-      'what is not taken waits for the answers before it',
-      'if (this.#responses.length === 0) return this.#handOver(bytes)',
-      'return this.#handOver(bytes)',
-    ],
-    [
-      'another protocol does not get into the middle of an answer',
-      "if (why !== 'strange' && this.#owner.cutsBefore(why === 'connect' ? undefined : why.upgrade)) return",
+      'what comes behind a request waits for its answer',
+      'if (this.#response !== undefined) return false\n',
       '',
-      ['test/proxy/hostile-clients.test.ts'],
-    ],
-    [
-      'bytes that come while others wait to be handed over wait behind them',
-      'if (this.#waiting !== undefined) return this.#wait(bytes)',
-      '',
-    ],
-    ['bytes that wait to be handed over are bounded', 'this.#owner.stall(true)', 'void 0'],
-
-    [
-      'an answer has its turn when the one before is out',
-      'if (this.#responses.length === 0) response.assignSocket(this.#socket)',
-      'response.assignSocket(this.#socket)',
       ['test/listen/pipelining.test.ts'],
     ],
+    [
+      'bytes that come while others wait come behind them',
+      'if (this.#waiting.length === 0) return this.#read(bytes)',
+      'return this.#read(bytes)',
+      ['test/listen/pipelining.test.ts'],
+    ],
+    [
+      'bytes that wait are bounded',
+      'this.#waitingBytes > MAX_WAITING_BYTES ||',
+      'false &&',
+      ['test/listen/pipelining.test.ts'],
+    ],
+
     [
       'a body that breaks off is not a whole one',
       'if (this.#reader.isInBody) return this.#fail(',
@@ -86,8 +81,8 @@ export const SERVED: readonly Mutation[] = [
     ],
     [
       'a body is read as fast as it is taken',
-      'if (this.#read?.receive(data) === false) this.#socket.pause()',
-      'this.#read?.receive(data)',
+      'if (this.#request?.receive(data) === false) this.#socket.pause()',
+      'this.#request?.receive(data)',
       BODIES,
     ],
 
@@ -103,23 +98,18 @@ export const SERVED: readonly Mutation[] = [
     ['an error of ours is none of the client', 'if (!(error instanceof WireError)) throw error', '', SERVED_TESTS],
     [
       'an idle connection holds nothing of its last request',
-      'else if (this.#read === request) this.#read = undefined',
+      '      // An idle connection holds nothing of its last request.\n      this.#request = undefined',
       '',
       ['test/e2e/kept-tokens.test.ts'],
     ],
     ['a body that is read late stops nothing', '    this.#resume()\n', '', BODIES],
     ['nothing is handed over behind the last answer', '&& this.#socket.writable)', ')', BODIES],
-    ['the last answer ends the connection', 'if (!keeps) this.#socket.destroySoon()\n    else if', 'if'],
-    ['the next answer has its turn', 'next.assignSocket(this.#socket)', 'void 0'],
-    [
-      'whoever reads a body hears that its client has gone',
-      "for (const request of this.#requests) request.destroy(new Error('aborted'))",
-      '',
-      BODIES,
-    ],
+    ['the last answer ends the connection', 'if (!keeps) this.#socket.destroySoon()', ''],
+    ['the next request has its turn', 'this.#readWaiting()\n  }', '}', ['test/listen/pipelining.test.ts']],
+    ['whoever reads a body hears that its client has gone', "this.#request?.destroy(new Error('aborted'))", '', BODIES],
     [
       'a connection that is being answered is not idle',
-      '!this.#isGone && this.#responses.length === 0 && ',
+      '!this.#isGone && this.#response === undefined && ',
       '!this.#isGone && ',
       ['test/listen/stop.test.ts'],
     ],

@@ -155,6 +155,12 @@ export const WIRE: readonly Mutation[] = [
     [
       ['a used connection rests a turn', '    this.#fresh.push(connection)', '    this.#ready.push(connection)'],
       ['a peer that closes soon is believed', 'Math.min(hintMs, this.#options.keepMs)', 'this.#options.keepMs'],
+      ['a request that is withdrawn takes its attempt to connect with it', 'exchange.attempt?.abort(reason)', ''],
+      [
+        'a request that is withdrawn leaves no body behind',
+        'exchange.attempt = exchange.request = exchange.place = undefined',
+        '',
+      ],
       [
         'whoever has waited longest is served',
         'if (leftMs <= 0 || isWanted)',

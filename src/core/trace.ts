@@ -38,8 +38,15 @@ export type CredentialLookup =
 /** How a request ended, as log, metrics and observers have it. */
 export interface RequestResult {
   readonly status: number
-  /** A failure code, `client_gone`, `aborted`, or empty when all went well. */
+  /** A failure code, `client_gone`, `aborted` (the answer broke off, and not by its client), or empty when all went well. */
   readonly reason: string
   readonly firstByteAtMs: number | undefined
   readonly failure: Failure | undefined
 }
+
+/**
+ * Whether a request counts among failures: not one whose client ended it, nor one without a token, with which each client begins
+ * and `extauth check` asks for the challenge.
+ */
+export const isFailed = (status: number, reason: string): boolean =>
+  reason === '' ? status >= 400 : reason !== 'client_gone' && reason !== 'missing_token'

@@ -36,7 +36,8 @@ const DROPPED: ReadonlySet<string> = new Set([
  * A function that gives what of a backend's headers a client may see. Dropped: hop-by-hop headers and those named in
  * `Connection`, cookies, challenges, `Alt-Svc`, the backend's CORS headers and request id; `Content-Length` where the
  * status has no body (1xx, 204: RFC 9110 §8.6), and of event streams, which we may add comments to and end; each line whose
- * value holds one of `secrets`, texts of the credential that the backend was sent (decisions §7). The function keeps no state.
+ * value holds one of `secrets`, texts of the credential that the backend was sent (decisions §7). Event
+ * streams get `X-Accel-Buffering: no` unless the backend says otherwise. The function keeps no state.
  */
 export function createResponsePolicy(): (
   headers: ParsedHeaders,
@@ -58,6 +59,8 @@ export function createResponsePolicy(): (
         for (const line of value) if (!holdsOne(line, secrets)) headers.push(name, line)
       } else if (!holdsOne(value, secrets)) headers.push(name, value)
     }
+    // Proxies in front that would gather an event stream pass it on as it comes.
+    if (isEvents && parsed['x-accel-buffering'] === undefined) headers.push('x-accel-buffering', 'no')
     return {
       headers,
       location: without(first(parsed['location']), secrets),

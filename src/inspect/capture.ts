@@ -1,4 +1,4 @@
-import { causeOf, type Clock, type Log, type RequestObserver, type Sealed } from '../core/index.ts'
+import { causeOf, type Clock, isFailed, type Log, type RequestObserver, type Sealed } from '../core/index.ts'
 import { createFailures, type Failures, type Outcome } from './failures.ts'
 import { createGatherer } from './live.ts'
 import type { RequestRecord, Summary } from './record.ts'
@@ -130,7 +130,7 @@ export function createCapture(options: CaptureOptions): Capture {
       ring.push(record)
       const { route, status, reason } = record.summary
       failures.ended(outcomeOf(status, reason))
-      if (reason !== '' || status >= 400) {
+      if (isFailed(status, reason)) {
         const why = reason === '' ? `status_${status}` : reason
         failures.note(route, { atMs: clock.now(), requestId: id, status, reason: why })
       }
@@ -193,4 +193,4 @@ export function createCapture(options: CaptureOptions): Capture {
 
 /** An answer that broke off after a good status is a failure of a server as well. */
 const outcomeOf = (status: number, reason: string): Outcome =>
-  status >= 500 ? '5xx' : status >= 400 ? '4xx' : reason === '' || reason === 'client_gone' ? 'ok' : '5xx'
+  isFailed(status, reason) ? (status >= 400 && status < 500 ? '4xx' : '5xx') : 'ok'

@@ -9,6 +9,8 @@ import { MAX_IN_ONE_PACKET, MAX_UNANSWERED, type Waiting } from './waiting.ts'
 
 /** How long a refused client may take to read why, in milliseconds. */
 const CLOSING_MS = 2000
+/** How long what is missing of a head is waited for once no more requests are taken, in milliseconds. */
+const HALF_HEAD_MS = 500
 
 /**
  * One client connection. Its requests are answered one after the other (RFC 9112 §9.3.2 asks for that as soon as one of
@@ -82,7 +84,7 @@ export class Connection<T = unknown> {
     this.#last ??= request
   }
 
-  /** The connection ends with the answer that is being given, or the body that still comes; at once when nothing was asked for yet. */
+  /** The connection ends with the answer that is being given, or the body that still comes; at once when nothing was asked for. */
   closeWhenFree(): void {
     this.#isClosing = true
     // Whoever pipelines asks again for what was not answered (RFC 9112 §9.3.2).
@@ -92,8 +94,18 @@ export class Connection<T = unknown> {
       response.shouldKeepAlive = false
       // It may have promised to stay.
       if (response.headersSent) response.once('close', () => this.socket.destroySoon())
-    } else if (this.socket.bytesRead === 0) this.socket.destroy()
-    else if (this.#hasUnreadBody) this.socket.destroySoon()
+    } else if (this.#hasUnreadBody) this.socket.destroySoon()
+    else if (this.socket.bytesRead === 0) this.socket.destroy()
+    else this.#endHalfHead()
+  }
+
+  /** What has come of a head, if anything has, is no request: there is a moment for the rest of it, and no more. */
+  #endHalfHead(): void {
+    const timer = setTimeout(() => {
+      if (!this.isBusy && !this.#hasUnreadBody) this.socket.destroy()
+    }, HALF_HEAD_MS)
+    timer.unref()
+    this.socket.once('close', () => clearTimeout(timer))
   }
 
   /** Node's parser gave up, or a deadline of its passed. */

@@ -54,13 +54,13 @@ export function createHttpServer<T>(options: {
     watchErrors(socket)
     const connection = connectionOf(socket)
     // Sent before the answer to another request was out: whatever came now would land in the middle of that.
-    if (connection.isBusy) connection.cut(undefined)
+    if (connection.isBusy) connection.cut('upgrade')
     else connection.take(request, responseToUpgrade(request, head), UPGRADING)
   })
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     watchErrors(socket)
     const connection = connectionOf(socket)
-    if (connection.isBusy) connection.cut(undefined)
+    if (connection.isBusy) connection.cut('upgrade')
     else connection.refuse(new Failure('method_not_allowed'))
   })
   server.on('clientError', (error: Error, socket: Duplex) => connectionOf(socket).onParserError(error))

@@ -119,6 +119,8 @@ function cutFailure(reason: CutReason, { unreadAnswerMs }: ListenerDeadlines, un
     return new Failure('overloaded', { detail, limit: { amount: unreadBytes, unit: 'bytes', setting } })
   }
   if (reason === 'pipelining') return new Failure('bad_request', { detail: 'too many requests wait for their turn' })
+  if (reason === 'upgrade')
+    return new Failure('bad_request', { detail: 'another protocol is asked for before the answer to a request is out' })
   const limit: ReachedLimit = { amount: unreadAnswerMs, unit: 'ms' }
   return new Failure('request_timeout', { detail: 'the client does not take its answer', limit })
 }
@@ -201,7 +203,6 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
           isSecure: tls !== undefined,
           headerLimitBytes: options.headerLimitBytes,
           deadlines,
-          servesUpgrade,
           connectionOf,
         })
       : undefined

@@ -26,11 +26,10 @@ export function openShortWay<T>(
     readonly isSecure: boolean
     readonly headerLimitBytes: number
     readonly deadlines: ServedDeadlines
-    readonly servesUpgrade: (upgrade: string | undefined) => boolean
     readonly connectionOf: (socket: Socket) => Connection<T>
   },
 ): ShortWay {
-  const { isSecure, deadlines, headerLimitBytes, servesUpgrade, connectionOf } = options
+  const { isSecure, deadlines, headerLimitBytes, connectionOf } = options
   const { keepAliveMs } = deadlines
   const event = isSecure ? 'secureConnection' : 'connection'
   const [nodes] = server.listeners(event)
@@ -51,11 +50,6 @@ export function openShortWay<T>(
       take: (request, response) => connection.take(request, response, PLAIN),
       onUnreadable: (error) => connection.onParserError(error),
       stall: (isStalled) => (isStalled ? connection.pause() : connection.resume()),
-      cutsBefore(upgrade) {
-        const isCut = upgrade === undefined || servesUpgrade(upgrade)
-        if (isCut) connection.cut(undefined)
-        return isCut
-      },
       handOver(bytes, hasEnded) {
         open.delete(one)
         nodes.call(server, socket)

@@ -136,12 +136,10 @@ function resultOf(inbound: InboundRequest, outcome: Answered | undefined): Reque
   if (outcome === undefined || inbound.refusal !== undefined || outcome.status === CLIENT_GONE_STATUS)
     return gone(inbound)
   const { status, firstByteAtMs, aborted, torn } = outcome
-  return {
-    status,
-    reason: aborted ? 'aborted' : '',
-    firstByteAtMs,
-    failure: aborted ? (inbound.cutFor ?? torn) : undefined,
-  }
+  const failure = aborted ? (inbound.cutFor ?? torn) : undefined
+  // Its client ended it, as each does with a stream that it needs no longer.
+  const reason = failure === undefined ? 'client_gone' : 'aborted'
+  return { status, reason: aborted ? reason : '', firstByteAtMs, failure }
 }
 
 async function fail(inbound: InboundRequest, failure: Failure, closes: boolean): Promise<RequestResult> {
@@ -153,8 +151,9 @@ async function fail(inbound: InboundRequest, failure: Failure, closes: boolean):
   return { status: failure.status, reason: failure.code, firstByteAtMs: undefined, failure }
 }
 
+/** No answer went out: it was refused past the response, its connection was cut, or its client left. */
 function gone({ refusal, cutFor }: InboundRequest): RequestResult {
-  return refusal === undefined
-    ? { status: CLIENT_GONE_STATUS, reason: 'client_gone', firstByteAtMs: undefined, failure: cutFor }
-    : { status: refusal.status, reason: refusal.code, firstByteAtMs: undefined, failure: refusal }
+  const failure = refusal ?? cutFor
+  const { status, code: reason } = failure ?? { status: CLIENT_GONE_STATUS, code: 'client_gone' }
+  return { status, reason, firstByteAtMs: undefined, failure }
 }

@@ -118,14 +118,15 @@ export class RequestSpans implements RequestTrace {
 
   finished({ status, reason }: RequestResult): void {
     const server = this.#server
-    if (reason !== '') {
+    const isError = reason !== '' && reason !== 'client_gone'
+    if (isError) {
       markFailed(this.#stage, reason)
       markFailed(this.#forward, reason)
     }
     this.#end()
     this.#forward?.end()
     server.setAttribute('http.response.status_code', status)
-    if (reason !== '') server.setAttribute('error.type', reason)
+    if (isError) server.setAttribute('error.type', reason)
     // What is the caller's fault is no error of the server (semantic conventions for HTTP).
     if (status >= 500 || reason === 'aborted') server.setStatus({ code: SpanStatusCode.ERROR })
     if (this.#attempt > 1) server.setAttribute('extauth.attempts', this.#attempt)

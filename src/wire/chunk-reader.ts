@@ -6,8 +6,11 @@ const SEMICOLON = 0x3b
 
 /** Of the size of a chunk: 2⁵² bytes. */
 const MAX_DIGITS = 13
-/** Characters of the extensions of one chunk, which are dropped. */
+/** Characters of the extensions of one chunk, which are dropped, and of those of all chunks together. */
 const MAX_EXTENSIONS = 256
+const MAX_ALL_EXTENSIONS = 16 * 1024
+/** Chunks below this size that come together are joined: each costs whoever takes it more than a copy of it. */
+const JOINED_BYTES = 4096
 
 /** RFC 9112 §7.1.1, without blanks. */
 const EXTENSIONS =
@@ -29,20 +32,38 @@ export class ChunkReader {
   #size = 0
   #digits = 0
   #extensions = ''
+  #allExtensions = 0
+  /** Of these bytes: data of small chunks that is not handed out, in one piece or joined. */
+  #joined: Buffer | undefined = undefined
+  #joinedLength = 0
   /** The last chunk has been read. */
   isOver = false
 
   /**
    * Reads from `at` up to the end of what there is or of the chunks; gives where it stopped. Data goes to `onData`, which
-   * returns false to stop. Throws `WireError`.
+   * returns false to stop: that of small chunks together. Throws `WireError`, behind what was good of the data.
    */
   read(bytes: Buffer, at: number, onData: (data: Buffer) => boolean): number {
+    let next: number
+    try {
+      next = this.#read(bytes, at, onData)
+    } catch (error) {
+      this.#handOut(onData)
+      throw error
+    }
+    return this.#handOut(onData) ? next : bytes.length
+  }
+
+  #read(bytes: Buffer, from: number, onData: (data: Buffer) => boolean): number {
+    let at = from
     while (at < bytes.length) {
       if (this.#state === DATA) {
         const end = Math.min(bytes.length, at + this.#size)
         this.#size -= end - at
         if (this.#size === 0) this.#state = DATA_CR
-        if (!onData(bytes.subarray(at, end))) return bytes.length
+        const data = bytes.subarray(at, end)
+        if (data.length < JOINED_BYTES) this.#join(data, bytes.length - at)
+        else if (!this.#handOut(onData) || !onData(data)) return bytes.length
         at = end
         continue
       }
@@ -55,6 +76,31 @@ export class ChunkReader {
       at++
     }
     return at
+  }
+
+  /** @param room bytes that may still come of these, with `data` */
+  #join(data: Buffer, room: number): void {
+    const joined = this.#joined
+    if (joined === undefined) {
+      this.#joined = data
+      this.#joinedLength = data.length
+      return
+    }
+    let into = joined
+    if (joined.length === this.#joinedLength) {
+      into = Buffer.allocUnsafe(joined.length + room)
+      joined.copy(into)
+      this.#joined = into
+    }
+    data.copy(into, this.#joinedLength)
+    this.#joinedLength += data.length
+  }
+
+  #handOut(onData: (data: Buffer) => boolean): boolean {
+    const joined = this.#joined
+    if (joined === undefined) return true
+    this.#joined = undefined
+    return onData(joined.length === this.#joinedLength ? joined : joined.subarray(0, this.#joinedLength))
   }
 
   /** Whether the digits, and the extensions if there are any, are those of the last chunk. */
@@ -101,6 +147,7 @@ export class ChunkReader {
     if (byte !== CR) {
       this.#extensions += String.fromCharCode(byte)
       if (this.#extensions.length > MAX_EXTENSIONS) throw malformed('extensions of a chunk that are too long')
+      if (++this.#allExtensions > MAX_ALL_EXTENSIONS) throw malformed('extensions of chunks that are too long together')
       return
     }
     checkExtensions(this.#extensions)

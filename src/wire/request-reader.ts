@@ -9,25 +9,26 @@ const LENGTH = 1
 const CHUNKS = 2
 const TRAILERS = 3
 const STOPPED = 4
+const HELD = 5
 
 /** Who is told what has been read: a head, its body, its end, and then the next one. */
 export interface RequestSink {
   onHead(head: ReceivedHead): void
   onBody(data: Buffer): void
-  /** The request is whole. */
-  onEnd(): void
+  /** The request is whole. False: what follows it is read after `next`. */
+  onEnd(): boolean
 }
 
-/** Bytes from the beginning of a head on that is not taken; nothing of them was told. */
+/** Bytes that were not read: from a head on that is not taken, or behind a request that is still being answered (`next`). */
 export interface Unread {
-  readonly why: Strange
+  readonly why: Strange | 'next'
   readonly bytes: Buffer
 }
 
 /**
  * Reads the requests of a connection, one after the other, as long as each is what the strict grammar takes (see
- * `readReceivedHead`). The first that is not, or whose head is too large, ends it: all that was not read is given back. Behind a
- * request that said `Connection: close` nothing is read.
+ * `readReceivedHead`). The first that is not, or whose head is too large, ends it: all that was not read is given back. It stops
+ * behind each request for as long as its sink wants. Behind a request that said `Connection: close` nothing is read.
  */
 export class RequestReader {
   readonly #sink: RequestSink
@@ -48,6 +49,11 @@ export class RequestReader {
   /** Whether it is at the beginning of a head of which nothing has come. */
   get isBetween(): boolean {
     return this.#state === HEAD && this.#heads.heldLength === 0
+  }
+
+  /** Whether it waits for `next`. */
+  get isHeld(): boolean {
+    return this.#state === HELD
   }
 
   /** Whether it is within a head. */
@@ -80,11 +86,18 @@ export class RequestReader {
         case TRAILERS:
           at = this.#readTrailers(bytes, at)
           break
+        case HELD:
+          return { why: 'next', bytes: at === 0 ? bytes : bytes.subarray(at) }
         default:
           return undefined
       }
     }
     return undefined
+  }
+
+  /** The answer to the request that was read last is out. */
+  next(): void {
+    if (this.#state === HELD) this.#state = HEAD
   }
 
   /** Nothing more is read; gives what has come of a head. */
@@ -163,10 +176,9 @@ export class RequestReader {
     return this.#trailers.next
   }
 
-  /** The next head is expected, unless whoever was told wants no more. */
   #finish(): void {
     if (this.#state === STOPPED) return
-    this.#state = this.#keeps ? HEAD : STOPPED
-    this.#sink.onEnd()
+    this.#state = this.#keeps ? HELD : STOPPED
+    if (this.#sink.onEnd()) this.next()
   }
 }

@@ -6,7 +6,7 @@ import { type ResponseOwner, ServedResponse } from './served-response.ts'
 import { hear } from './socket-events.ts'
 import { WireError } from './wire-error.ts'
 
-/** Bytes that are not taken and wait for the answers before them, and pieces of them; beyond it nothing more is read. */
+/** Bytes behind a request that is being answered, and pieces of them; beyond it nothing more is read. */
 const MAX_WAITING_BYTES = 64 * 1024
 const MAX_WAITING_PIECES = 256
 
@@ -32,24 +32,19 @@ export interface ServedOptions {
 export interface ServedOwner {
   /** It answers nobody any more: what comes is thrown away, but for the rest of a body. */
   readonly isOver: boolean
-  /** A request, in the order in which they came; the answer has its turn when those before it are out. */
+  /** A request, when the answer to the one before is out. */
   take(request: ServedRequest, response: ServedResponse): void
   /** What came can't be read, a deadline has passed, or the socket failed. */
   onUnreadable(error: Error): void
   /** Nobody reads on before this is called off. */
   stall(isStalled: boolean): void
-  /**
-   * Somebody asks for another protocol (CONNECT: undefined) before the answers before that are out. False:
-   * it waits for them; otherwise the connection has been ended.
-   */
-  cutsBefore(upgrade: string | undefined): boolean
   /** From here on the socket is somebody else's, with these bytes first, and the end of the client's side if that has come. */
   handOver(bytes: Buffer, hasEnded: boolean): void
 }
 
 /**
- * Serves a connection for as long as its requests are what the strict grammar takes. The first bytes that are not are handed
- * over unread, with the socket, when the answers before them are out.
+ * Serves a connection for as long as its requests are what the strict grammar takes: one after the other, however many come at
+ * once. The first bytes that are not are handed over unread, with the socket, when the answer before them is out.
  */
 export class ServedConnection implements RequestSink, ResponseOwner {
   readonly keepAlive: string | undefined
@@ -58,14 +53,16 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   readonly #deadlines: ServedDeadlines
   readonly #reader: RequestReader
   readonly #unhear: () => void
-  /** Those whose answers are not out, in their order. */
-  readonly #requests: ServedRequest[] = []
-  readonly #responses: ServedResponse[] = []
-  /** What was read last, until the bytes that came with it have been. */
-  #read: ServedRequest | undefined = undefined
-  #pending: ServedResponse | undefined = undefined
-  #waiting: Buffer[] | undefined = undefined
+  /** What was read last; until it is whole and answered, and all that came with it has been read. */
+  #request: ServedRequest | undefined = undefined
+  /** Until it is out. */
+  #response: ServedResponse | undefined = undefined
+  /** It is served when what came with its head has been read. */
+  #isPending = false
+  /** What came behind the request that is being answered. */
+  readonly #waiting: Buffer[] = []
   #waitingBytes = 0
+  #isStalled = false
   #hasEnded = false
   #isGone = false
   /** Since when a request comes or is awaited, by `performance.now()`. */
@@ -92,7 +89,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
 
   /** To be called about each second. */
   look(nowMs: number): void {
-    if (this.#isGone || this.#owner.isOver || this.#waiting !== undefined) return
+    if (this.#isGone || this.#owner.isOver) return
     const { headersMs, requestMs, keepAliveMs } = this.#deadlines
     const sinceMs = nowMs - this.#sinceMs
     if (this.#reader.isInBody) {
@@ -104,57 +101,65 @@ export class ServedConnection implements RequestSink, ResponseOwner {
 
   /** Ends the connection when it has nothing to do. */
   closeIdle(): void {
-    if (!this.#isGone && this.#responses.length === 0 && this.#reader.isBetween) this.#socket.destroy()
+    if (!this.#isGone && this.#response === undefined && this.#reader.isBetween) this.#socket.destroy()
   }
 
   onHead(head: ReceivedHead): void {
-    this.#serve()
     const request = new ServedRequest(head, this.#socket, this.#resume)
     const response = new ServedResponse(head.method === 'HEAD', head.keeps, this)
-    if (this.#responses.length === 0) response.assignSocket(this.#socket)
-    this.#requests.push(request)
-    this.#responses.push(response)
-    this.#read = request
-    this.#pending = response
+    response.assignSocket(this.#socket)
+    this.#request = request
+    this.#response = response
+    this.#isPending = true
     this.#isIdle = false
   }
 
   onBody(data: Buffer): void {
-    if (this.#read?.receive(data) === false) this.#socket.pause()
+    if (this.#request?.receive(data) === false) this.#socket.pause()
   }
 
-  onEnd(): void {
-    this.#read?.receiveEnd()
+  onEnd(): boolean {
+    this.#request?.receiveEnd()
     // Its reader may not have taken all of it yet, and asks for nothing more.
     this.#resume()
     this.#sinceMs = performance.now()
-    if (this.#responses.length > 0) return
-    this.#read = undefined
-    this.#rest()
+    if (this.#response !== undefined) return false
+    this.#request = undefined
+    this.#isIdle = true
+    return true
   }
 
   onAnswered(response: ServedResponse): void {
-    const request = this.#requests.shift()
-    this.#responses.shift()
+    const request = this.#request
+    this.#response = undefined
     response.detachSocket()
-    if (request?.complete === false) request.dump()
-    // An idle connection holds nothing of its last request.
-    else if (this.#read === request) this.#read = undefined
-    const [next] = this.#responses
     const { keeps } = response
+    if (request?.complete === false) request.dump()
+    else {
+      // An idle connection holds nothing of its last request.
+      this.#request = undefined
+      if (keeps) {
+        this.#reader.next()
+        this.#isIdle = true
+        this.#sinceMs = performance.now()
+      }
+    }
     if (!keeps) this.#socket.destroySoon()
-    else if (next !== undefined) next.assignSocket(this.#socket)
-    else if (request?.complete === true) this.#rest()
     response.close()
     // Only now: whoever waited for this end may have ended the connection with it.
-    if (keeps && next === undefined && this.#waiting !== undefined && this.#socket.writable)
-      this.#handOver(Buffer.concat(this.#waiting))
+    if (keeps && request?.complete === true && this.#socket.writable) this.#readWaiting()
   }
 
   readonly #onData = (bytes: Buffer): void => {
     // The rest of a body may be what is waited for before the connection closes.
     if (this.#owner.isOver && !this.#reader.isInBody) return
-    if (this.#waiting !== undefined) return this.#wait(bytes)
+    if (this.#waiting.length === 0) return this.#read(bytes)
+    this.#waiting.push(bytes)
+    this.#waitingBytes += bytes.length
+    this.#boundWaiting()
+  }
+
+  #read(bytes: Buffer): void {
     this.#isFresh = false
     if (this.#reader.isBetween) this.#sinceMs = performance.now()
     let unread: Unread | undefined
@@ -166,49 +171,47 @@ export class ServedConnection implements RequestSink, ResponseOwner {
       return this.#fail(error)
     }
     this.#serve()
-    if (unread !== undefined) this.#strange(unread)
+    if (unread === undefined) return
+    if (unread.why !== 'next') return this.#handOver(unread.bytes)
+    // What was read is all that came, or the first of what waits.
+    this.#waiting.unshift(unread.bytes)
+    this.#waitingBytes += unread.bytes.length
+    this.#boundWaiting()
   }
 
   readonly #resume = (): void => {
     if (this.#socket.isPaused()) this.#socket.resume()
   }
 
-  readonly #onDrain = (): void => this.#responses[0]?.drained()
+  readonly #onDrain = (): void => this.#response?.drained()
   readonly #onError = (error: Error): void => this.#owner.onUnreadable(error)
 
   readonly #onEnd = (): void => {
     this.#hasEnded = true
-    if (this.#waiting !== undefined || this.#owner.isOver) return
+    if (!this.#owner.isOver && this.#waiting.length === 0) this.#endRead()
+  }
+
+  /** The client has ended its side, and all that came before has been read. */
+  #endRead(): void {
     if (this.#reader.isInBody) return this.#fail(new Error('the client ended its side within a body'))
     const head = this.#reader.stop()
-    const last = this.#responses.at(-1)
-    if (head.length > 0) this.#strange({ why: 'strange', bytes: head })
-    else if (last === undefined) this.#socket.end()
-    else last.isLast = true
+    if (head.length > 0) this.#handOver(head)
+    else if (this.#response === undefined) this.#socket.end()
+    else this.#response.isLast = true
   }
 
   readonly #onClose = (): void => {
     this.#isGone = true
     this.#reader.stop()
-    const [response] = this.#responses
-    for (const request of this.#requests) request.destroy(new Error('aborted'))
-    response?.close()
+    this.#request?.destroy(new Error('aborted'))
+    this.#response?.close()
   }
 
   /** Only now: what came of its body with the head is there when it is served. */
   #serve(): void {
-    const response = this.#pending
-    const request = this.#read
-    if (response === undefined || request === undefined) return
-    this.#pending = undefined
-    this.#owner.take(request, response)
-  }
-
-  /** Between two requests. */
-  #rest(): void {
-    if (!this.#reader.isBetween) return
-    this.#isIdle = true
-    this.#sinceMs = performance.now()
+    if (!this.#isPending || this.#request === undefined || this.#response === undefined) return
+    this.#isPending = false
+    this.#owner.take(this.#request, this.#response)
   }
 
   #fail(error: Error): void {
@@ -216,30 +219,39 @@ export class ServedConnection implements RequestSink, ResponseOwner {
     this.#owner.onUnreadable(error)
   }
 
-  #strange({ why, bytes }: Unread): void {
-    if (this.#owner.isOver) return
-    if (this.#responses.length === 0) return this.#handOver(bytes)
-    // Whatever was said in another protocol would land in the middle of the answers before it.
-    if (why !== 'strange' && this.#owner.cutsBefore(why === 'connect' ? undefined : why.upgrade)) return
-    this.#waiting = []
-    this.#wait(bytes)
+  /** Reads what waits, up to the end of the next request. */
+  #readWaiting(): void {
+    while (!this.#reader.isHeld && !this.#isGone && !this.#owner.isOver) {
+      const bytes = this.#waiting.shift()
+      if (bytes === undefined) break
+      this.#waitingBytes -= bytes.length
+      this.#read(bytes)
+    }
+    if (this.#isGone || this.#owner.isOver) return
+    this.#boundWaiting()
+    if (this.#hasEnded && this.#waiting.length === 0) this.#endRead()
   }
 
-  #wait(bytes: Buffer): void {
-    this.#waiting?.push(bytes)
-    this.#waitingBytes += bytes.length
-    if (this.#waitingBytes > MAX_WAITING_BYTES || (this.#waiting?.length ?? 0) > MAX_WAITING_PIECES)
-      this.#owner.stall(true)
+  /** Nothing more is read while too much waits. */
+  #boundWaiting(): void {
+    this.#stall(this.#waitingBytes > MAX_WAITING_BYTES || this.#waiting.length > MAX_WAITING_PIECES)
+  }
+
+  #stall(isStalled: boolean): void {
+    if (this.#isStalled === isStalled) return
+    this.#isStalled = isStalled
+    this.#owner.stall(isStalled)
   }
 
   #handOver(bytes: Buffer): void {
+    if (this.#owner.isOver) return
     this.#isGone = true
-    this.#waiting = undefined
     this.#unhear()
     // Came while nobody took it. Node reads the rest past the stream, so that whatever is left in there would come later.
     const held = this.#socket.readableLength > 0 ? (this.#socket.read() as Buffer | null) : null
-    this.#owner.stall(false)
-    this.#owner.handOver(held === null ? bytes : Buffer.concat([bytes, held]), this.#hasEnded)
+    this.#stall(false)
+    const rest = [bytes, ...this.#waiting.splice(0), ...(held === null ? [] : [held])]
+    this.#owner.handOver(rest.length === 1 ? bytes : Buffer.concat(rest), this.#hasEnded)
   }
 }
 

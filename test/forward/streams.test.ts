@@ -70,6 +70,16 @@ describe('an event stream', () => {
     expect(await client.until(/0\r\n\r\n$/)).not.toMatch(/content-length/i)
   })
 
+  it.each([
+    ['is passed on unbuffered by what lies in front', EVENTS, 'no'],
+    ['is buffered where its backend says so', { ...EVENTS, 'x-accel-buffering': 'yes' }, 'yes'],
+    ['alone is: other answers are as they are', { 'content-type': 'application/json' }, undefined],
+  ])('%s', async (_what, head, value) => {
+    const { client } = await openStream({}, head)
+    expect(/x-accel-buffering: (\w+)/i.exec(client.text())?.[1]).toBe(value)
+    expect(client.text().match(/x-accel-buffering/gi) ?? []).toHaveLength(value === undefined ? 0 : 1)
+  })
+
   it('is announced once, other answers are not', async () => {
     let announced = 0
     const onStream = (): void => void announced++

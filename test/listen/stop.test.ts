@@ -47,6 +47,17 @@ describe('a listener that stops', () => {
     await expect(rawConnect(listener.url, get('/')).ended).resolves.toBe('reset')
   })
 
+  it('does not wait for the rest of a head, which is no request', async () => {
+    const listener = await startListener(sockets, (_request, response) => void response.end('ok'))
+    const fresh = rawConnect(listener.url, 'GET / HT')
+    const used = rawConnect(listener.url, `${get('/')}GET / HT`)
+    await used.until(/ok/)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    listener.stop()
+    expect(await took(() => listener.emptied(60_000))).toBeLessThan(10_000)
+    await Promise.all([fresh.ended, used.ended])
+  })
+
   it('does not begin what waits for its turn, which its client may ask for again', async () => {
     const open: ServerResponse[] = []
     const listener = await startListener(sockets, (_request, response) => void open.push(response))

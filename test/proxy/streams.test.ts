@@ -84,7 +84,7 @@ describe('event streams', () => {
     client.socket.destroy()
     await vi.waitFor(() => expect(closed).toEqual(['GET']))
     await vi.waitFor(() => expect(proxy.metrics.value(gauge)).toBe(0))
-    expect(proxy.metrics.value('extauth_requests_total', 'r', 'unauthenticated', '200', 'aborted')).toBe(1)
+    expect(proxy.metrics.value('extauth_requests_total', 'r', 'unauthenticated', '200', 'client_gone')).toBe(1)
   })
 
   it('the client sees no clean end when the backend breaks off', async () => {

@@ -35,7 +35,6 @@ describe('a piece that is larger than what may wait', () => {
       },
       onUnreadable() {},
       stall() {},
-      cutsBefore: () => false,
       handOver() {},
     })
     socket.emit('data', Buffer.from('GET / HTTP/1.1\r\nHost: h\r\n\r\n'))

@@ -30,13 +30,14 @@ export function readRequests(pieces: readonly Buffer[], maxHeadBytes = 16 * 1024
     onEnd: () => {
       if (head !== undefined) whole.push({ head, body: Buffer.concat(body) })
       body = []
+      return true
     },
   }
   const reader = new RequestReader(sink, maxHeadBytes)
   for (const [index, piece] of pieces.entries()) {
     try {
       const unread = reader.read(piece)
-      if (unread === undefined) continue
+      if (unread === undefined || unread.why === 'next') continue
       return {
         whole,
         end: typeof unread.why === 'string' ? unread.why : 'upgrade',
@@ -53,7 +54,7 @@ export function readRequests(pieces: readonly Buffer[], maxHeadBytes = 16 * 1024
 /** Bytes of the first requests, as many as `count`. */
 export function bytesOf(bytes: Buffer, count: number): number {
   let whole = 0
-  const reader = new RequestReader({ onHead: () => {}, onBody: () => {}, onEnd: () => void whole++ }, 16 * 1024)
+  const reader = new RequestReader({ onHead: () => {}, onBody: () => {}, onEnd: () => ++whole > 0 }, 16 * 1024)
   for (let at = 0; at < bytes.length; at++) {
     reader.read(bytes.subarray(at, at + 1))
     if (whole === count) return at + 1

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { RequestReader } from '../../src/wire/request-reader.ts'
 import { MAX_SECTION_BYTES } from '../../src/wire/section-reader.ts'
 import { type ReadRequests, readRequests } from './read-requests.ts'
 
@@ -44,6 +45,47 @@ describe('where a request ends', () => {
   it('is not there while bytes are missing', () => {
     for (const text of [post('Content-Length: 3') + 'ab', post(TE) + '2\r\nab\r\n0\r\nA: b\r\n', 'GET / HTTP/1.1\r\n'])
       expect(read(text)).toMatchObject({ whole: [], end: 'open' })
+  })
+})
+
+describe('chunks', () => {
+  const chunk = (text: string, extension = ''): string => `${text.length.toString(16)}${extension}\r\n${text}\r\n`
+  const piecesOf = (text: string): string[] => {
+    const pieces: string[] = []
+    new RequestReader(
+      { onHead: () => {}, onBody: (data) => void pieces.push(data.toString('latin1')), onEnd: () => true },
+      MAX_SECTION_BYTES,
+    ).read(bytesOf(text))
+    return pieces
+  }
+
+  it('that are small and come together are one piece of the body, large ones are as they are', () => {
+    const large = 'x'.repeat(4096)
+    expect(
+      piecesOf(
+        post(TE) +
+          'abc'
+            .split('')
+            .map((text) => chunk(text))
+            .join(''),
+      ),
+    ).toEqual(['abc'])
+    const mixed = [chunk('a'), chunk('b'), chunk(large), chunk('c'), chunk('d'), '0\r\n\r\n']
+    expect(piecesOf(post(TE) + mixed.join(''))).toEqual(['ab', large, 'cd'])
+  })
+
+  it('that were good go before an error behind them', () => {
+    const pieces: string[] = []
+    const sink = { onHead: () => {}, onBody: (data: Buffer) => void pieces.push(data.toString()), onEnd: () => true }
+    const reader = new RequestReader(sink, MAX_SECTION_BYTES)
+    expect(() => reader.read(bytesOf(`${post(TE)}${chunk('a')}${chunk('b')}zz\r\n`))).toThrow('a chunk without a size')
+    expect(pieces).toEqual(['ab'])
+  })
+
+  it('have no more extensions together than a head may have bytes', () => {
+    const extended = chunk('a', `;a=${'x'.repeat(200)}`)
+    expect(read(post(TE) + extended.repeat(20) + '0\r\n\r\n')).toMatchObject({ whole: [{}], end: 'open' })
+    expect(read(post(TE) + extended.repeat(100) + '0\r\n\r\n')).toMatchObject({ whole: [], end: 'refused' })
   })
 })
 

@@ -12,7 +12,6 @@ function start(take: ServedOwner['take'] = () => {}) {
     take,
     onUnreadable: (error) => void errors.push(error),
     stall() {},
-    cutsBefore: () => false,
     handOver() {},
   }
   const deadlines = { headersMs: 100, requestMs: 1000, keepAliveMs: 0 }
@@ -40,7 +39,8 @@ describe('a body that has come with its head', () => {
     ['with a length', `${HEAD}ab`, 'ab'],
     ['of no bytes', HEAD.replace('2', '0'), ''],
     ['in one chunk', `${CHUNKED}2\r\nab\r\n0\r\n\r\n`, 'ab'],
-    ['in two chunks', `${CHUNKED}2\r\nab\r\n1\r\nc\r\n0\r\n\r\n`, undefined],
+    ['in two small chunks', `${CHUNKED}2\r\nab\r\n1\r\nc\r\n0\r\n\r\n`, 'abc'],
+    ['in a large chunk and a small one', `${CHUNKED}1000\r\n${'a'.repeat(4096)}\r\n1\r\nc\r\n0\r\n\r\n`, undefined],
     ['to a part', `${HEAD}a`, undefined],
   ])('is had at once where it is in one piece: %s', (_what, text, whole) => {
     const taken: (string | undefined)[] = []
@@ -56,7 +56,7 @@ describe('the deadline of a request', () => {
   /** By a clock that the test moves. */
   function startAt() {
     const now = vi.spyOn(performance, 'now').mockReturnValue(0)
-    return { ...start(), pass: (ms: number) => now.mockReturnValue(ms) }
+    return { ...start((_request, response) => void response.end('x')), pass: (ms: number) => now.mockReturnValue(ms) }
   }
 
   it('counts from its first byte', () => {
@@ -71,9 +71,10 @@ describe('the deadline of a request', () => {
     expect(errors).toMatchObject([{ code: 'ERR_HTTP_REQUEST_TIMEOUT' }])
   })
 
-  it('begins anew with the next one, and a head has its own', () => {
+  it('begins anew with the next one, and a head has its own', async () => {
     const { connection, errors, say, pass } = startAt()
     say(HEAD)
+    await new Promise((resolve) => setImmediate(resolve))
     pass(900)
     say('abGET / HT')
     connection.look(999)
