@@ -27,6 +27,8 @@ import { createTtlLru } from './ttl-lru.ts'
 /** A credential that is refused although it was fetched this recently is not fetched again: the backend means it. */
 const REJECTION_PAUSE_MS = 1_000
 const DEFAULT_MAX_BYTES = 16 * 1024 * 1024
+/** Remembered failures may take this part of the bytes of credentials beside them. */
+const NEGATIVES_SHARE = 0.25
 /** What is said of the token that was shown, and not of another one of the same caller. */
 const OF_ONE_TOKEN: ReadonlySet<FailureCode> = new Set(['expired_token', 'invalid_token'])
 
@@ -104,7 +106,7 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
   const { maxBytes = DEFAULT_MAX_BYTES, weigh = () => 0 } = options
   const maxEntries = options.maxEntries ?? Math.floor(maxBytes / ENTRY_BYTES)
   const counters = createCacheCounters(options.metrics)
-  const negatives = createNegatives(clock, maxEntries)
+  const negatives = createNegatives({ clock, maxEntries, maxBytes: Math.ceil(maxBytes * NEGATIVES_SHARE) })
   const rejections = createTtlLru<Pause>({ clock, maxEntries })
   const flights = new Map<string, Flight<V>>()
   const entries = createEntries<V>({

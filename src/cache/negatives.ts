@@ -43,9 +43,23 @@ const isHeldBack = ({ cause }: Failure): boolean => cause instanceof OutboundErr
 const isOfService = (code: FailureCode): boolean =>
   FAILURES[code].fault === 'identity_provider' || code === 'overloaded'
 
+/** About what one takes beside its texts. */
+const NEGATIVE_BYTES = 600
+
+/** About how many bytes a remembered failure takes: challenges carry what a new login has to ask for, and are long. */
+const bytesOf = ({ detail = '', challenge = {}, issuer, subject }: Negative): number =>
+  NEGATIVE_BYTES + detail.length + issuer.length + subject.length + JSON.stringify(challenge).length
+
+export interface NegativesOptions {
+  readonly clock: Clock
+  readonly maxEntries: number
+  /** Bytes that all of them may take, about. */
+  readonly maxBytes: number
+}
+
 /** Remembered failures, in a bounded cache of their own: a flood of failing callers evicts no good credential. */
-export function createNegatives(clock: Clock, maxEntries: number): Negatives {
-  const negatives = createTtlLru<Negative>({ clock, maxEntries })
+export function createNegatives({ clock, maxEntries, maxBytes }: NegativesOptions): Negatives {
+  const negatives = createTtlLru<Negative>({ clock, maxEntries, maxWeight: maxBytes, weigh: bytesOf })
   return {
     get size() {
       return negatives.size

@@ -1,4 +1,5 @@
 import { type Clock, Failure, type SecretHandle } from '../core/index.ts'
+import { shownUrl } from '../http/index.ts'
 import { createClientAssertion } from './client-assertion.ts'
 import { createCertificatePair } from './client-certificate.ts'
 import type { ClientEndpoint, ClientSettings, OAuthClient } from './client-settings.ts'
@@ -76,7 +77,11 @@ export function createClientAuthentication(settings: ClientSettings, clock: Cloc
     }
     default: {
       const pair = createCertificatePair(settings.certificate, settings.key, clock)
-      const authenticate = async () => {
+      const authenticate: OAuthClient['authenticate'] = async ({ url }) => {
+        if (new URL(url).protocol !== 'https:')
+          throw new Failure('config_error', {
+            detail: `the client certificate in secret ${settings.certificate.label} is for TLS, and ${shownUrl(url)} is plain http`,
+          })
         pair.check()
         return { form: idOf(clientId), headers: {} }
       }

@@ -7,6 +7,8 @@ import { shapeOf } from './token-shape.ts'
 const DAY_MS = 86_400_000
 /** A token that lives for less than ten days is renewed by whoever made it well before this part of its life. */
 const LAST_PART = 0.1
+/** Of a token with neither `iat` nor `nbf`, as JWT-SVIDs may be: their lives are short, and how short is not known. */
+const LEAST_LEFT_MS = 60_000
 
 /** Something that a client authenticates with, and when its time is over. */
 export interface ClientCredentialEnd {
@@ -25,9 +27,10 @@ const END_OF = {
   },
   token: (text: string) => {
     const shape = shapeOf(text)
-    const { iat, exp } = shape.kind === 'jwt' ? shape.jwt.payload : {}
+    const { iat, nbf, exp } = shape.kind === 'jwt' ? shape.jwt.payload : {}
     if (typeof exp !== 'number') throw new TypeError('a token without end')
-    return [typeof iat === 'number' ? iat * 1_000 : undefined, exp * 1_000] as const
+    const begin = [iat, nbf].find((time) => typeof time === 'number')
+    return [begin === undefined ? undefined : begin * 1_000, exp * 1_000] as const
   },
 }
 
@@ -37,7 +40,7 @@ export function clientEnds(auth: ClientAuth | undefined, deps: Omit<ClientDeps, 
   const note = (kind: ClientCredentialEnd['kind'], handle: SecretHandle): void => {
     try {
       const [beganAtMs, endsAtMs] = END_OF[kind](handle.current().reveal())
-      const lastPartMs = beganAtMs === undefined ? DAY_MS : (endsAtMs - beganAtMs) * LAST_PART
+      const lastPartMs = beganAtMs === undefined ? LEAST_LEFT_MS : (endsAtMs - beganAtMs) * LAST_PART
       ends.push({ kind, label: handle.label, endsAtMs, renewByMs: endsAtMs - Math.min(DAY_MS, lastPartMs) })
     } catch {
       // Whoever uses it says why it can't be used.

@@ -44,6 +44,11 @@ const CODES: readonly (readonly [aadsts: number, code: FailureCode, says: string
   [50173, 'invalid_token', 'the password was changed after the login'],
   [70008, 'invalid_token', 'the login has ended'],
   [500133, 'invalid_token', 'the token has ended'],
+  [
+    50013,
+    'invalid_token',
+    'the token is no valid assertion: compare its aud, tenant and version (ver) with the application',
+  ],
 ]
 
 /** What the error response of an Entra ID token endpoint says beside `error`. */

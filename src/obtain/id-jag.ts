@@ -1,12 +1,12 @@
-import { type AuthenticatedCaller, type Claims, Failure, type OutboundResponse, type Secret } from '../core/index.ts'
-import { callerGrant, exchangeFailure, ID_JAG, jwtTypeOf, shapeOf } from '../oauth/index.ts'
+import { type AuthenticatedCaller, Failure, type OutboundResponse, type Secret } from '../core/index.ts'
+import { callerGrant, exchangeFailure, ID_JAG, jwtTypeOf, shapeOf, unusableToken } from '../oauth/index.ts'
 import { tokenTypeUrn } from '../resources/index.ts'
 import {
   type ExchangeContext,
   type ExchangedToken,
-  malformed,
   readBearerToken,
   readSubjectExchange,
+  TOKEN_ENDPOINT,
   type TokenContext,
 } from './token-exchange-response.ts'
 
@@ -36,9 +36,13 @@ export function readAssertion(
   context: ExchangeContext,
   wanted: WantedAssertion,
 ): ExchangedToken {
+  const malformed = (why: string): Failure => unusableToken(context.service ?? TOKEN_ENDPOINT, why)
   const isIdJag = (type: unknown): boolean => type === ID_JAG_TYPE
   const { token, expiresAtMs } = readSubjectExchange(response, context, ['N_A'], isIdJag)
-  const { header, payload } = signedJwt(token)
+  const text = token.reveal()
+  const shape = shapeOf(text)
+  if (shape.kind !== 'jwt' || text.endsWith('.')) throw malformed('access_token is no signed JWT')
+  const { header, payload } = shape.jwt
   const { typ } = header
   if (typeof typ !== 'string' || jwtTypeOf(typ) !== ID_JAG) throw malformed(`typ of the assertion is not ${ID_JAG}`)
   if (oneOf(payload['aud']) !== wanted.audience) throw malformed('aud of the assertion is not targetAudience alone')
@@ -48,13 +52,6 @@ export function readAssertion(
   const { exp } = payload
   if (typeof exp !== 'number' || !(exp * 1_000 > context.nowMs)) throw malformed('exp of the assertion is not ahead')
   return { token, expiresAtMs: Math.min(expiresAtMs, exp * 1_000) }
-}
-
-function signedJwt(token: Secret): { readonly header: Claims; readonly payload: Claims } {
-  const text = token.reveal()
-  const shape = shapeOf(text)
-  if (shape.kind !== 'jwt' || text.endsWith('.')) throw malformed('access_token is no signed JWT')
-  return shape.jwt
 }
 
 const ASSERTION_GRANT = callerGrant((error) => {
@@ -80,6 +77,9 @@ export function checkIdTokenClaims(
   if (format !== 'jwt') throw notAnIdToken('it is opaque')
   if (clientId === undefined || !audiences.includes(clientId)) throw notAnIdToken('its aud does not hold idpClientId')
   if (subject === '') throw notAnIdToken('it has no sub')
+  // RFC 9068 §2.2.3 and Entra ID: these say what an access token may do.
+  const scope = ['scope', 'scp'].find((name) => claims[name] !== undefined && claims[name] !== null)
+  if (scope !== undefined) throw notAnIdToken(`it is an access token (it has the claim ${scope})`)
   // Keycloak's access tokens have no other mark.
   if (typ !== undefined && typ !== 'ID') throw notAnIdToken('its claim typ is not ID')
 }

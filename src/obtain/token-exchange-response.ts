@@ -40,9 +40,6 @@ export interface ExchangedToken {
   readonly expiresAtMs: number
 }
 
-/** A response that can't be used; `detail` says why, in our words. */
-export const malformed = (detail: string) => unusableToken(TOKEN_ENDPOINT, detail)
-
 /** The request that a response answers. `service` is by default that of callers' tokens. */
 export type TokenContext = Omit<TokenRequestContext, 'service' | 'grant' | 'mapping'> &
   Partial<Pick<TokenRequestContext, 'service'>>
@@ -87,7 +84,7 @@ export function readSubjectExchange(
 ): ExchangedToken {
   const { members, ...read } = readToken(response, context, subjectGrant(context), tokenTypes)
   if (!isIssuedType(members['issued_token_type']))
-    throw malformed('issued_token_type is missing or another than asked for')
+    throw unusableToken(context.service ?? TOKEN_ENDPOINT, 'issued_token_type is missing or another than asked for')
   return read
 }
 

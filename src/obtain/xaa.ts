@@ -20,8 +20,15 @@ import { createTokenToShow, type ShownToken } from './token-to-show.ts'
 
 type XaaAuth = Pick<ResolvedAuthOf<'xaa'>, 'name' | 'namespace' | 'type' | 'configHash' | 'spec' | 'upstream'>
 
-/** An assertion is shown until this long before its end: it has to arrive, and clocks differ. */
+/** An assertion is shown until this long before its end, or half of a shorter life: it has to arrive, and clocks differ. */
 const ASSERTION_MARGIN_MS = 10_000
+const LEAST_USE_MS = 1_000
+
+/** The two endpoints, as the log, `check` and requests name them. */
+const ENDPOINTS = {
+  idp: { ...TOKEN_ENDPOINT, what: 'token endpoint of the identity provider' },
+  target: { ...TOKEN_ENDPOINT, what: 'token endpoint of the target' },
+}
 
 /** Where the first of the two legs puts what it got: a parameter of the second one's form, and never a header. */
 const ASSERTION = 'assertion'
@@ -73,7 +80,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
     try {
       return await call()
     } catch (error) {
-      const failure = outboundFailure(error, TOKEN_ENDPOINT)
+      const failure = outboundFailure(error, ENDPOINTS[leg])
       logged[leg](failure)
       throw failure
     }
@@ -90,11 +97,15 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
         endsAtMs,
       })
       const nowMs = clock.now()
-      const context = { url: idp.tokenUrl, requestedType: ID_JAG_TYPE, sentAtMs, nowMs, issuedAtMs }
-      const { token, expiresAtMs } = readAssertion(response, context, wanted)
-      const endMs = Math.min(expiresAtMs - ASSERTION_MARGIN_MS, shown.expiresAtMs)
-      // One that ends sooner is good for the one call that waits for it.
-      return { credential: { kind: 'header', name: ASSERTION, value: token }, expiresAtMs: Math.max(endMs, nowMs + 1) }
+      const asked = { url: idp.tokenUrl, requestedType: ID_JAG_TYPE, service: ENDPOINTS.idp }
+      const { token, expiresAtMs } = readAssertion(response, { ...asked, sentAtMs, nowMs, issuedAtMs }, wanted)
+      const marginMs = Math.min(ASSERTION_MARGIN_MS, (expiresAtMs - nowMs) / 2)
+      const endMs = Math.min(expiresAtMs - marginMs, shown.expiresAtMs)
+      // One that ends sooner is for the one call that waits for it.
+      return {
+        credential: { kind: 'header', name: ASSERTION, value: token },
+        expiresAtMs: Math.max(endMs, nowMs + LEAST_USE_MS),
+      }
     })
 
   const present = (caller: AuthenticatedCaller, assertion: Credential, endsAtMs: number) =>
@@ -156,7 +167,12 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
           shown = await present(caller, await obtain(), endsAtMs)
         const { response, sentAtMs } = shown
         return attempt('target', () => {
-          const given = readGrantedToken(response, { url: target.tokenUrl, sentAtMs, nowMs: clock.now() })
+          const given = readGrantedToken(response, {
+            url: target.tokenUrl,
+            service: ENDPOINTS.target,
+            sentAtMs,
+            nowMs: clock.now(),
+          })
           const value = new Secret(`Bearer ${given.token.reveal()}`)
           return { credential: { kind: 'header', name: 'authorization', value }, expiresAtMs: given.expiresAtMs }
         })

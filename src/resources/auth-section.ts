@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { caBundleRef } from './ca-bundle.ts'
-import { clientAuth, oneClient } from './client-auth.ts'
+import { certificateNeedsTls, clientAuth, oneClient } from './client-auth.ts'
 import {
   PUBLIC_PATH,
   exclusive,
@@ -103,6 +103,7 @@ export const introspectionClientRules = (
   },
   oneClient(flat),
   noTokenEndpointToName,
+  certificateNeedsTls(urls),
 ]
 
 /** One identity provider of the `auth` section (specification A). */

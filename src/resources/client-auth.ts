@@ -163,6 +163,32 @@ export function noIssuerToName(record = 'clientAuth', unless?: string): Rule {
   }
 }
 
+/** A certificate is presented in TLS (RFC 8705): a URL of `urls` with plain http would present none. */
+export function certificateNeedsTls(urls: readonly string[], record = 'clientAuth'): Rule {
+  const isPlain = (url: unknown): boolean => typeof url === 'string' && /^http:/i.test(url)
+  const named = urls.map((name) => `"${name}"`).join(' or ')
+  return {
+    message: `method "tlsClient" presents a certificate in TLS, expected an https URL as ${named}`,
+    at: record,
+    holds: (value) => {
+      const client = value[record]
+      const isCertificate = isRecord(client) && client['method'] === 'tlsClient'
+      return !isCertificate || !urls.some((name) => isPlain(value[name]))
+    },
+    cel: `!has(self.${record}) || self.${record}.method != 'tlsClient' || (${urls
+      .map((name) => `(!has(self.${name}) || !self.${name}.matches('^(?i)http:'))`)
+      .join(' && ')})`,
+    json: {
+      anyOf: [
+        { properties: { [record]: { properties: { method: { not: { const: 'tlsClient' } } } } } },
+        {
+          properties: Object.fromEntries(urls.map((name) => [name, { not: { pattern: '^[hH][tT][tT][pP]:' } }])),
+        },
+      ],
+    },
+  }
+}
+
 /** `record` is another way to say what the flat fields say: only one of the ways. Those of `defaults` may say their default. */
 export function oneClient(
   flat: readonly string[],

@@ -11,7 +11,7 @@ import {
   timerDuration,
   withRules,
 } from '../fields/index.ts'
-import { clientAuthOf, noIssuerToName } from './client-auth.ts'
+import { certificateNeedsTls, clientAuthOf, noIssuerToName } from './client-auth.ts'
 import {
   clientFields,
   keyForAssertions,
@@ -93,6 +93,7 @@ const GRANT_RULES: readonly Rule[] = [
   onePlace,
   oneWayToSayWhoWeAre,
   noIssuerToName('clientAuth', 'issuerUrl'),
+  certificateNeedsTls(['tokenUrl', 'issuerUrl']),
   ...isAuthenticated,
   reservedNames('additionalParams', RESERVED_TOKEN_PARAMS, 'the proxy'),
 ]

@@ -10,7 +10,7 @@ import {
   UNSTRUCTURED,
   withRules,
 } from '../fields/index.ts'
-import { clientAuthOf, noIssuerToName } from './client-auth.ts'
+import { certificateNeedsTls, clientAuthOf, noIssuerToName } from './client-auth.ts'
 import { clientCredentialsGrant, urlsOfGrant } from './client-credentials.ts'
 import { clientFields, keyForAssertions, oneWayToSayWhoWeAre, tokenHeaderName } from './client-fields.ts'
 import { subjectProviderName } from './upstream/upstream-provider.ts'
@@ -85,6 +85,7 @@ export const tokenExchange = () =>
       keyForAssertions,
       oneWayToSayWhoWeAre,
       noIssuerToName(),
+      certificateNeedsTls(['tokenUrl']),
     ],
   )
 

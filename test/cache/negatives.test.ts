@@ -157,3 +157,25 @@ test('a flood of failing callers evicts no good credential', async () => {
   expect(cache.get(slot())).toBe('good')
   expect(cache.list()).toMatchObject({ entries: 1, negative: 50 })
 })
+
+test('failures with long challenges are bounded by bytes, and what was refused last is remembered', async () => {
+  const maxBytes = 1024 * 1024
+  const { cache, calls, slot } = createHarness({ maxBytes })
+  const stepUp = { authorizationUri: 'https://login.example/authorize', claims: 'x'.repeat(5_000) }
+  const refuse = async (subject: string): Promise<unknown> => {
+    const answer = cache.get(slot({ subject }))
+    await Promise.resolve()
+    calls
+      .pop()
+      ?.fail(
+        new Failure('interaction_required', { refusedForMs: 600_000, challenge: { error: 'invalid_token', stepUp } }),
+      )
+    return Promise.resolve(answer).catch((error: unknown) => error)
+  }
+  for (let index = 0; index < 500; index++) await refuse(`user-${index}`)
+  const { negative } = cache.list()
+  expect(negative).toBeGreaterThan(20)
+  expect(negative * 5_000).toBeLessThan(maxBytes / 2)
+  expect(cache.lookup(slot({ subject: 'user-499' })).from).toBe('refusal')
+  expect(cache.lookup(slot({ subject: 'user-0' })).from).toBe('service')
+})

@@ -119,8 +119,13 @@ test.each([
   ['obo', { ...CLAIMS, scp: 'read' }, undefined],
   ['obo', { ...CLAIMS, scp: 'read', idtyp: 'app' }, /^it would be answered with 403 not_a_user_token: .*\(idtyp\)$/],
   ['obo', CLAIMS, /^it would be answered with 403 not_a_user_token: .*\(scp\)$/],
-  ['xaa', CLAIMS, undefined],
-  ['xaa', { ...CLAIMS, typ: 'Bearer' }, /^it would be answered with 403 no_id_token: .*claim typ is not ID$/],
+  ['xaa', { ...CLAIMS, scope: null }, undefined],
+  ['xaa', CLAIMS, /^it would be answered with 403 no_id_token: .*\(it has the claim scope\)$/],
+  [
+    'xaa',
+    { ...CLAIMS, scope: null, typ: 'Bearer' },
+    /^it would be answered with 403 no_id_token: .*claim typ is not ID$/,
+  ],
   ['own', { ...CLAIMS, idtyp: 'app' }, undefined],
   ['exchange', { ...CLAIMS, scope: 'read write', idtyp: 'app' }, undefined],
 ])('what the type of %s would refuse of %j is noted', async (route, claims, note) => {

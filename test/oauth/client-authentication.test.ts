@@ -279,6 +279,14 @@ describe('a certificate in TLS', () => {
     expect(client.certificate?.()).toBeUndefined()
   })
 
+  test('is not presented to a plain http URL', async () => {
+    const { client } = rig()
+    await expect(client.authenticate({ url: 'http://127.0.0.1/token' })).rejects.toMatchObject({
+      code: 'config_error',
+      detail: 'the client certificate in secret tls/cert is for TLS, and http://127.0.0.1/token is plain http',
+    })
+  })
+
   test('that has expired is unavailable', async () => {
     const { client, clock } = rig()
     clock.advance(new X509Certificate(TLS.client.cert).validToDate.getTime() - START_MS)

@@ -86,7 +86,7 @@ export const ENTRA_ANSWERS: readonly EntraCase[] = [
     [400, 'invalid_grant', 50173, 'The provided grant has expired due to it being revoked, a fresh auth token is needed.', 'the password was changed'],
     [400, 'invalid_grant', 70008, 'The provided authorization code or refresh token has expired due to inactivity.', 'the login has ended'],
     [400, 'invalid_grant', 500133, 'Assertion is not within its valid time range. Ensure that the access token is not expired.', 'the token has ended'],
-    [400, 'invalid_grant', 50013, 'Assertion failed signature validation.', 'answered 400 invalid_grant (AADSTS50013,'],
+    [400, 'invalid_grant', 50013, 'Assertion failed signature validation.', 'the token is no valid assertion'],
     [400, 'invalid_grant', 50057, 'The user account is disabled.', 'answered 400 invalid_grant (AADSTS50057,'],
   ]),
   ...rows('config_error', [

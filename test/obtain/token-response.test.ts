@@ -185,7 +185,8 @@ describe.each(GRANTS)('%s', (grant) => {
     ['line\nbreak', 'an error that is no code'],
   ])('the error code %j is named in the detail as %j', async (error, named) => {
     const { failure } = await exchangeWith(json({ error }, 400))
-    expect(failure?.detail).toBe(`token endpoint answered 400 ${named === error ? error : `with ${named}`}`)
+    const endpoint = grant === 'xaa' ? 'token endpoint of the target' : 'token endpoint'
+    expect(failure?.detail).toBe(`${endpoint} answered 400 ${named === error ? error : `with ${named}`}`)
   })
 
   // Another token may be well where one got a 5xx: that one rests for five seconds. Of ours there is one.

@@ -50,7 +50,7 @@ const { sub: subject = '', iss, exp = 0, ...claims } = decodeJwt<Record<string, 
 const caller = createCaller({
   subject,
   issuer: iss ?? '',
-  claims: { ...claims, iat: null },
+  claims: { ...claims, iat: null, scp: null },
   token: context.idp_id_token,
   expiresAtMs: exp * 1_000,
 })

@@ -66,7 +66,7 @@ export function shownIn(form: readonly (readonly [string, string])[]): string {
 export const withIdToken = (caller: Caller): Caller =>
   caller.kind === 'anonymous'
     ? caller
-    : showing({ ...caller, claims: { aud: 'us', ...caller.claims } }, tokenOf(caller))
+    : showing({ ...caller, claims: { aud: 'us', ...caller.claims, scp: null } }, tokenOf(caller))
 
 // Making a schema takes longer than using it.
 const schema = once(xaa)

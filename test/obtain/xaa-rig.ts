@@ -12,7 +12,8 @@ export const SECRETS = { 'idp/secret': 'idp-s3cret', 'target/secret': 'target-s3
 /** A caller who came with an ID token that is for us. */
 export const idCaller = (more: Parameters<typeof createCaller>[0] = {}): AuthenticatedCaller => {
   const { claims, subject = 'alice', issuer = 'https://idp.example' } = more
-  const own = { aud: 'us', sub: subject, iss: issuer, iat: START_MS / 1_000, ...claims }
+  // An ID token has no permissions, which the callers of other tests have.
+  const own = { scp: null, aud: 'us', sub: subject, iss: issuer, iat: START_MS / 1_000, ...claims }
   return createCaller({ token: jwt(own), ...more, subject, issuer, claims: own })
 }
 

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
 import { ANONYMOUS, asFailure } from '../../src/core/index.ts'
-import { START_MS } from '../support/ports.ts'
+import { createManualClock, START_MS } from '../support/ports.ts'
 import { tokenOf } from '../support/shown-tokens.ts'
 import { createSockets } from '../support/sockets.ts'
 import { json } from './harness.ts'
@@ -140,12 +140,36 @@ describe('both are kept', () => {
     expect(idp.received).toHaveLength(2)
   })
 
-  test('an assertion that ends sooner is used once', async () => {
-    const { header, idp, rig, clock } = await openXaa(sockets)
-    idp.answer = json(asserted(jag({ exp: START_MS / 1_000 + 5 })))
-    expect(await header(idCaller())).toMatch(/^authorization: Bearer token-of-alice/)
-    clock.advance(10)
-    expect(rig.cache.list().entries).toBe(1)
+  test.each([1, 2, 5, 10])(
+    'an assertion of %i s serves each request that waits for it, however slow the clock',
+    async (life) => {
+      // Time goes on between any two looks at the clock.
+      const manual = createManualClock()
+      const clock = { ...manual, now: () => (manual.advance(1), manual.now()) }
+      const { header, idp } = await openXaa(sockets, { clock })
+      idp.answer = (request, response) =>
+        json(asserted(jag({ exp: Math.floor(manual.now() / 1_000) + 1 + life }), { expires_in: 300 }))(
+          request,
+          response,
+        )
+      for (const index of range(20))
+        expect(await header(idCaller({ subject: `caller-${index}` }))).toMatch(/^authorization: Bearer token-of-alice/)
+    },
+  )
+
+  test('an assertion of ten seconds or less is kept for half of its life', async () => {
+    const { stage, obtain, idp, clock } = await openXaa(sockets)
+    idp.answer = json(asserted(jag({ exp: START_MS / 1_000 + 10 })))
+    const caller = idCaller()
+    expect(await stage.reject(await obtain(caller))).toBe(true)
+    clock.advance(3_000)
+    const second = await obtain(caller)
+    expect(idp.received).toHaveLength(1)
+    clock.advance(2_000)
+    idp.answer = json(asserted(jag({ exp: START_MS / 1_000 + 60 })))
+    expect(await stage.reject(second)).toBe(true)
+    await obtain(caller)
+    expect(idp.received).toHaveLength(2)
   })
 
   test('a secret of either leg that changes retires both', async () => {
@@ -186,6 +210,19 @@ describe('a refused assertion', () => {
   })
 })
 
+test.each([
+  ['identity provider', 'idp', 'identity assertion failed'],
+  ['target', 'target', 'token for an identity assertion failed'],
+] as const)('a failure names the endpoint of the %s', async (name, party, line) => {
+  for (const answer of [json({ error: 'invalid_client' }, 401), json({}, 503), json({ access_token: 'x' })]) {
+    const { header, rig, ...parties } = await openXaa(sockets, { outbound: { retry: false } })
+    parties[party].answer = answer
+    const failure = await header(idCaller()).catch((error: unknown) => asFailure(error))
+    expect(failure).toMatchObject({ detail: expect.stringContaining(`token endpoint of the ${name}`) as string })
+    expect(rig.log.lines.filter((one) => one.includes(line))).toHaveLength(1)
+  }
+})
+
 describe('asked once are', () => {
   test('an identity provider that refused an ID token, for ten seconds', async () => {
     const { header, idp, clock } = await openXaa(sockets)
@@ -215,6 +252,8 @@ describe('whose own token is no ID token for us', () => {
     ['has no subject', { subject: '' }],
     ['is an access token of Keycloak', { claims: { typ: 'Bearer' } }],
     ['is an access token', { token: jwt({ aud: 'us', sub: 'alice' }, { typ: 'at+jwt' }) }],
+    ['is an access token with scope', { claims: { scope: 'openid' } }],
+    ['is an access token with scp', { claims: { scp: 'User.Read' } }],
     ['is a logout token', { token: jwt({ aud: 'us', sub: 'alice' }, { typ: 'application/logout+jwt' }) }],
   ]
   test.each(wrong)('it %s: 403, and nothing is sent', async (_what, options) => {

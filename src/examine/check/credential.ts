@@ -124,7 +124,9 @@ async function checkExchange(
   if (!stands) return { lines: [...lines, line.skipped('there is no connection')], credential: undefined }
   const isReal = caller !== undefined && auth.upstream === undefined
   const audience = upstreamTokenOf(auth)?.ownTokenFor
-  const shown = isReal ? caller : nobody(context.clock.now(), audience === undefined ? {} : { aud: audience })
+  const shown = isReal
+    ? caller
+    : nobody(context.clock.now(), audience === undefined ? {} : { aud: audience, scp: null })
   try {
     const credential = await obtain(
       isReal ? auth : withOwnToken(auth),

@@ -11,7 +11,14 @@ import {
   secretRef,
   withRules,
 } from '../../fields/index.ts'
-import { clientAuth, clientAuthOf, type FlatClient, noIssuerToName, oneClient } from '../client-auth.ts'
+import {
+  certificateNeedsTls,
+  clientAuth,
+  clientAuthOf,
+  type FlatClient,
+  noIssuerToName,
+  oneClient,
+} from '../client-auth.ts'
 import { named, ORDINARY, type TypeRecord } from '../type-record.ts'
 import { subjectProviderName } from '../upstream/upstream-provider.ts'
 
@@ -104,6 +111,7 @@ export const xaa = () =>
       ...isNamed(leg),
       // The target's issuer is `targetAudience`.
       ...(leg === 'idp' ? [noIssuerToName(`${leg}ClientAuth`)] : []),
+      certificateNeedsTls([`${leg}TokenUrl`], `${leg}ClientAuth`),
     ]),
   )
 
