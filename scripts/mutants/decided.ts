@@ -26,8 +26,8 @@ export const DECIDED: readonly Mutation[] = [
   {
     rule: 'a session name that hangs on the token is not made again',
     file: 'src/examine/explain/decisions-file.ts',
-    find: 'decision.session?.changes.length === 0 || ',
-    replace: 'decision.session !== undefined || ',
+    find: 'decision.session?.changes.length === 0 ||',
+    replace: 'decision.session !== undefined ||',
     tests: ['test/examine/role-tests/decisions.test.ts'],
   },
   {

@@ -75,8 +75,8 @@ export const FOUND: readonly Mutation[] = [
   {
     rule: 'a provider has no document only where tokens are opaque',
     file: 'src/examine/check/providers.ts',
-    find: "if (introspectionUrl !== undefined && found.detail.includes('answered 404'))",
-    replace: "if (found.detail.includes('answered 404'))",
+    find: 'if (introspectionUrl !== undefined && refusal?.status === 404)',
+    replace: 'if (refusal?.status === 404)',
     tests: ['test/examine/check/identity.test.ts'],
   },
   {

@@ -214,22 +214,22 @@ export const LOGINS: readonly Mutation[] = [
   {
     rule: 'an assertion ends',
     file: 'src/authserver/clients/assertion.ts',
-    find: "if (nowSeconds - TOLERANCE_SECONDS >= exp) return 'the assertion has expired'",
+    find: "if (nowSeconds - EXPIRED_SECONDS >= exp) return 'the assertion has expired'",
     replace: '',
     tests: assertions,
   },
   {
     rule: 'an assertion is not valid before its time',
     file: 'src/authserver/clients/assertion.ts',
-    find: "if (Math.max(nbf, iat) > nowSeconds + TOLERANCE_SECONDS) return 'the assertion is not valid yet'",
+    find: "if (Math.max(nbf, iat) > nowSeconds + EARLY_SECONDS) return 'the assertion is not valid yet'",
     replace: '',
     tests: assertions,
   },
   {
     rule: 'it is remembered for as long as it may live',
     file: 'src/authserver/clients/assertion.ts',
-    find: '(MOST_ASSERTION_SECONDS + TOLERANCE_SECONDS) * 1_000',
-    replace: '(MOST_ASSERTION_SECONDS / 60 + TOLERANCE_SECONDS) * 1_000',
+    find: '(MOST_ASSERTION_SECONDS + EXPIRED_SECONDS) * 1_000',
+    replace: '(MOST_ASSERTION_SECONDS / 60 + EXPIRED_SECONDS) * 1_000',
     tests: assertions,
   },
   {

@@ -196,7 +196,7 @@ export const OUTBOUND: readonly Mutation[] = [
   {
     rule: "a caller does not see a backend's foreign redirect",
     file: 'src/forward/disposition.ts',
-    find: "if (ours === undefined) return { kind: 'fail', failure: new Failure('backend_error', { detail: 'foreign redirect' }) }",
+    find: "if (ours === undefined) return { kind: 'fail', failure: new Failure('backend_error', { rule: 'redirect_foreign' }) }",
     replace: '',
     tests: ['test/forward/redirects.test.ts'],
   },
@@ -224,8 +224,8 @@ export const OUTBOUND: readonly Mutation[] = [
   {
     rule: 'callers without a subject are not one caller',
     file: 'src/core/caller.ts',
-    find: '`client:${azp}` : `token:${tokenDigest}`',
-    replace: '`client:${azp}` : `token:`',
+    find: ': `token:${tokenDigest}`',
+    replace: ': `token:`',
     tests: ['test/proxy/sessions.test.ts'],
   },
   {

@@ -83,14 +83,14 @@ export const WITHOUT_LOGIN: readonly Mutation[] = [
   {
     rule: 'an assertion that ended is not taken',
     file: CHECKS,
-    find: 'if (now - TOLERANCE_SECONDS >= exp)',
+    find: 'if (now - EXPIRED_SECONDS >= exp)',
     replace: 'if (exp <= 0)',
     tests: REFUSED,
   },
   {
     rule: 'an assertion ends soon',
     file: CHECKS,
-    find: 'if (exp > now + mostMs / 1_000 + TOLERANCE_SECONDS)',
+    find: 'if (exp > now + mostMs / 1_000 + EARLY_SECONDS)',
     replace: 'if (exp === Infinity)',
     tests: REFUSED,
   },

@@ -131,7 +131,7 @@ function createOAuthAuthenticator(
       const compared = (one: Verdict): Verdict => withCompared(one, shape.jwt, providers)
       return verdict instanceof Promise ? verdict.then(compared) : compared(verdict)
     }
-    return shape.kind === 'opaque' ? verifyOpaque(token, peer) : refused('the token is a JWT that is not well-formed')
+    return shape.kind === 'opaque' ? verifyOpaque(token, peer) : refused('jwt_malformed')
   }
 
   const warned = new Set<string>()

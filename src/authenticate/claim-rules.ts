@@ -1,19 +1,21 @@
-import type { ClaimValue, Claims } from '../core/index.ts'
+import type { ClaimValue, Claims, RuleCode } from '../core/index.ts'
 import type { ClockTolerance } from '../oauth/index.ts'
 
-/** The rule that a token breaks; for the log, and for telling an expired token from a wrong one. */
-export type BrokenRule =
-  | 'exp is missing'
-  | 'exp is not a number'
-  | 'exp has passed'
-  | 'nbf is not a number'
-  | 'nbf is still to come'
-  | 'iat is still to come'
-  | 'aud is missing'
-  | 'aud is not the audience of this provider'
-  | 'iss is not the issuer of this provider'
-  | 'sub is not a string'
-  | 'sub is not the subject of this provider'
+/** The rules that `brokenRule` checks. */
+export type BrokenRule = Extract<
+  RuleCode,
+  | `exp_${string}`
+  | `nbf_${string}`
+  | 'iat_early'
+  | 'aud_missing'
+  | 'aud_other'
+  | 'iss_other'
+  | 'sub_malformed'
+  | 'sub_other'
+>
+
+/** Whether a rule is about the audience: of providers that share an issuer, another broken rule tells more. */
+export const isAboutAudience = (rule: BrokenRule): boolean => rule === 'aud_missing' || rule === 'aud_other'
 
 export interface ClaimRules {
   readonly issuer: string
@@ -43,28 +45,28 @@ const isString = (value: ClaimValue): value is string => typeof value === 'strin
  */
 export function brokenRule(claims: Claims, rules: ClaimRules, nowMs: number): BrokenRule | undefined {
   const { iss, sub } = claims
-  if (iss === undefined ? !rules.isIntrospected : iss !== rules.issuer) return 'iss is not the issuer of this provider'
+  if (iss === undefined ? !rules.isIntrospected : iss !== rules.issuer) return 'iss_other'
   if (rules.requireAudience) {
     const aud = claims[rules.audienceClaim]
-    if (aud === undefined) return 'aud is missing'
-    if (!namesAudience(aud, rules.audience)) return 'aud is not the audience of this provider'
+    if (aud === undefined) return 'aud_missing'
+    if (!namesAudience(aud, rules.audience)) return 'aud_other'
   }
-  if (sub !== undefined && typeof sub !== 'string') return 'sub is not a string'
-  if (rules.subject !== undefined && sub !== rules.subject) return 'sub is not the subject of this provider'
+  if (sub !== undefined && typeof sub !== 'string') return 'sub_malformed'
+  if (rules.subject !== undefined && sub !== rules.subject) return 'sub_other'
   return brokenTime(claims, rules, nowMs)
 }
 
 function brokenTime(claims: Claims, rules: ClaimRules, nowMs: number): BrokenRule | undefined {
   const { exp, nbf, iat } = claims
   const latest = nowMs / 1000 + rules.tolerance.earlySeconds
-  if (exp === undefined && !rules.isIntrospected) return 'exp is missing'
+  if (exp === undefined && !rules.isIntrospected) return 'exp_missing'
   if (exp !== undefined) {
-    if (typeof exp !== 'number') return 'exp is not a number'
-    if (nowMs / 1000 - rules.tolerance.expiredSeconds >= exp) return 'exp has passed'
+    if (typeof exp !== 'number') return 'exp_malformed'
+    if (nowMs / 1000 - rules.tolerance.expiredSeconds >= exp) return 'exp_passed'
   }
   if (nbf !== undefined) {
-    if (typeof nbf !== 'number') return 'nbf is not a number'
-    if (latest < nbf) return 'nbf is still to come'
+    if (typeof nbf !== 'number') return 'nbf_malformed'
+    if (latest < nbf) return 'nbf_early'
   }
-  return typeof iat === 'number' && latest < iat ? 'iat is still to come' : undefined
+  return typeof iat === 'number' && latest < iat ? 'iat_early' : undefined
 }

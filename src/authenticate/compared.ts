@@ -14,12 +14,13 @@ export const shortText = (text: string): string => {
 /** The same verdict; a refusal says what the token has and what the providers want. Nothing of it names a person. */
 export function withCompared(verdict: Verdict, jwt: UnverifiedJwt, providers: readonly Provider[]): Verdict {
   if (verdict.kind === 'accepted') return verdict
-  const { code, detail, cause, challenge, retryAfterSeconds } = verdict.failure
+  const { code, detail, rule, cause, challenge, retryAfterSeconds } = verdict.failure
   const failure = new Failure(code, {
     ...(detail === undefined ? {} : { detail }),
     ...(challenge === undefined ? {} : { challenge }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     cause,
+    rule,
     compared: compare(jwt, providers),
   })
   return { ...verdict, failure }

@@ -49,6 +49,8 @@ function asUnavailable(error: unknown): unknown {
   return new Failure('identity_provider_unavailable', {
     detail: error.detail ?? 'unusable answer',
     cause: error.cause,
+    rule: error.rule,
+    refusal: error.refusal,
     retryAfterSeconds: error.retryAfterSeconds ?? COME_BACK_SECONDS,
   })
 }

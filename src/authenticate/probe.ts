@@ -106,7 +106,7 @@ async function otherIssuer(issuerUrl: string, client: ProviderClient): Promise<F
       const { issuer } = jsonAnswer(await client.get(url, 'discovery document'), 'discovery document')
       if (typeof issuer !== 'string' || issuer === issuerUrl) continue
       const detail = `the discovery document is for the issuer ${JSON.stringify(issuer.slice(0, 200))}`
-      return new Failure('identity_provider_error', { detail })
+      return new Failure('identity_provider_error', { detail, rule: 'discovery_other_issuer' })
     } catch {
       // What is wrong there was told by the first try.
     }

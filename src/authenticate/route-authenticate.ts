@@ -10,7 +10,7 @@ import { createScopeCheck } from './scopes.ts'
 export function refuseBoundToken(caller: Caller): void {
   if (caller.kind === 'authenticated' && caller.claims['cnf'] !== undefined)
     throw new Failure('invalid_token', {
-      detail: 'sender-constrained tokens are not supported',
+      rule: 'cnf_unsupported',
       challenge: { error: 'invalid_token' },
     })
 }

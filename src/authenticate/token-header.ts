@@ -1,3 +1,4 @@
+import type { RuleCode } from '../core/index.ts'
 import { ALGORITHMS, type SignatureHeader, type UnverifiedJwt } from '../oauth/index.ts'
 
 /**
@@ -6,13 +7,12 @@ import { ALGORITHMS, type SignatureHeader, type UnverifiedJwt } from '../oauth/i
  */
 const OTHER_KIND = /^(?!(?:application\/)?at\+jwt$)(?:.*\+jwt|(?:application\/)?jose(?:\+json)?)$/i
 
-/** Reads `alg` and `kid`; a string says what is wrong. No extension is understood, so any `crit` is (RFC 7515 §4.1.11). */
-export function readHeader(jwt: UnverifiedJwt): SignatureHeader | string {
+/** Reads `alg` and `kid`; a rule says what is wrong. No extension is understood, so any `crit` is (RFC 7515 §4.1.11). */
+export function readHeader(jwt: UnverifiedJwt): SignatureHeader | RuleCode {
   const { alg, kid, crit, typ } = jwt.header
-  if (typ !== undefined && (typeof typ !== 'string' || OTHER_KIND.test(typ)))
-    return 'typ says that it is no access token'
-  if (typeof alg !== 'string' || !ALGORITHMS.has(alg)) return 'alg is not accepted'
-  if (crit !== undefined) return 'crit names an extension that is not understood'
-  if (kid !== undefined && typeof kid !== 'string') return 'kid is not a string'
+  if (typ !== undefined && (typeof typ !== 'string' || OTHER_KIND.test(typ))) return 'typ_other'
+  if (typeof alg !== 'string' || !ALGORITHMS.has(alg)) return 'alg_refused'
+  if (crit !== undefined) return 'crit_unknown'
+  if (kid !== undefined && typeof kid !== 'string') return 'kid_malformed'
   return { alg, kid }
 }

@@ -1,4 +1,4 @@
-import { type AuthenticatedCaller, Failure } from '../core/index.ts'
+import { type AuthenticatedCaller, Failure, type RuleCode } from '../core/index.ts'
 import type { BrokenRule } from './claim-rules.ts'
 
 /** The token is good. */
@@ -26,16 +26,16 @@ export interface Undecided {
 
 export type Verdict = Accepted | Refused | Undecided
 
-/** A refusal with the challenge error `invalid_token` (RFC 6750 §3.1); `reason` is for the log. */
-export const refused = (reason: string): Refused => ({
+/** A refusal with the challenge error `invalid_token` (RFC 6750 §3.1); of RFC 6750 §3.1. */
+export const refused = (rule: RuleCode): Refused => ({
   kind: 'refused',
-  failure: new Failure('invalid_token', { detail: reason, challenge: { error: 'invalid_token' } }),
+  failure: new Failure('invalid_token', { rule, challenge: { error: 'invalid_token' } }),
 })
 
 /** A refusal for a broken claim rule; an expired token has a code of its own. */
 export function refusedByRule(rule: BrokenRule): Refused {
-  if (rule !== 'exp has passed') return refused(rule)
-  const failure = new Failure('expired_token', { detail: rule, challenge: { error: 'invalid_token' } })
+  if (rule !== 'exp_passed') return refused(rule)
+  const failure = new Failure('expired_token', { rule, challenge: { error: 'invalid_token' } })
   return { kind: 'refused', failure }
 }
 
@@ -61,9 +61,5 @@ export function combine(verdicts: readonly Verdict[]): Verdict {
   const worst = undecided.find((one) => one.failure.code === 'identity_provider_unavailable') ?? undecided[0]
   if (worst !== undefined) return worst
   const refusals = verdicts.filter((one) => one.kind === 'refused')
-  return (
-    refusals.find((one) => one.failure.code === 'expired_token') ??
-    refusals[0] ??
-    refused('no provider takes tokens of this kind')
-  )
+  return refusals.find((one) => one.failure.code === 'expired_token') ?? refusals[0] ?? refused('opaque_unsupported')
 }

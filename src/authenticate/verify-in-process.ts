@@ -7,7 +7,7 @@ import {
   type IssuerKey,
 } from '../core/index.ts'
 import { accept } from './accept.ts'
-import { brokenRule, type ClaimRules } from './claim-rules.ts'
+import { brokenRule, type ClaimRules, isAboutAudience } from './claim-rules.ts'
 import type { ClockTolerance, UnverifiedJwt } from '../oauth/index.ts'
 import { refused, refusedByRule, type Refused, type Verdict } from './verdict.ts'
 
@@ -22,9 +22,6 @@ export interface InProcessProvider {
 const NAME = 'embedded'
 /** RFC 9068 §2.1: what says that a JWT is an access token; RFC 7515 §4.1.9: in any case, with or without the prefix. */
 const ACCESS_TOKEN = /^(?:application\/)?at\+jwt$/i
-
-const REVOKED = 'the session of the token was revoked'
-const UNKNOWN = 'the session of the token is nowhere'
 
 /** Verifies the tokens of issuers in this process, without HTTP (authserver.md §2.6). */
 export interface VerifyInProcess {
@@ -78,16 +75,16 @@ export function createVerifyInProcess(
     for (const rules of entries.map(rulesOf)) {
       const rule = brokenRule(claims, rules, clock.now())
       if (rule === undefined) return rules
-      if (refusal === undefined || !rule.startsWith('aud')) refusal = refusedByRule(rule)
+      if (refusal === undefined || !isAboutAudience(rule)) refusal = refusedByRule(rule)
     }
-    return refusal ?? refused('iss names no provider')
+    return refusal ?? refused('iss_unknown')
   }
 
   const verifyWith = async (token: string, { header, payload }: UnverifiedJwt, rules: ClaimRules): Promise<Verdict> => {
     const key = keyFor(byIssuer.get(rules.issuer)?.[0]?.issuer.keys() ?? [], header)
-    if (key === undefined || !(await isSignedBy(token, key))) return refused('it is not signed by our own issuer')
-    if (isRevoked(rules.issuer, payload)) return refused(REVOKED)
-    if ((await byIssuer.get(rules.issuer)?.[0]?.issuer.hasSession(payload)) === false) return refused(UNKNOWN)
+    if (key === undefined || !(await isSignedBy(token, key))) return refused('own_signature_wrong')
+    if (isRevoked(rules.issuer, payload)) return refused('session_revoked')
+    if ((await byIssuer.get(rules.issuer)?.[0]?.issuer.hasSession(payload)) === false) return refused('session_unknown')
     const provider = { name: NAME, issuer: rules.issuer, jwtRules: rules }
     const evidence = {
       provider,
@@ -106,15 +103,15 @@ export function createVerifyInProcess(
       const entries = typeof iss === 'string' ? byIssuer.get(iss) : undefined
       if (entries === undefined) return undefined
       const { typ, crit } = jwt.header
-      if (typeof typ !== 'string' || !ACCESS_TOKEN.test(typ)) return refused('typ is not at+jwt')
-      if (crit !== undefined) return refused('crit names an extension that is not understood')
+      if (typeof typ !== 'string' || !ACCESS_TOKEN.test(typ)) return refused('typ_not_at_jwt')
+      if (crit !== undefined) return refused('crit_unknown')
       const rules = entryFor(jwt.payload, entries)
       return 'kind' in rules ? rules : verifyWith(token, jwt, rules)
     },
     isRevoked: ({ issuer, claims }) => isRevoked(issuer, claims),
     checkRevoked({ issuer, claims }) {
       if (isRevoked(issuer, claims))
-        throw new Failure('invalid_token', { detail: REVOKED, challenge: { error: 'invalid_token' } })
+        throw new Failure('invalid_token', { rule: 'session_revoked', challenge: { error: 'invalid_token' } })
     },
   }
 }

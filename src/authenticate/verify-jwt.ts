@@ -1,9 +1,9 @@
 import { asFailure, type Clock } from '../core/index.ts'
 import { accept } from './accept.ts'
-import { type BrokenRule, brokenRule } from './claim-rules.ts'
+import { type BrokenRule, brokenRule, isAboutAudience } from './claim-rules.ts'
 import {
   lookAtSignature,
-  SIGNATURE_SENTENCES,
+  SIGNATURE_RULES,
   type SignatureHeader,
   type SignatureLook,
   type UnverifiedJwt,
@@ -35,7 +35,7 @@ export function createVerifyJwt(providers: readonly Provider[], clock: Clock) {
     if (typeof header === 'string') return refused(header)
     const { iss } = jwt.payload
     const issuers = typeof iss === 'string' ? byIssuer.get(iss) : undefined
-    if (issuers === undefined) return refused('iss names no provider')
+    if (issuers === undefined) return refused('iss_unknown')
 
     const nowMs = clock.now()
     const rules = issuers.map((provider) => brokenRule(jwt.payload, provider.jwtRules, nowMs))
@@ -66,9 +66,9 @@ function refusedByRules(
   issuers: readonly Provider[],
 ): Refused {
   const broken = rules.filter((rule) => rule !== undefined)
-  const rule = broken.find((one) => !one.startsWith('aud')) ?? broken[0] ?? 'aud is missing'
+  const rule = broken.find((one) => !isAboutAudience(one)) ?? broken[0] ?? 'aud_missing'
   const refusal = refusedByRule(rule)
-  if (rule !== 'nbf is still to come' && rule !== 'iat is still to come') return refusal
+  if (rule !== 'nbf_early' && rule !== 'iat_early') return refusal
   // A token that becomes valid in a moment is not refused for longer than that.
   const { nbf, iat } = jwt.payload
   const begins = Math.max(...[nbf, iat].filter((at) => typeof at === 'number'))
@@ -111,7 +111,7 @@ function brokenNow({ jwt, provider }: Case, clock: Clock): Refused | undefined {
 async function verdictOn(one: Case, first: SignatureLook | undefined, clock: Clock): Promise<Verdict> {
   try {
     const check = await verifySignature(one.token, one.header, one.provider.keys, first)
-    return check === 'good' ? acceptCase(one, clock) : refused(SIGNATURE_SENTENCES[check])
+    return check === 'good' ? acceptCase(one, clock) : refused(SIGNATURE_RULES[check])
   } catch (error) {
     return { kind: 'undecided', failure: asFailure(error) }
   }

@@ -28,7 +28,7 @@ export async function introspectAt(
     const answer = await introspect(subject.token, by)
     // Until it turns out to be good again.
     familiar.forget(by)
-    if (!answer.isActive) return refused('the provider says that the token is not active')
+    if (!answer.isActive) return refused('token_inactive')
     const { claims, bytes } = answer
     const nowMs = clock.now()
     const rule = brokenRule(claims, provider.introspectionRules, nowMs)

@@ -17,7 +17,7 @@ const MEMORY_MS = 60_000
 /** Within so long after a service is well again its pauses end, not all of them at once. */
 const SPREAD_MS = 1_000
 
-interface Negative extends Ownership, Pause {
+interface Negative extends Ownership, Pause, Pick<Failure, 'rule' | 'refusal'> {
   untilMs: number
   failuresInARow: number
   readonly code: FailureCode
@@ -36,6 +36,11 @@ export interface Negatives {
   forget(key: string): void
   forgetWhere(matches: (owner: Ownership) => boolean): void
 }
+
+/** Longer than any error code that is known; what is no code may be as long as a response. */
+const LONGEST_ERROR = 64
+const boundedError = (error: string | undefined): string | undefined =>
+  error === undefined || error.length > LONGEST_ERROR ? undefined : error
 
 /** Nothing was asked, so nothing failed. */
 const isHeldBack = ({ cause }: Failure): boolean => cause instanceof OutboundError && cause.kind === 'breaker_open'
@@ -70,6 +75,8 @@ export function createNegatives({ clock, maxEntries, maxBytes }: NegativesOption
       if (!isDuring(negative, nowMs)) return undefined
       return new Failure(negative.code, {
         ...(negative.detail === undefined ? {} : { detail: negative.detail }),
+        rule: negative.rule,
+        refusal: negative.refusal,
         ...(negative.challenge === undefined ? {} : { challenge: negative.challenge }),
         ...(FAILURES[negative.code].retryable
           ? { retryAfterSeconds: Math.ceil((negative.untilMs - nowMs) / 1_000) }
@@ -86,7 +93,7 @@ export function createNegatives({ clock, maxEntries, maxBytes }: NegativesOption
       const untilMs = sinceMs + pause
       // Field by field: neither the cause of the failure nor the caller behind the slot is kept alive.
       const { scope, generation, issuer, subject, role } = slot
-      const { code, detail, challenge } = failure
+      const { code, detail, challenge, rule, refusal } = failure
       const negative = {
         scope,
         generation,
@@ -99,6 +106,8 @@ export function createNegatives({ clock, maxEntries, maxBytes }: NegativesOption
         code,
         detail,
         challenge,
+        rule,
+        refusal: refusal && { status: refusal.status, error: boundedError(refusal.error) },
       }
       negatives.set(key, negative, untilMs + MEMORY_MS)
       return failuresInARow

@@ -1,5 +1,6 @@
 import { FAILURES, type FailureCode } from './failures.ts'
 import type { ReachedLimit } from './limit.ts'
+import { type RuleCode, RULES } from './rules.ts'
 
 /** What a challenge adds to a failure of the caller's token (RFC 6750 §3). */
 export interface ChallengeHint {
@@ -27,7 +28,7 @@ export interface Compared {
   readonly wanted: Readonly<Record<string, string>>
 }
 
-/** An OAuth error response (RFC 6749 §5.2) behind a failure. */
+/** The error response of an authorization server (RFC 6749 §5.2) behind a failure. */
 export interface OAuthRefusal {
   readonly status: number
   /** Its `error`; undefined where the response has none. */
@@ -52,8 +53,10 @@ export interface FailureOptions {
   readonly limit?: ReachedLimit | undefined
   /** Where a request was to go that did not get there: an origin. */
   readonly at?: string | undefined
-  /** The OAuth error response that the failure stands for. */
+  /** The error response of an authorization server that the failure stands for. */
   readonly refusal?: OAuthRefusal | undefined
+  /** The rule that was broken; its words are the default of `detail`. */
+  readonly rule?: RuleCode | undefined
 }
 
 /**
@@ -72,15 +75,18 @@ export class Failure extends Error {
   readonly limit: ReachedLimit | undefined
   readonly at: string | undefined
   readonly refusal: OAuthRefusal | undefined
+  readonly rule: RuleCode | undefined
 
   constructor(code: FailureCode, options: FailureOptions = {}) {
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
-    super(options.detail === undefined ? code : `${code}: ${options.detail}`, { cause: options.cause })
+    const { rule, detail = rule && RULES[rule].detail } = options
+    super(detail === undefined ? code : `${code}: ${detail}`, { cause: options.cause })
     Error.stackTraceLimit = stackTraceLimit
     this.name = 'Failure'
     this.code = code
-    this.detail = options.detail
+    this.detail = detail
+    this.rule = rule
     this.retryAfterSeconds = options.retryAfterSeconds
     this.challenge = options.challenge
     this.refusedForMs = options.refusedForMs

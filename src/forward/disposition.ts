@@ -40,7 +40,7 @@ const judgeRedirect = (status: number, location: string, route: ForwardRoute, se
   }
   const ours = rewriteLocation(location, route, sealed.path)
   // A caller that followed it would go around the proxy, and its token with it (decisions §7, Responses).
-  if (ours === undefined) return { kind: 'fail', failure: new Failure('backend_error', { detail: 'foreign redirect' }) }
+  if (ours === undefined) return { kind: 'fail', failure: new Failure('backend_error', { rule: 'redirect_foreign' }) }
   return { kind: 'stream', location: ours }
 }
 

@@ -1,4 +1,4 @@
-import { Failure, Secret, type TokenInHand } from '../core/index.ts'
+import { Failure, type RuleCode, Secret, type TokenInHand } from '../core/index.ts'
 
 /** Longest access token that is looked at, in bytes (decisions §2.2). */
 export const MAX_TOKEN_BYTES = 16 * 1024
@@ -20,14 +20,14 @@ export function parseBearer(values: readonly string[]): string | undefined {
   if (value === undefined) return undefined
   if (values.length > 1)
     throw new Failure('bad_request', {
-      detail: 'more than one Authorization header',
+      rule: 'authorization_repeated',
       challenge: { error: 'invalid_request' },
     })
   if (!SCHEME.test(value)) return undefined
   // The length first: what follows costs time in proportion to it.
-  if (value.length > MAX_TOKEN_BYTES + 'Bearer '.length) throw unusable('the token is longer than 16 KiB')
+  if (value.length > MAX_TOKEN_BYTES + 'Bearer '.length) throw unusable('token_too_long')
   const token = BEARER.exec(value)?.[1]
-  if (token === undefined) throw unusable('not a bearer token')
+  if (token === undefined) throw unusable('bearer_malformed')
   return token
 }
 
@@ -69,5 +69,5 @@ export const tokenInHand =
     return new Secret(token)
   }
 
-const unusable = (detail: string): Failure =>
-  new Failure('invalid_token', { detail, challenge: { error: 'invalid_token' } })
+const unusable = (rule: RuleCode): Failure =>
+  new Failure('invalid_token', { rule, challenge: { error: 'invalid_token' } })

@@ -122,7 +122,7 @@ function cutFailure(reason: CutReason, { unreadAnswerMs }: ListenerDeadlines, un
   if (reason === 'upgrade')
     return new Failure('bad_request', { detail: 'another protocol is asked for before the answer to a request is out' })
   const limit: ReachedLimit = { amount: unreadAnswerMs, unit: 'ms' }
-  return new Failure('request_timeout', { detail: 'the client does not take its answer', limit })
+  return new Failure('request_timeout', { rule: 'client_reads_slowly', limit })
 }
 
 /** A listener of the product: what every one of them needs beside answering requests. */

@@ -1,5 +1,5 @@
 import { type Claims, type ClaimValue, type Clock, Failure, isDuring, type Pause } from '../core/index.ts'
-import { type Documents, jsonAnswer } from './documents.ts'
+import { type Documents, jsonAnswer, unusableResponse } from './documents.ts'
 import { lifetimeOf } from './freshness.ts'
 import type { KeyLocation } from './key-store.ts'
 
@@ -49,8 +49,7 @@ export function discoveryUrls(issuerUrl: string): readonly [string, string] {
 }
 
 /** A document of no use, in words for the log. */
-export const unusableDocument = (detail: string): Failure =>
-  new Failure('identity_provider_error', { detail: `${WHAT}: ${detail}` })
+export const unusableDocument = (detail: string): Failure => unusableResponse(WHAT, `: ${detail}`)
 
 /**
  * The URL of an endpoint that a document names. Plain http only where the issuer itself is plain http: else whatever is

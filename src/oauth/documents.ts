@@ -5,6 +5,7 @@ import {
   type Outbound,
   type OutboundRequest,
   type OutboundResponse,
+  type RuleCode,
 } from '../core/index.ts'
 import { readJsonObject, shownUrl } from '../http/index.ts'
 import { busyFailure, type ServiceFailures } from '../net/index.ts'
@@ -33,8 +34,18 @@ export const serviceOf = (what: string): ServiceFailures => ({
   unusable: 'identity_provider_error',
 })
 
-const unusable = (what: string, detail: string) =>
-  new Failure('identity_provider_error', { detail: `${what} ${detail}` })
+const DOCUMENT_RULES: Readonly<Record<string, RuleCode>> = {
+  'key set': 'key_set_unusable',
+  'discovery document': 'discovery_unusable',
+} satisfies Readonly<Record<DocumentName, RuleCode>>
+
+/** A response of a part of the provider, `what`, that can't be used; `why` continues its name, `status` is an error's. */
+export const unusableResponse = (what: string, why: string, status?: number): Failure =>
+  new Failure('identity_provider_error', {
+    detail: `${what}${why}`,
+    rule: DOCUMENT_RULES[what],
+    refusal: status === undefined ? undefined : { status, error: undefined },
+  })
 
 /** What was asked, by whom it is called, and when. */
 export interface Asked {
@@ -47,13 +58,16 @@ export interface Asked {
 export function expectOk(response: OutboundResponse, { url, service, nowMs }: Asked): OutboundResponse {
   const { status } = response
   if (status === 200) return response
-  throw busyFailure(response, service, nowMs) ?? unusable(service.what, `answered ${status} at ${shownUrl(url)}`)
+  throw (
+    busyFailure(response, service, nowMs) ??
+    unusableResponse(service.what, ` answered ${status} at ${shownUrl(url)}`, status)
+  )
 }
 
 /** The JSON object that a provider answered. Throws `identity_provider_error`: an HTML page is not an outage. */
 export function jsonAnswer(response: OutboundResponse, what: string): Claims {
   const answer = readJsonObject(response.body)
-  if (answer === undefined) throw unusable(`${what}:`, 'the answer is not a JSON object with distinct names')
+  if (answer === undefined) throw unusableResponse(what, ': the answer is not a JSON object with distinct names')
   return answer
 }
 
@@ -76,8 +90,9 @@ export async function getDocument(
       return expectOk(response, { url: at, service: serviceOf(what), nowMs: clock.now() })
     const { location = '' } = response.headers
     const next = URL.canParse(location, at) ? new URL(location, at) : undefined
-    if (next === undefined || next.origin !== new URL(at).origin) throw unusable(what, 'redirects to another origin')
-    if (redirects === MAX_REDIRECTS) throw unusable(what, 'redirects too often')
+    if (next === undefined || next.origin !== new URL(at).origin)
+      throw unusableResponse(what, ' redirects to another origin')
+    if (redirects === MAX_REDIRECTS) throw unusableResponse(what, ' redirects too often')
     at = next.href
   }
 }

@@ -45,7 +45,7 @@ export {
 export {
   ALGORITHMS,
   lookAtSignature,
-  SIGNATURE_SENTENCES,
+  SIGNATURE_RULES,
   type SignatureHeader,
   type SignatureLook,
   verifySignature,

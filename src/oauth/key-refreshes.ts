@@ -12,7 +12,7 @@ const MOST_NAMES = 10_000
 
 const notYet = (leftMs: number): Failure =>
   new Failure('identity_provider_unavailable', {
-    detail: 'the keys are not fetched again yet',
+    rule: 'keys_fetched_recently',
     retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)),
   })
 

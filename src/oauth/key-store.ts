@@ -190,5 +190,10 @@ function describe(failure: Failure, hadKeys: boolean, leftMs: number): Failure {
   if (failure.code === 'secret_unavailable' || failure.code === 'internal_error') return failure
   const retryAfterSeconds = Math.max(1, failure.retryAfterSeconds ?? 0, Math.ceil(leftMs / 1000))
   const code = hadKeys ? 'identity_provider_unavailable' : failure.code
-  return new Failure(code, { detail: failure.detail ?? 'no keys', cause: failure.cause, retryAfterSeconds })
+  return new Failure(code, {
+    detail: failure.detail ?? 'no keys',
+    rule: failure.rule,
+    cause: failure.cause,
+    retryAfterSeconds,
+  })
 }

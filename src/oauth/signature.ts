@@ -1,3 +1,4 @@
+import type { RuleCode } from '../core/index.ts'
 import { SIGNATURE_ALGORITHMS } from '../resources/index.ts'
 import { findKey, MAX_RSA_BITS, MIN_RSA_BITS, type VerificationKey } from './key-set.ts'
 import type { KeyStore } from './key-store.ts'
@@ -20,12 +21,12 @@ export interface SignatureLook {
   readonly check: SignatureCheck
 }
 
-/** Why a signature does not count, in words for a log. */
-export const SIGNATURE_SENTENCES: Readonly<Record<Exclude<SignatureCheck, 'good'>, string>> = {
-  wrong: 'the signature is wrong',
-  unknown_key: 'no key of the provider fits',
-  ambiguous_key: 'several keys of the provider fit and no kid says which',
-}
+/** The rule that a signature breaks. */
+export const SIGNATURE_RULES = {
+  wrong: 'signature_wrong',
+  unknown_key: 'key_unknown',
+  ambiguous_key: 'key_ambiguous',
+} as const satisfies Readonly<Record<Exclude<SignatureCheck, 'good'>, RuleCode>>
 
 /** Verifies the signature of a compact JWS with the key of `keys` that its `header` names. */
 export async function lookAtSignature(

@@ -44,7 +44,7 @@ export function createBodyWatch(
         inbound.streamedBytes = undefined
         inbound.connection.refuse(
           new Failure('request_timeout', {
-            detail: 'nothing more of the body came',
+            rule: 'body_stopped',
             limit: { amount: deadlines.bodyIdleMs, unit: 'ms' },
           }),
         )

@@ -98,9 +98,7 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
     const onClose = (): void => fail(new Failure('bad_request', { detail: 'the body broke off' }))
     inbound.onRefused = fail
     if (mustKeep || length !== undefined)
-      watch.kept(inbound, (limit) =>
-        fail(new Failure('request_timeout', { detail: 'the body did not arrive in time', limit })),
-      )
+      watch.kept(inbound, (limit) => fail(new Failure('request_timeout', { rule: 'body_late', limit })))
     else cancel = watch.unannounced(() => stream())
     request.on('data', onData).on('end', onEnd).on('close', onClose)
   })

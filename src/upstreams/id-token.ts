@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { Claims, ClaimValue, Secret } from '../core/index.ts'
+import { type Claims, type ClaimValue, RULES, type Secret } from '../core/index.ts'
 import {
   ALGORITHMS,
   type ClockTolerance,
   type KeyStore,
   shapeOf,
-  SIGNATURE_SENTENCES,
+  SIGNATURE_RULES,
   verifySignature,
 } from '../oauth/index.ts'
 import { unusable } from './connection.ts'
@@ -54,7 +54,7 @@ async function verified(
   if (crit !== undefined) throw notVerified('crit names an extension that is not understood')
   if (kid !== undefined && typeof kid !== 'string') throw notVerified('kid is not a string')
   const check = await verifySignature(token.reveal(), { alg, kid }, keys)
-  if (check !== 'good') throw notVerified(SIGNATURE_SENTENCES[check])
+  if (check !== 'good') throw notVerified(RULES[SIGNATURE_RULES[check]].detail)
   return { claims: shape.jwt.payload, alg }
 }
 

@@ -99,7 +99,7 @@ it('whoever follows is told which requests went, and the list has no others', as
 
 it('a request that is refused before the backend has its method, its tool and its body, masked', async () => {
   const refused = () => {
-    throw new Failure('invalid_token', { detail: 'exp has passed', challenge: { error: 'invalid_token' } })
+    throw new Failure('invalid_token', { rule: 'exp_passed', challenge: { error: 'invalid_token' } })
   }
   const { proxy, shown } = await watched([], { caller: refused })
   const params = { name: 'echo', arguments: { text: 'of-the-caller-0003' } }
@@ -109,5 +109,5 @@ it('a request that is refused before the backend has its method, its tool and it
   const { summary, requestBody, why } = await shown('request-1')
   expect(summary).toMatchObject({ rpcMethod: 'tools/call', rpcName: 'echo', status: 401 })
   expect(requestBody?.text).toBe(body.replace('of-the-caller-0003', '[masked]'))
-  expect(why?.cause).toMatch(/has ended/)
+  expect(why?.cause).toMatch(/has expired/)
 })

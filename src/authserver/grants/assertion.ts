@@ -1,4 +1,4 @@
-import type { Claims } from '../../core/index.ts'
+import { type Claims, RULES } from '../../core/index.ts'
 import {
   ALGORITHMS,
   ID_JAG,
@@ -6,7 +6,7 @@ import {
   type KeyStore,
   shapeOf,
   type SignatureHeader,
-  SIGNATURE_SENTENCES,
+  SIGNATURE_RULES,
   verifySignature,
 } from '../../oauth/index.ts'
 import { EARLY_SECONDS, EXPIRED_SECONDS } from '../lifespans.ts'
@@ -100,5 +100,5 @@ export function checkUnbound({ cnf, authorization_details: details }: Claims): v
 /** The last look, because it costs: its signature. Throws `RefusedAssertion`, and `Failure` while there are no keys. */
 export async function checkSigned({ token, header }: Assertion, keys: KeyStore): Promise<void> {
   const check = await verifySignature(token, header, keys)
-  if (check !== 'good') throw new RefusedAssertion(SIGNATURE_SENTENCES[check])
+  if (check !== 'good') throw new RefusedAssertion(RULES[SIGNATURE_RULES[check]].detail)
 }

@@ -1,4 +1,5 @@
 import { type AuthenticateDeps, probeProvider, type ProviderProbe } from '../../authenticate/index.ts'
+import { asFailure } from '../../core/index.ts'
 import { clockTolerance } from '../../oauth/index.ts'
 import { type OAuthSection, type Provider, secretsOfProvider } from '../../resources/index.ts'
 import { checkClients } from './clients.ts'
@@ -96,11 +97,13 @@ async function keyLines(
     } catch (error) {
       const found = discovery.thrown(error)
       // A provider for opaque tokens alone needs neither discovery nor keys (decisions §2.3).
-      if (introspectionUrl !== undefined && found.detail.includes('answered 404'))
+      const { refusal, rule } = asFailure(error)
+      if (introspectionUrl !== undefined && refusal?.status === 404)
         return [discovery.skipped('it has no document: only opaque tokens are taken'), keys.skipped('none are needed')]
-      const remedy = found.detail.includes('for the issuer')
-        ? 'Write issuerUrl as the document has it, byte for byte, trailing slash included: tokens name that issuer.'
-        : 'Correct issuerUrl, or name the keys themselves (jwksUrl).'
+      const remedy =
+        rule === 'discovery_other_issuer'
+          ? 'Write issuerUrl as the document has it, byte for byte, trailing slash included: tokens name that issuer.'
+          : 'Correct issuerUrl, or name the keys themselves (jwksUrl).'
       return [{ ...found, remedy }, keys.skipped('no document says where they are')]
     }
   }
@@ -131,7 +134,7 @@ async function introspectionLine({ name, ...provider }: Provider, probe: Provide
     return line.ok(`takes ${clientId === undefined ? 'requests' : `the client ${clientId}`}, refuses a made-up token`)
   } catch (error) {
     const found = line.thrown(error)
-    const isRefused = /answered 40[013]/.test(found.detail)
+    const isRefused = [400, 401, 403].includes(asFailure(error).refusal?.status ?? 0)
     const remedy =
       'Look at clientId and clientSecretFile (or clientAuth, or authTokenFile), and at what the provider lets them do.'
     return isRefused ? { ...found, remedy } : found
