@@ -105,15 +105,9 @@ export function createCircuit(options: CircuitOptions): Circuit {
   }
 
   const note = (outcome: CallOutcome, source: string | undefined, token: string | undefined): void => {
-    switch (outcome) {
-      case 'answered':
-      case 'server_error':
-        return noteAnswer(outcome === 'server_error', source)
-      case 'unavailable':
-        return noteAnswer(true, token)
-      case 'not_made':
-        return
-    }
+    if (outcome === 'not_made') return
+    if (outcome === 'unavailable') return noteAnswer(true, token)
+    if (outcome === 'answered' || outcome === 'server_error') return noteAnswer(outcome === 'server_error', source)
     if (outcome === 'no_answer' && source !== undefined) {
       if (silent.has(source)) return
       silent.add(source)

@@ -51,7 +51,7 @@ async function start(row: Dialect) {
   const authenticate = createRouteAuthenticate(authenticator, { requiredScopes: [] })
   return {
     /** The keys are those of the row from now on. */
-    serveKeys() {
+    serveKeys: (): void => {
       keys = row
       signer = key
     },
@@ -60,7 +60,7 @@ async function start(row: Dialect) {
       const payload = filled({ iss: origin, exp, jti: randomUUID(), ...claims }, signer) as object
       return signed(signer, { alg: 'RS256', kid: 'one' }, payload)
     },
-    async caller(token: string): Promise<AuthenticatedCaller> {
+    caller: async (token: string): Promise<AuthenticatedCaller> => {
       const inbound = { path: '/', query: '', peer: '127.0.0.1' }
       const known = await authenticate({ authorization: [`Bearer ${token}`], inbound } as unknown as Matched)
       return authenticated(known.caller)
@@ -68,16 +68,21 @@ async function start(row: Dialect) {
   }
 }
 
-async function check(row: Dialect, asked: Promise<AuthenticatedCaller>): Promise<void> {
+/** What became of a token, with what identifies its caller. */
+async function found(asked: Promise<AuthenticatedCaller>): Promise<readonly (string | undefined)[]> {
   const { outcome, detail } = await outcomeOf(asked)
-  expect([outcome, detail]).toEqual([row.expect, expect.stringContaining(row.detail ?? '')])
-  if (outcome === 'ok' && row.identity !== undefined) expect((await asked).identity).toBe(row.identity)
+  return [outcome, detail, outcome === 'ok' ? (await asked).identity : undefined]
 }
+const wanted = (row: Dialect): readonly unknown[] => [
+  row.expect,
+  expect.stringContaining(row.detail ?? ''),
+  row.expect === 'ok' ? (row.identity ?? expect.any(String)) : undefined,
+]
 
 describe('an introspection response', () => {
   it.each(dialectsOf('callers', 'introspection'))('$name', async (row) => {
     const { caller } = await start(row)
-    await check(row, caller('opaque-token'))
+    expect(await found(caller('opaque-token'))).toEqual(wanted(row))
   })
 })
 
@@ -87,7 +92,7 @@ describe('a key set', () => {
     const claims = { sub: 'alice', aud: AUDIENCE }
     if (row.replaced === true) await caller(await jwt(claims))
     serveKeys()
-    await check(row, caller(await jwt(claims)))
+    expect(await found(caller(await jwt(claims)))).toEqual(wanted(row))
   })
 })
 
@@ -109,6 +114,6 @@ describe('an access token', () => {
 
   it.each(dialectsOf('callers', 'accessToken'))('$name', async (row) => {
     const { caller, jwt } = await start(row)
-    await check(row, withRule(row, caller(await jwt(row.claims ?? {}))))
+    expect(await found(withRule(row, caller(await jwt(row.claims ?? {}))))).toEqual(wanted(row))
   })
 })
