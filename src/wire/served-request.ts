@@ -6,7 +6,7 @@ import type { ReceivedHead } from './received-head.ts'
 
 const NOTHING = Buffer.alloc(0)
 /** What is read ahead of who reads a body; a piece that comes at once may be larger. */
-const AHEAD_BYTES = 16 * 1024
+const OPTIONS = { highWaterMark: 16 * 1024 }
 
 /** A request that was read here. Nothing of its body flows before somebody asks for it. */
 export class ServedRequest extends Readable implements ClientRequest {
@@ -29,7 +29,7 @@ export class ServedRequest extends Readable implements ClientRequest {
 
   /** @param onWanted called when more of the body is wanted */
   constructor(head: ReceivedHead, socket: Socket, onWanted: () => void) {
-    super({ highWaterMark: AHEAD_BYTES })
+    super(OPTIONS)
     this.method = head.method
     this.url = head.target
     // Each is one string, and `set-cookie` is none of them.
