@@ -4,7 +4,15 @@ import type { ObtainDeps } from '../../obtain/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import type { HeldAuthenticators } from '../../compose/proxy/index.ts'
 import type { ClockNotes } from './clock.ts'
-import type { StoreNotes } from './stores.ts'
+import type { CheckResult } from './result.ts'
+import type { StoreState } from '../../storage/index.ts'
+
+/** Remarks of the opened stores about themselves. */
+export interface StoreNotes {
+  /** Call it while they are open. */
+  take(states: readonly StoreState[]): void
+  lines(): readonly CheckResult[]
+}
 
 /** What all checks of one run have in common. */
 export interface CheckContext {

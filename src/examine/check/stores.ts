@@ -2,17 +2,10 @@ import { PURGE_RECORD } from '../../cache/index.ts'
 import type { storageConfig } from '../../compose/index.ts'
 import type { Services } from '../../compose/proxy/index.ts'
 import type { SecretRef } from '../../resources/index.ts'
-import { createSeal, createSealingKeys, StoreError, type Store, type StoreState } from '../../storage/index.ts'
+import { createSeal, createSealingKeys, StoreError, type Store } from '../../storage/index.ts'
 import type { ClockNotes } from './clock.ts'
-import { type CheckContext, STEP_MS } from './context.ts'
+import { type CheckContext, STEP_MS, type StoreNotes } from './context.ts'
 import { about, type CheckResult } from './result.ts'
-
-/** What the stores that were opened say of themselves. */
-export interface StoreNotes {
-  /** To be called while they are open. */
-  take(states: readonly StoreState[]): void
-  lines(): readonly CheckResult[]
-}
 
 /** Clocks of replicas that share a store should be nearer to each other than this. */
 const MOST_APART_MS = 2_000
