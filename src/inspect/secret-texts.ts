@@ -4,8 +4,8 @@ import { isShownOfSignature, maskQuery } from './mask.ts'
 /** Hex digits of a SigV4 signature, which end its header. */
 const SIGNATURE_LENGTH = 64
 /**
- * What serves many requests is worked out once; it goes with the credential, and when so many came after it: each takes up to
- * 70 KiB, and a proxy may hold thousands of credentials. A caller's token goes with the request.
+ * What serves many requests is worked out once; it goes with the credential, and when so many came after it: each takes about
+ * 10 KiB, and a proxy may hold thousands of credentials. A caller's token goes with the request.
  */
 const ofCredential = new WeakMap<Credential, { set: SecretSet; longest: number }>()
 const MOST_CREDENTIALS = 100
