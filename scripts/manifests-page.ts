@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { parse } from 'yaml'
 import { AUTH_SERVER_FIELDS, type FieldTable, TELEMETRY_FIELDS, WORKLOAD_FIELDS } from '../src/resources/index.ts'
 
 const INTRO = `# Manifests of other programs
@@ -38,5 +41,34 @@ export function manifestsPage(): string {
     })
     return `## ${title}\n\n${intro}\n\n| field | becomes | |\n| --- | --- | --- |\n${rows.join('\n')}\n`
   })
-  return [INTRO, ...sections].join('\n')
+  return [INTRO, ...sections, inCluster()].join('\n')
+}
+
+/** What the tests of the operator expect of published documents (`test/operator/corpus.test.ts`). */
+const PUBLISHED = path.join(import.meta.dirname, '../test/operator/corpus/remote-proxies.yaml')
+
+interface Published {
+  readonly becomes: string
+  readonly complete?: boolean
+}
+
+/** Counts of what becomes of published documents in a cluster. */
+function inCluster(): string {
+  const all = parse(readFileSync(PUBLISHED, 'utf8')) as readonly Published[]
+  const complete = all.filter((one) => one.complete !== false)
+  const rows = [...Map.groupBy(complete, ({ becomes }) => becomes)].map(([becomes, group]) => {
+    const words = becomes === 'pods' ? 'pods' : `refused by the name of \`${becomes}\``
+    return `| ${words} | ${group.length} |`
+  })
+  const fragments = `| fragments, refused by the field that is missing or refused | ${all.length - complete.length} |`
+  return `## Published documents in a cluster
+
+${all.length} \`MCPRemoteProxy\` documents are published for the group in its repository, its documentation and a demo. Rebuilt with no change but the group, they become:
+
+| becomes | documents |
+| --- | --- |
+${[...rows, fragments].join('\n')}
+
+\`extauth convert\` writes \`auth: {mode: anonymous}\` where \`spec.auth\` is missing. A field that restricts is for people to remove.
+`
 }
