@@ -116,8 +116,10 @@ function writtenOut(document: Document): Document {
 }
 
 /** Namespace and name of a config. */
-const idOf = (document: Document, name: unknown = document.getIn(['metadata', 'name'])): string =>
-  `${String(document.getIn(['metadata', 'namespace']) ?? DEFAULT_NAMESPACE)}/${String(name)}`
+const idOf = (document: Document, name: unknown = document.getIn(['metadata', 'name'])): string => {
+  const namespace: unknown = document.getIn(['metadata', 'namespace'])
+  return JSON.stringify([namespace ?? DEFAULT_NAMESPACE, name])
+}
 
 const isAuthServer = (document: Document): boolean =>
   document.get('kind') === 'MCPExternalAuthConfig' && document.getIn(['spec', 'type']) === 'embeddedAuthServer'

@@ -140,7 +140,7 @@ function renameContainer(document: Document): string[] {
     const image = container.get('image')
     if (image === undefined) return [`${at}.name was toolhive`]
     container.delete('image')
-    return [`${at}.name was toolhive`, `${at}.image is left out: ${String(image)} is another program`]
+    return [`${at}.name was toolhive`, `${at}.image is left out: ${JSON.stringify(image)} is another program`]
   })
 }
 

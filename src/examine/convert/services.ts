@@ -26,13 +26,12 @@ export function serviceRenamer(
 ): (document: Document) => string[] {
   const names = (kind: string) => documents.filter((one) => one.kind === kind).map(({ name }) => name)
   const servers = new Set(names('MCPServer'))
-  const renamed = new Map<string, string>(
-    names('MCPRemoteProxy').flatMap((name) => [
-      [`mcp-${name}-remote-proxy`, ownedName(name)] as const,
-      // A server of that name has a proxy of this name.
-      ...(servers.has(name) ? [] : [[`mcp-${name}-proxy`, ownedName(name)] as const]),
-    ]),
-  )
+  const renamed = new Map<string, string>()
+  for (const name of names('MCPRemoteProxy')) {
+    renamed.set(`mcp-${name}-remote-proxy`, ownedName(name))
+    // A server of that name has a proxy of this name.
+    if (!servers.has(name)) renamed.set(`mcp-${name}-proxy`, ownedName(name))
+  }
   return (document) => {
     const { contents } = document
     if (renamed.size === 0 || !isMap(contents) || OWN_KINDS.has(String(document.get('kind')))) return []

@@ -260,7 +260,9 @@ describe('what a cluster needs', () => {
       '  podTemplateSpec: { spec: { containers: [{ name: toolhive, image: other:1, env: [] }, { name: log, image: log:1 }] } }\n'
     const found = output(proxy(template))
     expect(found).toContain('# spec.podTemplateSpec.spec.containers[0].name was toolhive\n')
-    expect(found).toContain('# spec.podTemplateSpec.spec.containers[0].image is left out: other:1 is another program\n')
+    expect(found).toContain(
+      '# spec.podTemplateSpec.spec.containers[0].image is left out: "other:1" is another program\n',
+    )
     expect(found).toMatch(/name: extauth, env.*name: log, image: log:1/)
   })
 
