@@ -68,7 +68,7 @@ export const BRIDGE: readonly Mutation[] = [
   {
     rule: 'what is no JSON is no answer',
     file: 'src/bridge/answers.ts',
-    find: 'if (!/^application\\/(?:[\\w.+-]+\\+)?json *(?:;|$)/i.test(type)) {',
+    find: 'if (!isJson(answer)) {',
     replace: "if (type === 'text/plain') {",
     tests: ['test/bridge/reading.test.ts'],
   },
@@ -120,5 +120,12 @@ export const BRIDGE: readonly Mutation[] = [
     find: 'if (why === undefined) void left.then(() => bridge.hurry())',
     replace: "if (why !== '') void left.then(() => bridge.hurry())",
     tests: ['test/bridge/process.test.ts'],
+  },
+  {
+    rule: 'what the client is shown of a server has no token',
+    file: 'src/bridge/refusal.ts',
+    find: 'maskBody(masked(',
+    replace: '((text: string) => text)((',
+    tests: ['test/bridge/hostile.test.ts'],
   },
 ]

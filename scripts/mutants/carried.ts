@@ -68,22 +68,22 @@ export const CARRIED: readonly Mutation[] = [
   {
     rule: 'only other headers make a call go once more',
     file: 'src/bridge/exchange.ts',
-    find: "if (request.method !== 'tools/call' || !said.some(isHeaderMismatch)) return false",
+    find: "if (request.method !== 'tools/call' || !refusal.messages.some(isHeaderMismatch)) return false",
     replace: "if (request.method !== 'tools/call') return false",
     tests: ['test/bridge/stateless.test.ts'],
   },
   {
     rule: 'only a lost session is begun anew',
     file: 'src/bridge/exchange.ts',
-    find: 'if (wire.session.current?.id === undefined || !isLost(answer, said)) return false',
+    find: 'if (wire.session.current?.id === undefined || !isSessionLost(refusal)) return false',
     replace: 'if (wire.session.current?.id === undefined) return false',
     tests: ['test/bridge/handshake.test.ts'],
   },
   {
     rule: 'a stream is resumed five times at most without news',
     file: 'src/bridge/exchange.ts',
-    find: 'resumes >= MAX_RESUMES',
-    replace: 'resumes >= 500',
+    find: 'failures >= MAX_RESUMES',
+    replace: 'failures >= 500',
     tests: ['test/bridge/handshake.test.ts'],
   },
   {
@@ -138,8 +138,8 @@ export const CARRIED: readonly Mutation[] = [
   {
     rule: 'a line of exactly the bound is taken',
     file: 'src/bridge/lines.ts',
-    find: '      length > maxBytes\n',
-    replace: '      length >= maxBytes\n',
+    find: 'length > maxBytes ? ',
+    replace: 'length >= maxBytes ? ',
     tests: ['test/bridge/reading.test.ts'],
   },
   {

@@ -5,7 +5,7 @@ export const SESSIONS_KEPT: readonly Mutation[] = [
   {
     rule: 'a session that the stream of messages lost is begun anew',
     file: 'src/bridge/server-stream.ts',
-    find: "if (answer.status === 404 && wire.session.current?.id !== undefined) return 'lost'",
+    find: "if (isLost && wire.session.current?.id !== undefined) return 'lost'",
     replace: '',
     tests: ['test/bridge/lost-sessions.test.ts'],
   },

@@ -29,6 +29,10 @@ const contentTypeOf = ({ headers }: Pick<EndpointAnswer, 'headers'>): string =>
 /** True for an answer that is an event stream. */
 export const isStream = (answer: Pick<EndpointAnswer, 'headers'>): boolean => isEventStream(contentTypeOf(answer))
 
+/** True for an answer that is JSON. */
+export const isJson = (answer: Pick<EndpointAnswer, 'headers'>): boolean =>
+  /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/i.test(contentTypeOf(answer))
+
 /** The messages of an event stream as they come; `events` remembers where to resume. Throws what the connection throws. */
 export async function* streamMessages(
   body: Readable,
@@ -62,7 +66,7 @@ function eventsIn(chunk: Buffer, events: EventReader): ServerEvent[] {
 /** The messages of a JSON answer. Throws `WayError` bad_answer for anything else, and what the connection throws. */
 export async function jsonMessages(answer: EndpointAnswer, reading: Reading): Promise<readonly Message[]> {
   const type = contentTypeOf(answer)
-  if (!/^application\/(?:[\w.+-]+\+)?json *(?:;|$)/i.test(type)) {
+  if (!isJson(answer)) {
     endSoon(answer.body)
     throw new WayError(
       'bad_answer',

@@ -1,4 +1,4 @@
-import type { EndpointAnswer, EndpointCredentials, Log, McpEndpoint } from '../core/index.ts'
+import type { EndpointAnswer, EndpointCredentials, Log, McpEndpoint, Secret } from '../core/index.ts'
 import { Channel } from './channel.ts'
 import { exchange, type ExchangeDeps } from './exchange.ts'
 import { Flight, Flights } from './flights.ts'
@@ -37,6 +37,8 @@ export interface BridgeOptions {
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
   /** Bytes of one message in either direction. */
   readonly maxMessageBytes: number
+  /** What requests carry beside the token; masked in what the client is shown of the server's text. */
+  readonly secrets?: readonly Secret[]
 }
 
 /** Bytes of requests that have no answer yet; while there are more, no more is read. */
@@ -72,7 +74,7 @@ export class Bridge {
     this.#options = options
     const { endpoint, credentials, output, log, maxMessageBytes } = options
     this.#wire = new Wire({
-      channel: new Channel(endpoint, credentials),
+      channel: new Channel(endpoint, credentials, options.secrets),
       log,
       reading: { maxBytes: maxMessageBytes, ready: () => output.ready() },
       onRenewed: () => this.#follow(),

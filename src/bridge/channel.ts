@@ -1,5 +1,12 @@
 import type { Readable } from 'node:stream'
-import type { EndpointAnswer, EndpointCredentials, EndpointRequest, McpEndpoint, Secret } from '../core/index.ts'
+import {
+  type EndpointAnswer,
+  type EndpointCredentials,
+  type EndpointRequest,
+  type McpEndpoint,
+  type Secret,
+  SecretMask,
+} from '../core/index.ts'
 
 /** A refused token is replaced this often for one request: by a newer one, and by one with more scopes. */
 const MAX_RENEWALS = 2
@@ -10,10 +17,22 @@ const DISCARDED_BYTES = 64 * 1024
 export class Channel {
   readonly #endpoint: McpEndpoint
   readonly #credentials: EndpointCredentials
+  readonly #secrets: readonly Secret[]
+  #token: Secret | undefined
 
-  constructor(endpoint: McpEndpoint, credentials: EndpointCredentials) {
+  /** `secrets`: what else each request carries. */
+  constructor(endpoint: McpEndpoint, credentials: EndpointCredentials, secrets: readonly Secret[] = []) {
     this.#endpoint = endpoint
     this.#credentials = credentials
+    this.#secrets = secrets
+  }
+
+  /** A text of the server without the secrets that requests carry. */
+  masked(text: string): string {
+    const mask = new SecretMask()
+    for (const secret of this.#secrets) mask.add(secret.reveal())
+    if (this.#token !== undefined) mask.add(this.#token.reveal())
+    return mask.maskIn(text)
   }
 
   /**
@@ -23,6 +42,7 @@ export class Channel {
   async send(request: EndpointRequest): Promise<EndpointAnswer> {
     for (let renewals = 0; ; renewals++) {
       const token = await this.#credentials.current()
+      this.#token = token
       const answer = await this.#endpoint.send({ ...request, headers: withToken(request.headers, token) })
       const challenge = challengeOf(answer)
       if (challenge === undefined || renewals === MAX_RENEWALS) return answer

@@ -1,17 +1,17 @@
 import type { EndpointAnswer } from '../core/index.ts'
-import { endSoon, isStream } from './answers.ts'
+import { isStream } from './answers.ts'
 import { EventReader, statelessHeaders, type ToolParameters, isObject, type Message } from '../mcp/index.ts'
 import type { Flight } from './flights.ts'
+import { reconnectMs } from './reconnect.ts'
+import { isSessionLost, isTransient, type Refusal } from './refusal.ts'
 import { learnTools } from './tool-list.ts'
 import { remedyOf, WayError } from './way-error.ts'
 import type { Wire } from './wire.ts'
 
 /** The headers of a request do not say what its body says (MCP 2026-07-28). */
 const HEADER_MISMATCH = -32_020
-/** Tries to resume a stream without anything new in it. */
+/** Attempts to resume a stream that bring nothing new: no message, no event id. */
 const MAX_RESUMES = 5
-const FIRST_PAUSE_MS = 1000
-const MAX_PAUSE_MS = 30_000
 /**
  * Between a notification and the answer behind it, in milliseconds. Clients of the official TypeScript SDK forget who wants
  * progress before they have passed it on when both are read from the pipe in one piece.
@@ -36,13 +36,13 @@ export async function exchange(flight: Flight, deps: ExchangeDeps): Promise<void
   const { number } = wire.session
   let answer = await send(flight, deps)
   if (isSuccess(answer)) return receive(flight, answer, deps)
-  let said = await wire.refusalOf(answer)
-  if (await mended(flight, answer, said, number, deps)) {
+  let refusal = await wire.refusalOf(answer)
+  if (await mended(flight, refusal, number, deps)) {
     answer = await send(flight, deps)
     if (isSuccess(answer)) return receive(flight, answer, deps)
-    said = await wire.refusalOf(answer)
+    refusal = await wire.refusalOf(answer)
   }
-  return refuse(flight, answer, said, deps)
+  return refuse(flight, answer, refusal, deps)
 }
 
 const isSuccess = ({ status }: EndpointAnswer): boolean => status >= 200 && status < 300
@@ -50,17 +50,16 @@ const isSuccess = ({ status }: EndpointAnswer): boolean => status >= 200 && stat
 /** True when what the server refused it for is no more: the request was not carried out, and can go once more. */
 async function mended(
   { request, statelessVersion: version, signal }: Flight,
-  answer: EndpointAnswer,
-  said: readonly Message[],
+  refusal: Refusal,
   session: number,
   { wire, tools }: ExchangeDeps,
 ): Promise<boolean> {
   if (version === undefined) {
-    if (wire.session.current?.id === undefined || !isLost(answer, said)) return false
+    if (wire.session.current?.id === undefined || !isSessionLost(refusal)) return false
     await wire.renew(session)
     return true
   }
-  if (request.method !== 'tools/call' || !said.some(isHeaderMismatch)) return false
+  if (request.method !== 'tools/call' || !refusal.messages.some(isHeaderMismatch)) return false
   await learnTools({ request, signal }, version, wire, tools)
   return true
 }
@@ -80,30 +79,25 @@ function send(flight: Flight, { wire, tools }: ExchangeDeps): Promise<EndpointAn
   return wire.post(request.bytes, headers, flight.signal)
 }
 
-/** 404 is how a server says it (MCP, session management); some say 400 and that it is the session. */
-function isLost({ status }: EndpointAnswer, refusals: readonly Message[]): boolean {
-  if (status === 404) return true
-  const [said] = refusals
-  return status === 400 && said?.kind === 'response' && /\bsession\b/i.test(String(Object(said.error)['message'] ?? ''))
-}
-
 async function receive(flight: Flight, first: EndpointAnswer, deps: ExchangeDeps): Promise<void> {
   const { wire, deliver } = deps
   const events = new EventReader(wire.reading.maxBytes)
   const { number } = wire.session
-  let answer = first
+  let answer: EndpointAnswer | undefined = first
   let noticeAtMs = Number.NEGATIVE_INFINITY
-  for (let resumes = 0; ; resumes++) {
+  let retryAfterMs = 0
+  for (let failures = 0; ; failures++) {
+    const before = events.lastEventId
     let trouble: unknown
     try {
-      for await (const message of wire.messages(answer, events)) {
-        resumes = 0
+      for await (const message of answer === undefined ? [] : wire.messages(answer, events)) {
+        failures = 0
         if (message.kind === 'notification') noticeAtMs = performance.now()
         const gapMs = noticeAtMs + NOTICE_GAP_MS - performance.now()
         if (message.kind === 'response' && gapMs > 0) await deps.pause(gapMs, flight.signal)
         if (message.kind === 'malformed')
           trouble = new WayError('bad_answer', `sent an event that is ${message.why}, and no answer`)
-        else deliver(message, flight, answer)
+        else deliver(message, flight, answer ?? first)
         if (flight.isDone) return
       }
     } catch (error) {
@@ -112,22 +106,26 @@ async function receive(flight: Flight, first: EndpointAnswer, deps: ExchangeDeps
       trouble = error
     }
     const { lastEventId } = events
+    // A server may close each stream behind an event id and expect to be polled (SEP-1699).
+    if (lastEventId !== before) failures = 0
     const mayResume = lastEventId !== undefined && flight.statelessVersion === undefined && isStream(first)
-    if (!mayResume || resumes >= MAX_RESUMES) throw lost(trouble, isStream(first))
-    await deps.pause(events.retryMs ?? Math.min(FIRST_PAUSE_MS * 2 ** resumes, MAX_PAUSE_MS), flight.signal)
+    if (!mayResume || failures >= MAX_RESUMES) throw lost(trouble, isStream(first))
+    await deps.pause(Math.max(retryAfterMs, reconnectMs(events, failures)), flight.signal)
     if (wire.session.number !== number) throw new WayError('session_lost', 'lost the session while it was at work')
     events.restart()
-    answer = await resumed(lastEventId, flight, deps, answer)
+    ;({ answer, retryAfterMs } = await resumed(lastEventId, flight, deps))
   }
 }
 
-/** The same stream again; the answer that ended when the server can't be reached yet. */
-async function resumed(
-  lastEventId: string,
-  flight: Flight,
-  { wire }: ExchangeDeps,
-  ended: EndpointAnswer,
-): Promise<EndpointAnswer> {
+interface Resumed {
+  /** Undefined where the server can't be reached yet, or asks to come back. */
+  readonly answer: EndpointAnswer | undefined
+  readonly retryAfterMs: number
+}
+const LATER: Resumed = { answer: undefined, retryAfterMs: 0 }
+
+/** The same stream again. */
+async function resumed(lastEventId: string, flight: Flight, { wire }: ExchangeDeps): Promise<Resumed> {
   const { number } = wire.session
   let answer
   try {
@@ -135,15 +133,16 @@ async function resumed(
   } catch (error) {
     flight.signal.throwIfAborted()
     if (!(error instanceof Error && error.name === 'OutboundError')) throw error
-    return ended
+    return LATER
   }
-  if (answer.status === 200 && isStream(answer)) return answer
-  endSoon(answer.body)
-  if (answer.status === 404) {
+  if (answer.status === 200 && isStream(answer)) return { answer, retryAfterMs: 0 }
+  const refusal = await wire.refusalOf(answer)
+  if (isTransient(refusal.status)) return { ...LATER, retryAfterMs: retryAfterMsOf(answer) }
+  if (isSessionLost(refusal)) {
     await wire.renew(number)
     throw new WayError('session_lost', 'lost the session while it was at work')
   }
-  throw new WayError('stream_lost', `ended its answer early, and does not resume it (${answer.status})`)
+  throw new WayError('stream_lost', `ended its answer early, and does not resume it (${quoted(refusal)})`)
 }
 
 function lost(trouble: unknown, wasStream: boolean): WayError {
@@ -152,11 +151,11 @@ function lost(trouble: unknown, wasStream: boolean): WayError {
   return new WayError('stream_lost', said, { cause: trouble })
 }
 
-/** An answer that is no success: what it says goes to the client as the answer to this request, with what to do about it. */
-function refuse(flight: Flight, answer: EndpointAnswer, said: readonly Message[], { deliver }: ExchangeDeps): void {
-  const { status, headers } = answer
+/** A response that is no success: what it says goes to the client as the answer to this request, with what to do about it. */
+function refuse(flight: Flight, answer: EndpointAnswer, refusal: Refusal, { deliver }: ExchangeDeps): void {
+  const { status } = answer
   const { id } = flight.request
-  for (const message of said) {
+  for (const message of refusal.messages) {
     if (message.kind !== 'response' || message.error === undefined) continue
     if (message.id !== null && message.id !== id) continue
     const { code, message: text, data } = Object(message.error) as Record<string, unknown>
@@ -167,11 +166,18 @@ function refuse(flight: Flight, answer: EndpointAnswer, said: readonly Message[]
     deliver({ ...message, id, bytes: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, error })) }, flight, answer)
     return
   }
-  const retryAfter = [headers['retry-after'] ?? []].flat()[0]
-  const data = {
-    status,
-    ...(retryAfter !== undefined && /^\d{1,9}$/.test(retryAfter) ? { retryAfterSeconds: Number(retryAfter) } : {}),
-  }
-  if (status === 401) throw new WayError('invalid_token', 'does not accept the access token', { data })
-  throw new WayError('endpoint_refused', `answered ${status}`, { data })
+  const retryAfterMs = retryAfterMsOf(answer)
+  const data = { status, ...(retryAfterMs === 0 ? {} : { retryAfterSeconds: retryAfterMs / 1000 }) }
+  if (status === 401)
+    throw new WayError('invalid_token', `does not accept the access token${textIn(refusal)}`, { data })
+  throw new WayError('endpoint_refused', `answered ${quoted(refusal)}`, { data })
+}
+
+const quoted = (refusal: Refusal): string => `${refusal.status}${textIn(refusal)}`
+const textIn = ({ text }: Refusal): string => (text === '' ? '' : `: ${text}`)
+
+/** Milliseconds of `Retry-After` in seconds; 0 where there is none. */
+function retryAfterMsOf({ headers }: EndpointAnswer): number {
+  const value = [headers['retry-after'] ?? []].flat()[0]
+  return value !== undefined && /^\d{1,9}$/.test(value) ? Number(value) * 1000 : 0
 }

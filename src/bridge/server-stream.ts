@@ -1,17 +1,31 @@
 import { CredentialRefusal, type Log } from '../core/index.ts'
-import { endSoon, isStream } from './answers.ts'
+import { isStream } from './answers.ts'
 import { EventReader, type Message } from '../mcp/index.ts'
+import { reconnectMs } from './reconnect.ts'
+import { isSessionLost, isTransient } from './refusal.ts'
 import { codeOf } from './way-error.ts'
 import type { Wire } from './wire.ts'
 
-const FIRST_PAUSE_MS = 1000
-const MAX_PAUSE_MS = 30_000
+/** A stream that was open for this long counts as a success, also without any event. */
+const LIVED_MS = 10_000
+/** A stream that is silent for this long after the machine has slept is opened again. */
+const SILENT_MS = 5_000
+/** How often the clock is looked at, and the jump of it that says that the machine has slept. */
+const LOOK_MS = 1_000
+const SLEPT_MS = 15_000
 
 export interface ServerStreamDeps {
   readonly wire: Wire
   readonly log: Log
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
   readonly deliver: (message: Message) => void
+}
+
+/** What became of one attempt. */
+interface Attempt {
+  /** When the server began to stream; undefined where it has not. */
+  openedAtMs: number | undefined
+  hasMessages: boolean
 }
 
 /**
@@ -21,13 +35,20 @@ export interface ServerStreamDeps {
 export async function followServer(deps: ServerStreamDeps, signal: AbortSignal): Promise<void> {
   const { wire, log, pause } = deps
   let events = new EventReader(wire.reading.maxBytes)
-  for (let failures = 0; !signal.aborted; failures++) {
+  let hasListened = false
+  let failures = 0
+  while (!signal.aborted) {
     const { number } = wire.session
+    const { lastEventId } = events
+    const attempt: Attempt = { openedAtMs: undefined, hasMessages: false }
     try {
-      const outcome = await once(deps, events, signal, () => (failures = 0))
+      const outcome = await once(deps, events, signal, { attempt, hasListened })
       if (outcome === 'none') return
       if (outcome === 'lost') {
+        // A server that loses each session by this request has no stream.
+        if (wire.beganForStream === number) return
         await wire.renew(number)
+        wire.beganForStream = wire.session.number
         events = new EventReader(wire.reading.maxBytes)
       }
     } catch (error) {
@@ -37,8 +58,11 @@ export async function followServer(deps: ServerStreamDeps, signal: AbortSignal):
       events.restart()
     }
     if (signal.aborted) return
-    const wanted = events.retryMs ?? FIRST_PAUSE_MS
-    await pause(Math.min(wanted * 2 ** Math.min(failures, 10), MAX_PAUSE_MS), signal).catch(() => undefined)
+    const { openedAtMs, hasMessages } = attempt
+    hasListened ||= openedAtMs !== undefined
+    const hasLived = openedAtMs !== undefined && performance.now() - openedAtMs >= LIVED_MS
+    failures = hasMessages || hasLived || events.lastEventId !== lastEventId ? 0 : failures + 1
+    await pause(reconnectMs(events, failures), signal).catch(() => undefined)
   }
 }
 
@@ -46,22 +70,49 @@ async function once(
   { wire, deliver, log }: ServerStreamDeps,
   events: EventReader,
   signal: AbortSignal,
-  onProgress: () => void,
+  { attempt, hasListened }: { readonly attempt: Attempt; readonly hasListened: boolean },
 ): Promise<'ended' | 'none' | 'lost'> {
-  const answer = await wire.listen(events.lastEventId, signal)
+  const silence = new AbortController()
+  const answer = await wire.listen(events.lastEventId, AbortSignal.any([signal, silence.signal]))
   if (answer.status !== 200 || !isStream(answer)) {
-    endSoon(answer.body)
-    if (answer.status === 404 && wire.session.current?.id !== undefined) return 'lost'
-    // 405 is how a server says that it has none; other refusals would not get better by asking again.
-    if (answer.status < 500 && answer.status !== 429) return 'none'
-    log.info({ status: answer.status }, 'the stream of server messages is refused for now')
+    const refusal = await wire.refusalOf(answer)
+    const isLost = refusal.status === 404 || (hasListened && isSessionLost(refusal) && refusal.text !== '')
+    if (isLost && wire.session.current?.id !== undefined) return 'lost'
+    // 405 is how a server says that it has none. Others mean so too, unless it had one before: it may not have noticed
+    // yet that the last one has ended.
+    if (refusal.status === 405 || (!hasListened && refusal.status < 500 && !isTransient(refusal.status))) return 'none'
+    log.info({ status: refusal.status }, 'the stream of server messages is refused for now')
     return 'ended'
   }
-  for await (const message of wire.messages(answer, events)) {
-    onProgress()
-    if (message.kind === 'malformed') log.warn({ why: message.why }, 'the server sent an event that is no message')
-    else deliver(message)
+  attempt.openedAtMs = performance.now()
+  wire.beganForStream = undefined
+  const watch = watchSilence(events, () => silence.abort(new Error('silent after the machine has slept')))
+  try {
+    for await (const message of wire.messages(answer, events)) {
+      attempt.hasMessages = true
+      if (message.kind === 'malformed') log.warn({ why: message.why }, 'the server sent an event that is no message')
+      else deliver(message)
+    }
+  } finally {
+    clearInterval(watch)
   }
   events.restart()
   return 'ended'
+}
+
+/**
+ * Calls back when nothing comes after the machine has slept: the connection may be gone without a word of it. That it has
+ * slept is seen by the clock, which jumps.
+ */
+function watchSilence(events: EventReader, onSilence: () => void): NodeJS.Timeout {
+  let lastMs = Date.now()
+  let woke: { readonly atMs: number; readonly bytes: number } | undefined
+  return setInterval(() => {
+    const nowMs = Date.now()
+    if (nowMs - lastMs > SLEPT_MS) woke = { atMs: performance.now(), bytes: events.receivedBytes }
+    lastMs = nowMs
+    if (woke === undefined || performance.now() - woke.atMs < SILENT_MS) return
+    if (events.receivedBytes === woke.bytes) onSilence()
+    woke = undefined
+  }, LOOK_MS).unref()
 }

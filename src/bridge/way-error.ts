@@ -15,7 +15,7 @@ export type WayReason =
 
 const ADVICE: Readonly<Record<WayReason, string>> = {
   endpoint_unreachable: 'Check that the server runs, the address, and the network; then ask again.',
-  endpoint_refused: 'See the status: 404 is mostly a wrong address, 5xx a trouble of the server.',
+  endpoint_refused: 'See the status and what the server says.',
   bad_answer: 'This is not what an MCP server answers; check that the address is that of its MCP endpoint.',
   stream_lost: 'The server may or may not have done it; look before you ask again.',
   session_lost: 'The server began a new session; it may or may not have done it. Ask again.',
@@ -28,7 +28,18 @@ const ADVICE: Readonly<Record<WayReason, string>> = {
   internal_error: 'This is a fault of the bridge; report it with its log.',
 }
 
-/** The way to the server failed. `said` continues the sentence "The MCP server … ", and holds nothing from outside. */
+/** What to do about a status. */
+function adviceOn(status: unknown): string | undefined {
+  if (status === 403)
+    return 'The server refuses this caller or this request: check its permissions (roles, scopes, policies), and for AWS the region and the service of the configuration.'
+  if (status === 404) return 'Check the address of the MCP endpoint.'
+  if (status === 429) return 'Ask again later, and less often.'
+  return typeof status === 'number' && status >= 500
+    ? 'This is an error of the server: ask again later, or see its log.'
+    : undefined
+}
+
+/** The way to the server failed. `said` continues the sentence "The MCP server … "; what it quotes of the server is masked and short. */
 export class WayError extends Error {
   readonly reason: WayReason
   readonly said: string
@@ -67,8 +78,12 @@ function told(
   error: unknown,
   server: string,
 ): { reason: WayReason; message: string; remedy?: string | undefined; data?: Readonly<Record<string, unknown>> } {
-  const sentence = (said: string): string => `The MCP server ${server} ${said}.`
-  if (error instanceof WayError) return { reason: error.reason, message: sentence(error.said), data: error.data }
+  const sentence = (said: string): string => `The MCP server ${server} ${said}${/[.!?]$/.test(said) ? '' : '.'}`
+  if (error instanceof WayError) {
+    const { reason, said, data } = error
+    const remedy = reason === 'endpoint_refused' ? adviceOn(data['status']) : undefined
+    return { reason, message: sentence(said), data, ...(remedy === undefined ? {} : { remedy }) }
+  }
   if (error instanceof CredentialRefusal) return { reason: error.reason, message: error.message }
   if (error instanceof OutboundError) {
     const code = codeOf(error)

@@ -2,6 +2,7 @@ import type { EndpointAnswer, Log } from '../core/index.ts'
 import { endSoon, isStream, jsonMessages, type Reading, streamMessages } from './answers.ts'
 import type { Channel } from './channel.ts'
 import { EventReader, type Malformed, type Message, type Request } from '../mcp/index.ts'
+import { readRefusal, type Refusal } from './refusal.ts'
 import { Session } from './session.ts'
 import { Standing } from './standing.ts'
 import { WayError } from './way-error.ts'
@@ -27,6 +28,8 @@ export class Wire {
   readonly session = new Session()
   readonly standing = new Standing()
   readonly reading: Reading
+  /** The number of the session that was begun because its stream was lost, until it has one. */
+  beganForStream: number | undefined
   readonly #channel: Channel
   readonly #log: Log
   readonly #onRenewed: () => void
@@ -117,13 +120,9 @@ export class Wire {
     else yield* await jsonMessages(answer, this.reading)
   }
 
-  /** What a refusal has to say, as far as it is a message. */
-  async refusalOf(answer: EndpointAnswer): Promise<readonly Message[]> {
-    try {
-      return await jsonMessages(answer, { ...this.reading, maxBytes: 1024 * 1024 })
-    } catch {
-      return []
-    }
+  /** What a refusal says. */
+  refusalOf(answer: EndpointAnswer): Promise<Refusal> {
+    return readRefusal(answer, (text) => this.#channel.masked(text))
   }
 }
 

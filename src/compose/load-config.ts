@@ -38,6 +38,8 @@ export interface ProxySources {
   /** What the inspector captures; beats the files. */
   readonly inspector?: InspectorMode | undefined
   readonly namespace?: string | undefined
+  /** The one route that runs; all when absent. */
+  readonly onlyRoute?: string | undefined
   readonly apiGroup?: string | undefined
 }
 
@@ -74,6 +76,7 @@ export async function loadSources(sources: ProxySources): Promise<LoadedSources>
       callersSecrets: callers?.secrets,
       ignoreManifestCallers,
       inspector: sources.inspector,
+      onlyRoute: sources.onlyRoute,
       paths,
     },
     problems: callers?.problems ?? [],

@@ -1,6 +1,6 @@
+import { maskBody } from '../core/index.ts'
 import { StringDecoder } from 'node:string_decoder'
 import { brotliDecompressSync, constants, gunzipSync, inflateSync } from 'node:zlib'
-import { maskBody } from './mask.ts'
 import type { SecretTexts } from './secret-texts.ts'
 
 /** What is kept of one body, in bytes. */

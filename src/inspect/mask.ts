@@ -1,4 +1,4 @@
-import { MASK } from '../core/index.ts'
+import { MASK, maskLooks } from '../core/index.ts'
 
 /**
  * The policy of what is masked where it is captured, the same as the logs': tokens, credentials, cookies, secrets. By the name
@@ -13,50 +13,6 @@ export const isShownOfSignature = (name: string): boolean => name === 'x-amz-dat
 /** The beginning of a session's id. */
 export const maskedSession = (id: string): string =>
   id.length <= 2 * SHOWN_OF_SESSION ? MASK : `${id.slice(0, SHOWN_OF_SESSION)}…${MASK}`
-
-/** Tokens and keys that say by their look what they are; a JWT that was cut off as well. */
-const LOOKS =
-  /eyJ[\w-]{8,}(?:\.[\w-]*){0,4}|(?:AKIA|ASIA)[A-Z0-9]{12,}|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|sk-|sk_live_|rk_live_|AIza|ya29\.)[\w-]{10,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g
-const SCHEMES = /\b(Bearer|Basic|DPoP)([ +]|%20)+[\w\-.~+/%]{6,}=*/gi
-/** What one of the two patterns needs to match at all; most texts have nothing of it, and a scheme mostly is masked already. */
-const MAY_LOOK =
-  /eyJ|A[KS]IA|gh[pousr]_|github_pat_|glpat-|xox|sk[-_]|rk_|AIza|ya29|PRIVATE KEY|(?:[Bb]earer|[Bb]asic|BEARER|BASIC|[Dd][Pp][Oo][Pp])(?! \[masked)[ +%]/
-/** Shorter texts hold nothing that is long enough to be one. */
-const MIN_LOOK = 11
-
-/** A text without what looks like a token or a key. */
-export function maskLooks(text: string): string {
-  if (text.length < MIN_LOOK || !MAY_LOOK.test(text)) return text
-  return text.replace(SCHEMES, (_, scheme: string) => `${scheme} ${MASK}`).replace(LOOKS, MASK)
-}
-
-const SECRET_NAME =
-  'access_?token|refresh_?token|id_?token|subject_?token|actor_?token|auth_?token|bearer_?token|session_?token|security_?token|client_?secret|client_?assertion|secret_?access_?key|private_?key|api_?key|apikey|x-api-key|authorization|proxy-authorization|set-cookie|cookie|password|passwd|passphrase|secret|token|credential|credentials|code_verifier'
-/** A member of JSON with such a name, as it stands and inside a JSON string; its value may be cut off. */
-const SECRET_MEMBER = new RegExp(
-  `("(?:[\\w.-]*[_.-])?(?:${SECRET_NAME})"\\s*:\\s*)("(?:[^"\\\\]|\\\\.)*(?:"|\\\\?$)|\\[[^\\]]*\\]?)`,
-  'gi',
-)
-const ESCAPED_MEMBER = new RegExp(
-  `(\\\\{1,8}"(?:[\\w.-]*[_.-])?(?:${SECRET_NAME})\\\\{1,8}"\\s*:\\s*\\\\{1,8}")((?:[^"\\\\]|\\\\[^"])*)`,
-  'gi',
-)
-/** A pair of a form or a query in running text. */
-const SECRET_PAIR = new RegExp(`((?:^|[?&;\\s"'])(?:[\\w.-]*[_.-])?(?:${SECRET_NAME})=)([^&\\s"'\\\\<>]+)`, 'gim')
-
-/** What each of the names has in it. */
-const MAY_NAME = /token|secret|passw|passphrase|credential|authorization|cookie|key|assertion|verifier/i
-
-/** The text of a body without values whose names say that they are secret, and without what looks like one. */
-export function maskBody(text: string): string {
-  if (!MAY_NAME.test(text)) return maskLooks(text)
-  return maskLooks(
-    text
-      .replace(SECRET_MEMBER, (_, name: string) => `${name}"${MASK}"`)
-      .replace(ESCAPED_MEMBER, (_, name: string) => `${name}${MASK}`)
-      .replace(SECRET_PAIR, (_, name: string) => `${name}${MASK}`),
-  )
-}
 
 const SECRET_PARAMETER =
   /token|secret|passw|key|code|sig|credential|auth|session|state|nonce|assertion|jwt|verifier|challenge|ticket|cookie/i

@@ -1,5 +1,5 @@
-import { headerKind, MASK } from '../core/index.ts'
-import { isShownOfSignature, maskedSession, maskLooks, maskTarget } from './mask.ts'
+import { headerKind, MASK, maskLooks } from '../core/index.ts'
+import { isShownOfSignature, maskedSession, maskTarget } from './mask.ts'
 import type { SecretTexts } from './secret-texts.ts'
 
 /** Longest value that is kept of one header, in characters. */

@@ -1,6 +1,6 @@
-import { callerHash, explain, MASK, type Compared, type Explanation, type Sealed } from '../core/index.ts'
+import { callerHash, explain, MASK, type Compared, type Explanation, type Sealed, maskLooks } from '../core/index.ts'
 import { BodyCopy, type Room, type ShownBody } from './body-copy.ts'
-import { maskLooks, maskQuery, maskTarget } from './mask.ts'
+import { maskQuery, maskTarget } from './mask.ts'
 import { unsearchedHead, searched, type Searched } from './masked-heads.ts'
 import type { Attempt, CallerSeen, RequestRecord, Summary } from './record.ts'
 import { rpcSubjectOf, type RpcSubject } from '../mcp/index.ts'

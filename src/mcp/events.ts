@@ -35,6 +35,8 @@ export class EventReader {
   #pendingId: string | undefined
   /** Where to resume: the id of the last whole event, with or without data. */
   lastEventId: string | undefined
+  /** Bytes that have come, comments included. */
+  receivedBytes = 0
   /** What the server asks to wait before coming back, in milliseconds. */
   retryMs: number | undefined
 
@@ -57,6 +59,7 @@ export class EventReader {
   push(chunk: Uint8Array): ServerEvent[] {
     const events: ServerEvent[] = []
     let start = 0
+    this.receivedBytes += chunk.length
     if (this.#skipsLineFeed && chunk.length > 0) {
       if (chunk[0] === LF) start = 1
       this.#skipsLineFeed = false

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { Secret } from '../../src/core/index.ts'
 import { type Arrived, openBridge, result, startServer, type TestBridge, type TestServer } from './harness.ts'
 
 let server: TestServer
@@ -9,9 +10,9 @@ afterEach(async () => {
   await server.close()
 })
 
-async function open(answer: (arrived: Arrived) => void): Promise<void> {
+async function open(answer: (arrived: Arrived) => void, options: Parameters<typeof openBridge>[1] = {}): Promise<void> {
   server = await startServer(answer)
-  bridge = openBridge(server.url)
+  bridge = openBridge(server.url, options)
   bridge.read()
 }
 
@@ -137,6 +138,48 @@ describe('an answer that can not be one is an error of the request that it belon
     expect(server.all.map(({ response }) => response.req.url)).toEqual(['/mcp', '/mcp/', '/mcp/'])
   })
 
+  it.each([
+    [
+      403,
+      'application/json',
+      '{"message":"Credential should be scoped to a valid region."}',
+      /answered 403: Credential should be scoped to a valid region\. The server refuses this caller/,
+    ],
+    [
+      403,
+      'application/json',
+      '{"Message":"User is not authorized","Code":"AccessDenied"}',
+      /answered 403: User is not authorized\. The server refuses/,
+    ],
+    [
+      404,
+      'text/html',
+      '<html><h1>404 Not Found</h1><hr>nginx</html>',
+      /answered 404: 404 Not Found nginx\. Check the address/,
+    ],
+    [
+      500,
+      'text/plain',
+      'oops\u0007\n\nBearer abcdefghijkl',
+      /answered 500: oops\\u\{7\} Bearer \[masked\]\. This is an error of the server/,
+    ],
+    [500, 'text/plain', `key given-token-of-the-user`, /answered 500: key \[masked\]\. /],
+    [400, 'application/json', `{"error":"${'x'.repeat(1000)}"}`, /answered 400: x{300}…\. See the status/],
+  ])('%s says what the server says: %s %s', async (status, type, body, expected) => {
+    const token = new Secret('given-token-of-the-user')
+    const credentials = { current: () => Promise.resolve(token), refused: () => Promise.resolve(true as const) }
+    await open(raw(status, type, body), { credentials })
+    bridge.send(CALL)
+    const { error } = await bridge.answer(7)
+    expect(error?.message).toMatch(expected)
+  })
+
+  it('does not wait for the end of a text that never ends', async () => {
+    await open(({ response }) => void response.writeHead(403, { 'content-type': 'text/plain' }).write('forbidden here'))
+    bridge.send(CALL)
+    expect((await bridge.answer(7)).error?.message).toContain('answered 403: forbidden here.')
+  })
+
   it('says when to come back', async () => {
     await open(({ response }) => void response.writeHead(503, { 'retry-after': '7' }).end())
     bridge.send(CALL)
@@ -149,6 +192,12 @@ describe('an answer that can not be one is an error of the request that it belon
 })
 
 describe('lines of the client', () => {
+  it('may begin with a byte order mark', async () => {
+    await open((arrived) => arrived.json(200, result(arrived.body.id)))
+    bridge.send(`\uFEFF${JSON.stringify({ jsonrpc: '2.0', ...CALL })}`)
+    expect(await bridge.answer(7)).toMatchObject({ result: {} })
+  })
+
   it.each([
     ['{"jsonrpc":"2.0","id":1,', -32_700, null],
     ['hello', -32_700, null],

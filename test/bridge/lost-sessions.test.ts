@@ -43,6 +43,36 @@ describe('a session that the server lost', () => {
     await bridge.close()
   })
 
+  it.each([
+    [
+      'a message about its initialization',
+      'application/json',
+      '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}',
+    ],
+    ['plain text', 'text/plain', 'Bad Request'],
+    ['nothing', '', ''],
+  ])('is begun anew after 400 with %s', async (_what, type, body) => {
+    await open(({ method, response }) =>
+      method === 'GET'
+        ? void response.writeHead(405).end()
+        : void response.writeHead(400, type === '' ? {} : { 'content-type': type }).end(body),
+    )
+    session = 's2'
+    bridge.send({ id: 1, method: 'ping' })
+    expect(await bridge.answer(1)).toMatchObject({ result: {} })
+    expect(sessionsOf('ping')).toEqual(['s1', 's2'])
+    await bridge.close()
+  })
+
+  it('by each of its streams has none: it is not begun anew for ever', async () => {
+    await open(({ method, response }) => void response.writeHead(method === 'GET' ? 404 : 400).end())
+    await vi.waitFor(() => expect(server.by('GET')).toHaveLength(2), 10_000)
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    expect(server.by('GET')).toHaveLength(2)
+    expect(server.by('initialize')).toHaveLength(2)
+    await bridge.close()
+  })
+
   it('takes its streams along: none is resumed in another', async () => {
     await open((arrived) =>
       arrived.body.method === 'tools/call' ? arrived.events()('id: a1', 'data:') : refuse(arrived),

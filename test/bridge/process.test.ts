@@ -187,6 +187,45 @@ test('a token file that changes while the bridge runs is read for the next reque
   expect(await ask(4)).toMatchObject({ error: { data: { reason: 'missing_token' } } })
 }, 40_000)
 
+test('a route needs its own secrets and files only', async () => {
+  const folder = await mkdtemp(path.join(directory, 'one-route-'))
+  const file = path.join(folder, 'proxy.yaml')
+  await writeFile(
+    file,
+    `
+apiVersion: extauth.dev/v1alpha1
+kind: MCPExternalAuthConfig
+metadata: { name: none }
+spec: { type: unauthenticated }
+---
+apiVersion: extauth.dev/v1alpha1
+kind: MCPExternalAuthConfig
+metadata: { name: secret }
+spec: { type: bearerToken, bearerToken: { tokenSecretRef: { name: of-others, key: token } } }
+---
+apiVersion: extauth.dev/v1alpha1
+kind: ProxyConfig
+metadata: { name: here }
+spec:
+  auth: { mode: anonymous }
+  routes:
+    - { name: mine, path: /mine, target: "${lab.url}/unauthenticated", externalAuthConfigRef: { name: none } }
+    - { name: theirs, path: /theirs, target: "${lab.url}/unauthenticated", externalAuthConfigRef: { name: secret } }
+`,
+  )
+  const bridge = await shaken(['--config', file, '--route', 'mine'])
+  expect(bridge.printed.stderr).not.toContain('of-others')
+  bridge.child.stdin?.end()
+  expect(await bridge.ended).toEqual([0, null])
+  const other = start(['--config', file, '--route', 'theirs'])
+  other.child.stdin?.end()
+  await other.ended
+  expect(other.printed.stderr).toContain('of-others')
+  const misspelled = start(['--config', file, '--route', 'thiers'])
+  await misspelled.ended
+  expect(misspelled.printed.stderr).toContain('there is no route "thiers"; there is: mine, theirs')
+}, 60_000)
+
 test('a route whose callers log in says where they can, when there is no token', async () => {
   const bridge = start(['--config', lab.configDirectory, '--route', 'upstream'])
   bridge.send(INITIALIZE)

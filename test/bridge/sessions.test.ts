@@ -229,6 +229,100 @@ describe('streams (2025-11-25)', () => {
     await vi.waitFor(() => expect(server.by('GET').at(-1)?.isAborted).toBe(true))
   })
 
+  it('of an answer are polled as long as each brings a new event id, however often', async () => {
+    const polls = 12
+    let polled = 0
+    await open((arrived) => {
+      const { response } = arrived
+      const send =
+        arrived.method === 'GET' && arrived.headers['last-event-id'] === undefined ? undefined : arrived.events()
+      if (send === undefined) return none(arrived)
+      if (isGet(arrived)) polled += 1
+      if (polled === polls) send(`id: end`, `data: ${JSON.stringify(result(6, { done: true }))}`)
+      else {
+        send(`id: p${polled}`, 'retry: 1', 'data:')
+        response.end()
+      }
+    })
+    bridge.send({ id: 6, method: 'tools/call', params: { name: 'long' } })
+    expect((await bridge.answer(6)).result).toEqual({ done: true })
+    expect(polled).toBe(polls)
+    await bridge.close()
+  })
+
+  it.each([502, 503, 504, 429, 409])('of an answer are resumed after %s', async (status) => {
+    let asked = 0
+    await open((arrived) => {
+      if (!isGet(arrived)) {
+        arrived.events()('id: a1', 'retry: 1', 'data:')
+        return void arrived.response.end()
+      }
+      if (arrived.headers['last-event-id'] === undefined) return none(arrived)
+      asked += 1
+      if (asked < 4) return void arrived.response.writeHead(status, { 'retry-after': '0' }).end('not now')
+      arrived.events()('id: a2', `data: ${JSON.stringify(result(6, { done: true }))}`)
+    })
+    bridge.send({ id: 6, method: 'tools/call', params: { name: 'long' } })
+    expect((await bridge.answer(6)).result).toEqual({ done: true })
+    expect(asked).toBe(4)
+    await bridge.close()
+  })
+
+  it.each([400, 409, 403, 404])(
+    'of the server are opened again when the one after a cut is refused with %s',
+    async (status) => {
+      let opened = 0
+      await open((arrived) => {
+        if (!isGet(arrived)) return arrived.json(200, result(arrived.body.id))
+        opened += 1
+        if (opened === 2 || (opened === 3 && status !== 404)) return void arrived.response.writeHead(status).end()
+        arrived.events()(
+          `id: g${opened}`,
+          'retry: 10',
+          `data: {"jsonrpc":"2.0","method":"n/m","params":{"n":${opened}}}`,
+        )
+        if (opened === 1) arrived.response.end()
+      })
+      await vi.waitFor(() => expect(bridge.lines.join('')).toContain(status === 404 ? '"n":3' : '"n":4'), 10_000)
+      await bridge.close()
+    },
+  )
+
+  it('of the server that lives is no failure: the pause is what the server asks for, each time', async () => {
+    const pauses: number[] = []
+    const times: number[] = []
+    await open((arrived) => {
+      if (!isGet(arrived)) return arrived.json(200, result(arrived.body.id))
+      times.push(performance.now())
+      arrived.events()(`id: g${times.length}`, 'retry: 400', 'data:')
+      arrived.response.end()
+    })
+    await vi.waitFor(() => expect(times.length).toBeGreaterThan(8), 15_000)
+    for (const [index, time] of times.entries()) if (index > 0) pauses.push(time - (times[index - 1] ?? 0))
+    // Waits are a twentieth here; a pause that doubled would be 100 ms and more from the eighth on.
+    expect(pauses.toSorted((a, b) => a - b)[Math.floor(pauses.length / 2)]).toBeLessThan(90)
+    await bridge.close()
+  })
+
+  it('of the server that is silent after the machine has slept is opened again where it ended', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    try {
+      await open((arrived) => {
+        if (!isGet(arrived)) return arrived.json(200, result(arrived.body.id))
+        arrived.events()('id: awake', 'data: {"jsonrpc":"2.0","method":"n/m"}')
+      })
+      await vi.waitFor(() => expect(bridge.lines.join('')).toContain('n/m'), 10_000)
+      // The clock goes on by hours, and no timer ran.
+      await new Promise((resolve) => setTimeout(resolve, 1_500))
+      vi.setSystemTime(Date.now() + 3 * 3_600_000)
+      await vi.waitFor(() => expect(server.by('GET')).toHaveLength(2), 15_000)
+      expect(server.by('GET')[1]?.headers['last-event-id']).toBe('awake')
+      await bridge.close()
+    } finally {
+      vi.useRealTimers()
+    }
+  }, 40_000)
+
   it('an answer that can not be resumed says that it may have been done', async () => {
     await open((arrived) => {
       if (isGet(arrived)) return none(arrived)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { headerKind } from '../../src/core/index.ts'
-import { maskBody, maskLooks, maskQuery, maskTarget } from '../../src/inspect/mask.ts'
+import { headerKind, maskBody, maskLooks } from '../../src/core/index.ts'
+import { maskQuery, maskTarget } from '../../src/inspect/mask.ts'
 import { pairsOf, searched, unsearchedHead } from '../../src/inspect/masked-heads.ts'
 import { addSecretHeaders, SecretTexts } from '../../src/inspect/secret-texts.ts'
 

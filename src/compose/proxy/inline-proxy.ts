@@ -4,7 +4,10 @@ import { whole } from '../closers.ts'
 import { ConfigError } from '../config-error.ts'
 import { type ProxyProcessOptions, startProxy } from './proxy-process.ts'
 
-export interface InlineProxyOptions extends Omit<ProxyProcessOptions, 'listen' | 'drainGraceMs' | 'isInline'> {
+export interface InlineProxyOptions extends Omit<
+  ProxyProcessOptions,
+  'listen' | 'drainGraceMs' | 'isInline' | 'onlyRoute'
+> {
   /** The route that is asked for; may be left out where there is only one. */
   readonly route?: string | undefined
 }
@@ -28,7 +31,10 @@ const LISTEN = '127.0.0.1:0'
  */
 export function runInlineProxy(options: InlineProxyOptions): Promise<InlineProxy> {
   return whole(async (closers) => {
-    const proxy = await startProxy({ ...options, listen: LISTEN, drainGraceMs: 0, isInline: true }, closers)
+    const proxy = await startProxy(
+      { ...options, onlyRoute: options.route, listen: LISTEN, drainGraceMs: 0, isInline: true },
+      closers,
+    )
     const route = chosen(proxy.first.routes, options.route)
     return {
       connect: () => proxy.connect(),

@@ -23,6 +23,7 @@ const SOURCES: Readonly<Record<keyof ProxySources, true>> = {
   ignoreManifestCallers: true,
   inspector: true,
   namespace: true,
+  onlyRoute: true,
   apiGroup: true,
 }
 

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Bridge, Output } from '../../bridge/index.ts'
-import type { McpEndpoint } from '../../core/index.ts'
+import { type McpEndpoint, Secret } from '../../core/index.ts'
 import type { OpenLog } from '../../report/index.ts'
 import { whole } from '../closers.ts'
 import type { Io } from '../io.ts'
@@ -55,6 +55,7 @@ async function carry({ endpoint, credentials, server }: OpenedWay, options: Carr
     server,
     pause: (ms, signal) => delay(ms, undefined, { signal, ref: false }),
     maxMessageBytes: MAX_MESSAGE_BYTES,
+    secrets: Object.values(options.headers).map((value) => new Secret(value)),
   })
   log.info({ server }, 'carrying messages')
   const left = Promise.any([options.stop, output.gone.then(() => 'output closed'), parentGone()])

@@ -24,6 +24,8 @@ export interface ProxyOverrides {
   readonly externalAuth?: string | undefined
   /** The manifest runs in pods that an operator makes: messages name its fields, and no option. Default false. */
   readonly inCluster?: boolean | undefined
+  /** Only this route runs: what only others use is left alone. Without effect where there is none of this name. */
+  readonly onlyRoute?: string | undefined
   /** What was read, for messages about no document. */
   readonly paths?: readonly string[] | undefined
   /** `--inspector`; beats the files. */

@@ -55,7 +55,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
   if (drafts.length === 0 && problems.length === 0) problems.push(nothingToServe(proxy, overrides))
   const address = overrides.listen ?? listenOf(loaded, namespace, proxy, drafts, problems)
   const callers = overrides.callers ?? defaultCallers(proxy)
-  const resolved = resolveRoutes({
+  const allRoutes = resolveRoutes({
     drafts,
     loaded,
     namespace,
@@ -67,7 +67,8 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
     isSocket: address.startsWith('unix:'),
     inCluster: overrides.inCluster === true,
   })
-  problems.push(...resolved.problems)
+  problems.push(...allRoutes.problems)
+  const resolved = onlyRoute(allRoutes, overrides.onlyRoute)
   if (proxy !== undefined) {
     if (overrides.callers === undefined) problems.push(...sectionProblems(proxy))
     if (resolved.lacksCallers) problems.push(proxy.problem(['spec', 'auth'], NO_CALLERS))
@@ -81,7 +82,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
   const isShortForm = overrides.target !== undefined
   const inspector = inspectorOf(overrides.inspector, { proxy, isShortForm, adminAddress }, { problems, warnings })
   if (problems.length > 0) return { problems: unique(problems) }
-  const unused = [...unusedCallers(loaded, overrides), ...unusedUpstreams(resolved.routes, loaded.auths)]
+  const unused = [...unusedCallers(loaded, overrides), ...unusedUpstreams(allRoutes.routes, loaded.auths)]
   const allWarnings = unique([...warnings, ...unused, ...resolved.warnings])
   return {
     config: {
@@ -103,7 +104,8 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
         placeTable({
           loaded,
           proxy,
-          drafts,
+          drafts:
+            resolved === allRoutes ? drafts : drafts.filter(({ settings }) => settings.name === overrides.onlyRoute),
           routes: resolved.routes,
           servers: resolved.authServers,
           callersFiles: overrides.callersFiles ?? [],
@@ -115,6 +117,14 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
     notes: [...resolved.notes, ...redirectUris(resolved.routes, address)],
     warnings: allWarnings,
   }
+}
+
+/** What one route runs with; all where there is none of this name. */
+function onlyRoute(all: ReturnType<typeof resolveRoutes>, name: string | undefined): typeof all {
+  const routes = all.routes.filter((route) => route.name === name)
+  if (routes.length === 0) return all
+  const servers = new Set(routes.map(({ authServer }) => authServer?.server))
+  return { ...all, routes, authServers: all.authServers.filter((server) => servers.has(server)) }
 }
 
 /** Where it listens, with files beside the one that names them. */
