@@ -61,6 +61,7 @@ export const DEPLOYMENT_CHANGES: readonly Change[] = [
       ...flag('.Values.platformUser', '--platform-user'),
       ...rule('networkPolicy.dns', 'dns-egress'),
       ...rule('networkPolicy.apiServer', 'api-server-egress'),
+      ...rule('networkPolicy.proxies', 'proxy-network-policy'),
       ...flag('.Values.certManager.issuerRef.name', '--webhook-cert-dir=/etc/extauth-webhook'),
       ...option('logLevel', '--log-level={{ . }}'),
       '            {{- with .Values.extraArgs }}',

@@ -60,10 +60,6 @@ const CHANGES: Readonly<Record<string, readonly Change[]>> = {
     ],
     ['  # Sees injected pods', '  {{- end }}\n  # Sees injected pods'],
     [
-      'verbs: [list, watch, patch]\n',
-      `verbs:\n      - list\n      - watch\n      ${OURS}\n      - patch\n      {{- end }}\n`,
-    ],
-    [
       '  # One event per change',
       '  {{- if or .Values.writeStatus (eq .Values.apiGroup "extauth.dev") }}\n  # One event per change',
     ],

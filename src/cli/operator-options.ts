@@ -1,4 +1,4 @@
-import { readEgressRule } from '../operator/index.ts'
+import { readEgressRule, readProxyPolicy } from '../operator/index.ts'
 import { VERSION } from '../compose/index.ts'
 import { DEFAULT_API_GROUP } from '../load/index.ts'
 import {
@@ -23,6 +23,11 @@ const POD_NAME = matching('the name of a pod', /^[a-z0-9][a-z0-9.-]{0,252}$/)
 const EGRESS_RULE: ValueKind = {
   expected: 'an egress rule as JSON, {"to": [...], "ports": [{"port": 53}]}, with both',
   accepts: (text) => text.length <= 65_536 && readEgressRule(text) !== undefined,
+}
+
+const PROXY_POLICY: ValueKind = {
+  expected: 'a policy as JSON, {"enabled": true, "ingressFrom": [...]}, with peers of a NetworkPolicy',
+  accepts: (text) => text.length <= 65_536 && readProxyPolicy(text) !== undefined,
 }
 
 /** The table of its options. */
@@ -76,10 +81,16 @@ export const OPERATOR_SPEC: CommandSpec = {
       value: 'JSON',
       help: 'Where pods reach the API server: the same. Default ports 443 and 6443 anywhere.',
     },
+    'proxy-network-policy': {
+      type: 'string',
+      is: PROXY_POLICY,
+      value: 'JSON',
+      help: 'The NetworkPolicy of proxies that say nothing: enabled, ingressFrom. Default enabled, from everywhere.',
+    },
     'watch-secrets': { type: 'boolean', help: 'Sees which Secrets exist (needs the RBAC overlay watch-secrets).' },
     'restrict-pod-template': {
       type: 'boolean',
-      help: 'Refuses podTemplateSpec, serviceAccountName, awsRoleArn, image, egress and variables of an MCPRemoteProxy.',
+      help: 'Refuses podTemplateSpec, serviceAccountName, awsRoleArn, image, egress, networkPolicy and variables of an MCPRemoteProxy.',
     },
     'secrets-by-label': {
       type: 'boolean',

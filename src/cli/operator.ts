@@ -2,7 +2,13 @@ import { EXIT, UsageError } from '../compose/index.ts'
 import { runOperator } from '../compose/operator/index.ts'
 import { parseGoDuration } from '../fields/index.ts'
 import { DEFAULT_API_GROUP } from '../load/index.ts'
-import { DEFAULT_POD_SETTINGS, type EgressRule, readEgressRule } from '../operator/index.ts'
+import {
+  DEFAULT_POD_SETTINGS,
+  type EgressRule,
+  type ProxyPolicy,
+  readEgressRule,
+  readProxyPolicy,
+} from '../operator/index.ts'
 import { loggedCommand } from './command.ts'
 import { OPERATOR_SPEC } from './operator-options.ts'
 import type { Parsed } from './options/options.ts'
@@ -26,6 +32,7 @@ export const runOperatorCommand = loggedCommand(OPERATOR_SPEC, 'info', async ({ 
         fixedUser: !options.flag('platform-user'),
         dns: egressOf(options, 'dns-egress') ?? DEFAULT_POD_SETTINGS.dns,
         apiServer: egressOf(options, 'api-server-egress'),
+        policy: policyOf(options),
       },
       writesStatus: options.flag('write-status'),
       webhook: webhookOf(options),
@@ -38,6 +45,11 @@ export const runOperatorCommand = loggedCommand(OPERATOR_SPEC, 'info', async ({ 
   })
   return ended === 'lost' ? EXIT.failed : EXIT.fine
 })
+
+function policyOf(options: Parsed): ProxyPolicy {
+  const text = options.text('proxy-network-policy')
+  return (text === undefined ? undefined : readProxyPolicy(text)) ?? DEFAULT_POD_SETTINGS.policy
+}
 
 function egressOf(options: Parsed, name: 'dns-egress' | 'api-server-egress'): EgressRule | undefined {
   const text = options.text(name)

@@ -30,13 +30,6 @@ export type Action =
       readonly conditions: readonly Condition[]
     }
   | { readonly do: 'remove'; readonly type: ResourceType; readonly object: KubeObject }
-  /** Sets annotations and nothing else; an object that is gone is fine. */
-  | {
-      readonly do: 'annotate'
-      readonly type: ResourceType
-      readonly object: KubeObject
-      readonly annotations: Readonly<Record<string, string>>
-    }
   /** Takes keys away from a ConfigMap that somebody else has put there; one that is gone is fine. */
   | {
       readonly do: 'remove_keys'

@@ -15,7 +15,7 @@ import { createKnownSharedConfigs, type KnownSharedConfig } from './config/known
 import { createPlanner } from './plans.ts'
 import { ApplyRefused, createExecutor } from './executor.ts'
 import { CONFIG_KINDS, isShared, type OwnTypes, REFERRING_KINDS, SHARED_KINDS } from './kinds.ts'
-import { isUsable, observe, type Observed } from './observed.ts'
+import { imageIn, isUsable, observe, type Observed } from './observed.ts'
 import { createSecretLookup, type SecretLookup } from './secret-states.ts'
 import { followObjects, type OperatorMetrics } from './object-series.ts'
 import { createReferenceIndex } from './reference-index.ts'
@@ -173,10 +173,25 @@ export function createController(options: ControllerOptions): Controller {
     }
   }
 
+  /** Services that the URLs of each proxy name. */
+  const serviceUsers = new Map<string, readonly string[]>()
+  const addServiceUsers = ({ metadata: { namespace = '', name } }: KubeObject): void => {
+    for (const [key, services] of serviceUsers) if (services.includes(`${namespace}/${name}`)) add(key)
+  }
+
   const onChange = (type: ResourceType, before: KubeObject | undefined, after: KubeObject | undefined): void => {
     showReady?.(type, before, after)
     for (const key of touchedBy(type, before, after, references)) add(key)
     if (type.kind === 'Namespace' && after?.metadata.deletionTimestamp !== undefined) addNamespace(after.metadata.name)
+    if (type.kind === 'Namespace' && after !== undefined && imageIn(after) !== imageIn(before))
+      addNamespace(after.metadata.name)
+    const service = after ?? before
+    if (
+      type.kind === 'Service' &&
+      service !== undefined &&
+      JSON.stringify(before?.spec) !== JSON.stringify(after?.spec)
+    )
+      addServiceUsers(service)
     const isOther = before === undefined || after === undefined || isUsable(before) !== isUsable(after)
     if (type.kind === 'Secret' && isOther) {
       const { namespace = '' } = (after ?? before)?.metadata ?? { name: '' }
@@ -217,6 +232,10 @@ export function createController(options: ControllerOptions): Controller {
     settings,
     ownsKinds,
     writesStatus,
+    onServices(key, services) {
+      if (services.length > 0) serviceUsers.set(key, services)
+      else serviceUsers.delete(key)
+    },
     clock,
   })
 

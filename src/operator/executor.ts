@@ -73,8 +73,6 @@ export function createExecutor(options: {
       case 'remove':
         await client.remove(type, namespace, name, uid)
         return undefined
-      case 'annotate':
-        return client.merge(type, namespace, name, { metadata: { annotations: action.annotations } }).catch(ignoreGone)
       case 'remove_keys': {
         const without = Object.fromEntries(action.keys.map((key) => [key, null]))
         return client.merge(type, namespace, name, { data: without, binaryData: without }).catch(ignoreGone)

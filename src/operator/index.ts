@@ -1,7 +1,13 @@
 export { NAMES, type Operator, type OperatorOptions, startOperator, type WebhookOptions } from './operator.ts'
 export { type Certificate, readCertificate } from './webhook/certificates.ts'
 export { type ConfigurationOptions, mutatingConfiguration, validatingConfiguration } from './webhook/configurations.ts'
-export { DEFAULT_POD_SETTINGS, type EgressRule, readEgressRule } from './pod-settings.ts'
+export {
+  DEFAULT_POD_SETTINGS,
+  type EgressRule,
+  type ProxyPolicy,
+  readEgressRule,
+  readProxyPolicy,
+} from './pod-settings.ts'
 export { CLUSTER_TYPES, ownTypes, servedVersion } from './kinds.ts'
 export { proxyProblems } from './remote-proxy/proxy-problems.ts'
 export { ownedName } from './names.ts'

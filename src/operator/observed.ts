@@ -16,7 +16,7 @@ import {
   type SharedKind,
 } from './kinds.ts'
 import { OWNED_TYPES } from './remote-proxy/objects.ts'
-import { hasEnded, type PodKeys } from './references.ts'
+import type { PodKeys } from './references.ts'
 
 export type Change = (type: ResourceType, before: KubeObject | undefined, after: KubeObject | undefined) => void
 
@@ -38,7 +38,19 @@ export interface ObservedOptions {
 }
 
 /** Label of everything that the operator owns. */
-const OWNED_SELECTOR = 'app.kubernetes.io/managed-by=mcp-extauth-operator'
+const MANAGED_BY = 'app.kubernetes.io/managed-by'
+const OPERATOR = 'mcp-extauth-operator'
+const OWNED_SELECTOR = `${MANAGED_BY}=${OPERATOR}`
+const isManaged = ({ metadata }: KubeObject): boolean => metadata.labels?.[MANAGED_BY] === OPERATOR
+
+/** Of Services that others own, the ports are kept. */
+const trimService = (object: KubeObject, before: KubeObject | undefined): KubeObject => {
+  if (isManaged(object)) return trim(object, before)
+  const { name, namespace, uid, resourceVersion } = object.metadata
+  const { type, clusterIP, ports } = (object.spec ?? {}) as Readonly<Record<string, unknown>>
+  const metadata = { name, namespace, uid, resourceVersion } as KubeObject['metadata']
+  return { apiVersion: object.apiVersion, kind: object.kind, metadata, spec: { type, clusterIP, ports } }
+}
 
 /** Local copies of everything that decisions are made from. */
 export interface Observed {
@@ -50,12 +62,14 @@ export interface Observed {
   workloads(kind: ReferringKind): readonly KubeObject[]
   /** Pods with the injection label. */
   pod(namespace: string, name: string): KubeObject | undefined
-  /** Pods of a proxy that have not ended. */
-  proxyPods(namespace: string, name: string): readonly KubeObject[]
   owned(type: ResourceType, namespace: string, name: string): KubeObject | undefined
+  /** Any Service of the cluster, with its ports. */
+  service(namespace: string, name: string): KubeObject | undefined
   /** What a write of ours answered, ahead of its event. */
   learn(type: ResourceType, object: KubeObject): void
   isTerminating(namespace: string): boolean
+  /** Image of the proxies of a namespace, as its annotation says; undefined without one. */
+  namespaceImage(namespace: string): string | undefined
   /** Undefined where Secrets are not watched. */
   secret: ((namespace: string, name: string) => 'missing' | 'unlabelled' | 'usable') | undefined
   readonly synced: Promise<void>
@@ -84,6 +98,13 @@ export const onlyThatItIs = ({ apiVersion, kind, metadata }: KubeObject): KubeOb
   const labels = isUsable({ metadata }) ? { labels: { [USABLE_LABEL]: 'true' } } : {}
   return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion, ...labels } as KubeObject['metadata'] }
 }
+
+/** Annotation of a namespace: the image of its proxies, so that they roll apart from others and from the operator. */
+export const IMAGE_ANNOTATION = 'extauth.dev/proxy-image'
+
+/** What the annotation of a namespace says. */
+export const imageIn = (namespace: KubeObject | undefined): string | undefined =>
+  namespace?.metadata.annotations?.[IMAGE_ANNOTATION]
 
 /** Whether a Secret has the label that `--secrets-by-label` asks for. */
 export const isUsable = ({ metadata }: Pick<KubeObject, 'metadata'>): boolean =>
@@ -118,28 +139,23 @@ export function observe(options: ObservedOptions): Observed {
   const shared = new Map<SharedKind, Informer>(SHARED_KINDS.map((kind) => [kind, follow(types[kind])]))
   const workloads = new Map<ReferringKind, Informer>(REFERRING_KINDS.map((kind) => [kind, follow(types[kind])]))
   const pods = follow(CLUSTER_TYPES.Pod, { labelSelector: `${keys.inject}=true` })
-  const proxyPods = ownsKinds
-    ? follow(CLUSTER_TYPES.Pod, { labelSelector: 'app.kubernetes.io/component=mcp-remote-proxy' })
-    : undefined
   // Injection needs a ConfigMap in any group.
   const ownedTypes = ownsKinds ? OWNED_TYPES : [CLUSTER_TYPES.ConfigMap]
-  const owned = new Map(ownedTypes.map((type) => [type.kind, follow(type, { labelSelector: OWNED_SELECTOR })]))
+  const owned = new Map(
+    ownedTypes.map((type) => [
+      type.kind,
+      // Policies need the ports behind every Service that a URL names.
+      type === CLUSTER_TYPES.Service ? follow(type, {}, trimService) : follow(type, { labelSelector: OWNED_SELECTOR }),
+    ]),
+  )
   // A Role can't grant namespaces: whoever watches one only learns from the deletion of its objects.
   const namespaces =
     ownsKinds && namespace === undefined ? follow(CLUSTER_TYPES.Namespace, { metadataOnly: true }) : undefined
   const secrets = options.watchSecrets ? follow(CLUSTER_TYPES.Secret, { metadataOnly: true }, onlyThatItIs) : undefined
-  const all = [
-    configs,
-    ...shared.values(),
-    ...workloads.values(),
-    pods,
-    proxyPods,
-    ...owned.values(),
-    namespaces,
-    secrets,
-  ].filter((informer): informer is Informer => informer !== undefined)
-  // Of pods, only those of proxies are written.
-  const written = new Map(all.filter((informer) => informer !== pods).map((informer) => [informer.type.kind, informer]))
+  const all = [configs, ...shared.values(), ...workloads.values(), pods, ...owned.values(), namespaces, secrets].filter(
+    (informer): informer is Informer => informer !== undefined,
+  )
+  const written = new Map(all.map((informer) => [informer.type.kind, informer]))
   return {
     config: (space, name) => configs.get(`${space}/${name}`),
     configs: () => configs.list(),
@@ -148,16 +164,13 @@ export function observe(options: ObservedOptions): Observed {
     workload: (kind, space, name) => workloads.get(kind)?.get(`${space}/${name}`),
     workloads: (kind) => workloads.get(kind)?.list() ?? [],
     pod: (space, name) => pods.get(`${space}/${name}`),
-    proxyPods: (space, name) =>
-      (proxyPods?.list() ?? []).filter(
-        (pod) =>
-          pod.metadata.namespace === space &&
-          pod.metadata.labels?.['app.kubernetes.io/instance'] === name &&
-          pod.metadata.deletionTimestamp === undefined &&
-          !hasEnded(pod),
-      ),
-    owned: (type, space, name) => owned.get(type.kind)?.get(`${space}/${name}`),
+    owned(type, space, name) {
+      const found = owned.get(type.kind)?.get(`${space}/${name}`)
+      return found === undefined || !isManaged(found) ? undefined : found
+    },
+    service: (space, name) => owned.get(CLUSTER_TYPES.Service.kind)?.get(`${space}/${name}`),
     learn: (type, object) => written.get(type.kind)?.learn(object),
+    namespaceImage: (name) => imageIn(namespaces?.get(name)),
     isTerminating: (name) => namespaces?.get(name)?.metadata.deletionTimestamp !== undefined,
     secret:
       secrets === undefined

@@ -12,10 +12,12 @@ import { CLUSTER_TYPES, isShared, type OwnTypes, type ReferringKind, type Shared
 import type { Observed } from './observed.ts'
 import { barredSecrets, type SecretLookup } from './secret-states.ts'
 import { configKey, type ReferenceIndex } from './reference-index.ts'
+import { hostsOf } from './remote-proxy/network-policy.ts'
 import { reconcileRemoteProxy, runnableProxy } from './remote-proxy/reconcile-remote-proxy.ts'
 import type { RemoteProxy } from './remote-proxy/remote-proxy.ts'
 import { remoteProxySnapshot, type SnapshotSettings } from './remote-proxy/snapshot.ts'
-import { partsOf } from './touched.ts'
+import { serviceKey } from './service-ports.ts'
+import { partsOf, taskOf } from './touched.ts'
 import { isAsWanted, stamped } from './wanted.ts'
 import { reconcileWorkload } from './workload/reconcile-workload.ts'
 import { workloadSnapshot } from './workload/snapshot.ts'
@@ -31,6 +33,8 @@ export interface PlanDeps {
   readonly settings: SnapshotSettings
   readonly ownsKinds: boolean
   readonly writesStatus: boolean
+  /** Called with the Services, as `namespace/name`, that the URLs of a proxy name. */
+  readonly onServices: (proxyKey: string, services: readonly string[]) => void
   readonly clock: Clock
 }
 
@@ -110,9 +114,15 @@ export function createPlanner(deps: PlanDeps): (key: string, refused?: ApplyRefu
     const key = `${namespace}/${name}`
     // Another object of that name has nothing to do with what the one before it had.
     if (object?.metadata.uid !== lastGood.get(key)?.uid) lastGood.delete(key)
+    if (object === undefined) deps.onServices(taskOf('MCPRemoteProxy', namespace, name), [])
     if (object === undefined || !deps.ownsKinds) return undefined
     const now = new Date(clock.now())
     const snapshot = remoteProxySnapshot(object, { observed, known, knownShared, secretsOf, types, settings, now })
+    const urls = 'problems' in snapshot.wanted ? [] : snapshot.wanted.urls
+    deps.onServices(
+      taskOf('MCPRemoteProxy', namespace, name),
+      hostsOf(urls).flatMap((host) => serviceKey(host, namespace) ?? []),
+    )
     const proxy = runnableProxy(snapshot)
     if (proxy !== undefined) lastGood.set(key, { uid: object.metadata.uid, proxy })
     return reconcileRemoteProxy({

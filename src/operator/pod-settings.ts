@@ -7,6 +7,13 @@ export interface EgressRule {
   readonly ports: readonly object[]
 }
 
+/** Which NetworkPolicy a proxy gets where it says nothing itself. */
+export interface ProxyPolicy {
+  readonly enabled: boolean
+  /** Where callers may connect from: peers of a NetworkPolicy. Undefined: everywhere. */
+  readonly ingressFrom?: readonly object[] | undefined
+}
+
 /** What pods that the operator makes have of the cluster that they run in. */
 export interface PodSettings {
   /** They run as the image's user; false: as the one that the platform gives them (OpenShift). */
@@ -15,6 +22,7 @@ export interface PodSettings {
   readonly dns: EgressRule
   /** Where the API server is; undefined: anywhere at its usual ports. */
   readonly apiServer: EgressRule | undefined
+  readonly policy: ProxyPolicy
 }
 
 /** Link-local addresses of NodeLocal DNSCache: where a cluster has it, pods ask there. */
@@ -37,6 +45,7 @@ export const DEFAULT_POD_SETTINGS: PodSettings = {
     ],
   },
   apiServer: undefined,
+  policy: { enabled: true },
 }
 
 /** Everywhere, but no metadata service. */
@@ -47,20 +56,22 @@ export const EVERYWHERE: EgressRule['to'] = [
 
 const MAX_ENTRIES = 64
 const labels = z.record(z.string(), z.unknown())
+// A peer without a selector or block would be none; an empty list would be everybody.
+const peers = z
+  .array(
+    z
+      .strictObject({
+        ipBlock: z.strictObject({ cidr: z.string().min(1), except: z.array(z.string()).optional() }).optional(),
+        namespaceSelector: labels.optional(),
+        podSelector: labels.optional(),
+      })
+      .refine((peer) => Object.values(peer).some((part) => part !== undefined)),
+  )
+  .min(1)
+  .max(MAX_ENTRIES)
+const proxyPolicy = z.strictObject({ enabled: z.boolean().default(true), ingressFrom: peers.optional() })
 const rule = z.strictObject({
-  // A peer without a selector or block would be none; an empty list would be everybody.
-  to: z
-    .array(
-      z
-        .strictObject({
-          ipBlock: z.strictObject({ cidr: z.string().min(1), except: z.array(z.string()).optional() }).optional(),
-          namespaceSelector: labels.optional(),
-          podSelector: labels.optional(),
-        })
-        .refine((peer) => Object.values(peer).some((part) => part !== undefined)),
-    )
-    .min(1)
-    .max(MAX_ENTRIES),
+  to: peers,
   ports: z
     .array(
       z.strictObject({
@@ -74,9 +85,14 @@ const rule = z.strictObject({
 })
 
 /** An egress rule from its JSON, `{"to": […], "ports": […]}`; undefined when it is none, or leads to everybody. */
-export function readEgressRule(text: string): EgressRule | undefined {
+export const readEgressRule = (text: string): EgressRule | undefined => readJson(rule, text)
+
+/** The same for `{"enabled": true, "ingressFrom": […]}`. */
+export const readProxyPolicy = (text: string): ProxyPolicy | undefined => readJson(proxyPolicy, text)
+
+function readJson<T>(schema: z.ZodType<T>, text: string): T | undefined {
   try {
-    return rule.safeParse(JSON.parse(text)).data
+    return schema.safeParse(JSON.parse(text)).data
   } catch {
     return undefined
   }

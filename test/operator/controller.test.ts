@@ -167,6 +167,31 @@ test('nothing is kept of a Secret but that it is there', () => {
   })
 })
 
+test('a Service that a URL names gives its port to the policy, and a namespace its image to the pods', async () => {
+  const cluster = createFakeCluster()
+  const spec = {
+    remoteUrl: 'http://tools.other/mcp',
+    resourceUrl: 'https://mcp.example.com',
+    oidcConfig: { type: 'inline', inline: { issuer: 'https://idp.example.com', audience: 'mcp' } },
+  }
+  cluster.put(object('MCPRemoteProxy', 'p', spec))
+  const controller = openController(cluster, closers)
+  await controller.observed.synced
+  controller.start()
+  const policy = (): string => JSON.stringify(cluster.stored('NetworkPolicy', 'n/p-extauth')?.spec)
+  await vi.waitFor(() => expect(policy()).toContain('{"port":80,"protocol":"TCP"}'))
+  const metadata = { name: 'tools', namespace: 'other' }
+  const ports = [{ port: 80, targetPort: 3000 }]
+  cluster.put({ apiVersion: 'v1', kind: 'Service', metadata, spec: { clusterIP: '10.0.0.1', ports } })
+  await vi.waitFor(() => expect(policy()).toContain('{"port":3000,"protocol":"TCP"}'))
+  const annotations = { 'extauth.dev/proxy-image': 'registry.example.com/proxy:2' }
+  cluster.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n', annotations } })
+  await vi.waitFor(() =>
+    expect(JSON.stringify(cluster.stored('Deployment', 'n/p-extauth'))).toContain('registry.example.com/proxy:2'),
+  )
+  await controller.idle()
+})
+
 test('each object has a series that says whether it is ready, until it is deleted', async () => {
   const metrics = openMetrics()
   const cluster = createFakeCluster()

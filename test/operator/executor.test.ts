@@ -50,7 +50,6 @@ const event = (reason = 'Ready'): EventNote => ({ regarding: object, type: 'Norm
 const ALL: readonly Action[] = [
   { do: 'apply', type, object },
   { do: 'apply_status', type, object },
-  { do: 'annotate', type, object, annotations: { a: 'b' } },
   { do: 'remove_keys', type, object, keys: ['x'] },
   { do: 'set_finalizers', type, object, finalizers: ['f'] },
   { do: 'remove', type, object },
@@ -61,13 +60,13 @@ test('a plan is carried out in its order, its events after it', async () => {
   await executor.run({ actions: ALL, events: [event()] })
   await executor.idle()
   // All that is still there afterwards, and no event.
-  expect(known).toEqual(['ConfigMap', 'ConfigMap', 'ConfigMap', 'ConfigMap', 'ConfigMap'])
-  expect(verbs()).toEqual(['apply', 'apply', 'merge', 'merge', 'merge', 'remove', 'create'])
+  expect(known).toEqual(['ConfigMap', 'ConfigMap', 'ConfigMap', 'ConfigMap'])
+  expect(verbs()).toEqual(['apply', 'apply', 'merge', 'merge', 'remove', 'create'])
   expect(writes[1]?.[3]).toEqual({ subresource: 'status' })
-  expect(writes[3]?.[4]).toEqual({ data: { x: null }, binaryData: { x: null } })
-  expect(writes[4]?.[4]).toEqual({ metadata: { finalizers: ['f'], resourceVersion: '9' } })
+  expect(writes[2]?.[4]).toEqual({ data: { x: null }, binaryData: { x: null } })
+  expect(writes[3]?.[4]).toEqual({ metadata: { finalizers: ['f'], resourceVersion: '9' } })
   // That very object: one of the same name may have come since.
-  expect(writes[5]).toEqual(['remove', type, 'n', 'a', 'u'])
+  expect(writes[4]).toEqual(['remove', type, 'n', 'a', 'u'])
 })
 
 test('who does not lead any more writes nothing more', async () => {
@@ -78,9 +77,9 @@ test('who does not lead any more writes nothing more', async () => {
   expect(verbs()).toEqual(['apply', 'apply'])
 })
 
-test('what is gone needs no status, no annotation and no finalizer; what should be there does', async () => {
+test('what is gone needs no status, no keys and no finalizer; what should be there does', async () => {
   const { executor } = rig({ fail: () => 404 })
-  await executor.run({ actions: ALL.slice(1, 5), events: [] })
+  await executor.run({ actions: ALL.slice(1, 4), events: [] })
   await expect(executor.run({ actions: ALL.slice(0, 1), events: [] })).rejects.toMatchObject({ status: 404 })
 })
 

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { KubeObject } from '../../src/kube/index.ts'
-import { DEFAULT_POD_SETTINGS, type EgressRule, readEgressRule } from '../../src/operator/pod-settings.ts'
+import {
+  DEFAULT_POD_SETTINGS,
+  type EgressRule,
+  readEgressRule,
+  readProxyPolicy,
+} from '../../src/operator/pod-settings.ts'
+import { serviceKey, servicePorts } from '../../src/operator/service-ports.ts'
 import { networkPolicyOf } from '../../src/operator/remote-proxy/network-policy.ts'
 import { ownedObjects } from '../../src/operator/remote-proxy/objects.ts'
 import { readRemoteProxySpec } from '../../src/operator/remote-proxy/read-spec.ts'
@@ -37,6 +43,8 @@ const proxy = (more: Partial<RemoteProxy> = {}): RemoteProxy => ({
   needsClusterToken: false,
   needsPodIdentity: false,
   urls: ['https://api.example.com/mcp', 'http://idp.example.com', 'https://sts.example.com:8443/'],
+  services: new Map(),
+  networkPolicy: {},
   storePorts: [26379],
   pods: DEFAULT_POD_SETTINGS,
   documents: [],
@@ -46,7 +54,7 @@ const proxy = (more: Partial<RemoteProxy> = {}): RemoteProxy => ({
 interface Rule {
   readonly to?: readonly { readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] } }[]
   readonly from?: readonly object[]
-  readonly ports: readonly { readonly port: number; readonly protocol: string }[]
+  readonly ports: readonly { readonly port: number | string; readonly protocol: string }[]
 }
 
 const policy = (more?: Partial<RemoteProxy>) =>
@@ -100,6 +108,65 @@ describe('the network policy of a proxy', () => {
     ])
     expect(more).toEqual([{ to: [], ports: [] }])
     expect(policy({ urls: ['no url'], storePorts: [] }).egress).toHaveLength(1)
+  })
+
+  test('lets callers in from everywhere, or from where the proxy or the operator says', () => {
+    const from = [{ podSelector: { matchLabels: { app: 'gateway' } } }]
+    const settings = { ...DEFAULT_POD_SETTINGS, policy: { enabled: true, ingressFrom: [{ podSelector: {} }] } }
+    expect(policy().ingress[0]).not.toHaveProperty('from')
+    expect(policy({ networkPolicy: { ingressFrom: from } }).ingress[0]?.from).toEqual(from)
+    expect(policy({ pods: settings }).ingress[0]?.from).toEqual([{ podSelector: {} }])
+    expect(policy({ pods: settings, networkPolicy: { ingressFrom: from } }).ingress[0]?.from).toEqual(from)
+  })
+
+  test('is not made where the proxy or the operator wants none', () => {
+    const kinds = (more: Partial<RemoteProxy>) => ownedObjects(proxy(more)).map(({ type }) => type.kind)
+    const none = { ...DEFAULT_POD_SETTINGS, policy: { enabled: false } }
+    expect(kinds({})).toContain('NetworkPolicy')
+    expect(kinds({ networkPolicy: { enabled: false } })).not.toContain('NetworkPolicy')
+    expect(kinds({ pods: none })).not.toContain('NetworkPolicy')
+    expect(kinds({ pods: none, networkPolicy: { enabled: true } })).toContain('NetworkPolicy')
+  })
+
+  test('names the ports behind Services: policies are evaluated there', () => {
+    const service = (spec: object) => servicePorts({ apiVersion: 'v1', kind: 'Service', metadata: { name: 's' }, spec })
+    const ports = [{ port: 80, targetPort: 3000 }, { port: 8443, targetPort: 'https' }, { port: 9000 }]
+    const urls = [
+      'http://tools',
+      'https://tools:8443',
+      'http://tools:9000',
+      'http://tools:1234',
+      'https://a.example.com',
+    ]
+    const portsOf = (spec: object) =>
+      policy({ urls, storePorts: [], services: new Map([['tools', service(spec)]]) }).egress[1]?.ports.map(
+        ({ port }) => port,
+      )
+    expect(portsOf({ clusterIP: '10.0.0.1', ports })).toEqual([443, 1234, 3000, 9000, 'https'])
+    // Names of these lead to pods themselves.
+    expect(portsOf({ clusterIP: 'None', ports })).toEqual([80, 443, 1234, 8443, 9000])
+  })
+
+  test.each([
+    ['tools', 'n/tools'],
+    ['tools.other', 'other/tools'],
+    ['tools.other.svc', 'other/tools'],
+    ['tools.other.svc.cluster.local', 'other/tools'],
+    ['api.example.com', undefined],
+    ['10.0.0.1', undefined],
+  ])('the host %s names the Service %s', (host, key) => {
+    expect(serviceKey(host, 'n')).toBe(key)
+  })
+
+  test.each([
+    ['{"enabled":false}', { enabled: false }],
+    ['{"ingressFrom":[{"podSelector":{}}]}', { enabled: true, ingressFrom: [{ podSelector: {} }] }],
+    ['{"ingressFrom":[]}', undefined],
+    ['{"ingressFrom":[{}]}', undefined],
+    ['{"enabld":false}', undefined],
+    ['x', undefined],
+  ])('the setting %s is read as %j', (text, setting) => {
+    expect(readProxyPolicy(text)).toEqual(setting)
   })
 
   const API = 'https://kubernetes.default.svc'

@@ -33,11 +33,13 @@ function look(
   owned: ReadonlyMap<string, KubeObject>,
   earlier: ReadonlyMap<string, KubeObject> = new Map(),
 ) {
-  const observed: Pick<Observed, 'config' | 'owned' | 'proxyPods'> = {
+  const observed: Pick<Observed, 'config' | 'namespaceImage' | 'owned' | 'service' | 'shared'> = {
     config: () => auth,
     owned: (type, _namespace, name) =>
       [owned.get(type.kind), earlier.get(type.kind)].find((one) => one?.metadata.name === name),
-    proxyPods: () => [],
+    service: () => undefined,
+    shared: () => undefined,
+    namespaceImage: () => undefined,
   }
   const settings = { apiGroup: GROUP, image: 'mcp-extauth:test', restrictPodTemplate: false, secretsByLabel: false }
   const snapshot = remoteProxySnapshot(object, {

@@ -24,6 +24,8 @@ function made(spec: object, kind: string): unknown {
     namespace: 'n',
     image: 'proxy:1',
     manifest,
+    services: new Map(),
+    networkPolicy: {},
     storePorts: [],
     pods: DEFAULT_POD_SETTINGS,
     needsPodIdentity: false,

@@ -56,6 +56,7 @@ const judge = (object: KubeObject, apiGroup: string): KnownConfig =>
     if (auth === undefined) return undefined
     const { spec } = auth.document
     const typed = typedSpec(spec)
+    const { storeUrls, storePorts } = storeOf(spec)
     const secretKeys = new Map<string, Set<string>>()
     for (const { value: ref } of secretsNamedBy(typed))
       secretKeys.set(ref.name, (secretKeys.get(ref.name) ?? new Set()).add(ref.key))
@@ -63,8 +64,8 @@ const judge = (object: KubeObject, apiGroup: string): KnownConfig =>
       spec,
       configHash: auth.configHash,
       secretKeys,
-      urls: [...urlsCalledBy(typed).map(({ url }) => url), ...regionalSts(spec)],
-      storePorts: storePortsOf(spec),
+      urls: [...urlsCalledBy(typed).map(({ url }) => url), ...regionalSts(spec), ...storeUrls],
+      storePorts,
       needsPodIdentity: needsPodIdentity(spec),
     }
   })
@@ -86,14 +87,26 @@ const SENTINEL_PORT = 26_379
 const MASTER_PORT = 6379
 
 /** Sentinels name the master's port at run time; the usual one is let through, others by `spec.egress`. */
-function storePortsOf(spec: ExternalAuthSpec): number[] {
-  if (spec.type !== 'embeddedAuthServer') return []
-  const { storage } = spec.embeddedAuthServer
-  if (storage?.type !== 'kvstore') return []
-  const { addr, sentinelConfig: sentinel } = storage.kvstore
-  const portOf = (address: string): number => Number(address.slice(address.lastIndexOf(':') + 1))
-  if (sentinel === undefined) return addr === undefined ? [] : [portOf(addr)]
-  const named = (sentinel.sentinelAddrs ?? []).map(portOf)
-  const service = sentinel.sentinelService === undefined ? [] : [sentinel.sentinelService.port ?? SENTINEL_PORT]
-  return [MASTER_PORT, ...named, ...service].filter((port) => Number.isInteger(port) && port > 0)
+function storeOf(spec: ExternalAuthSpec): {
+  readonly storeUrls: readonly string[]
+  readonly storePorts: readonly number[]
+} {
+  if (spec.type !== 'embeddedAuthServer' || spec.embeddedAuthServer.storage?.type !== 'kvstore')
+    return { storeUrls: [], storePorts: [] }
+  const { addr, sentinelConfig: sentinel } = spec.embeddedAuthServer.storage.kvstore
+  if (sentinel === undefined) return { storeUrls: addr === undefined ? [] : [`redis://${addr}`], storePorts: [] }
+  const { sentinelService: service, sentinelAddrs = [] } = sentinel
+  const addresses = [
+    ...sentinelAddrs,
+    ...(service === undefined ? [] : [`${serviceHost(service)}:${service.port ?? SENTINEL_PORT}`]),
+  ]
+  return { storeUrls: addresses.map((address) => `redis://${address}`), storePorts: [MASTER_PORT] }
 }
+
+const serviceHost = ({
+  name,
+  namespace,
+}: {
+  readonly name: string
+  readonly namespace?: string | undefined
+}): string => (namespace === undefined ? name : `${name}.${namespace}`)

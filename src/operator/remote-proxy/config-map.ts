@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { stringify } from 'yaml'
 import type { KubeObject } from '../../kube/index.ts'
 import { WRITTEN_YAML } from '../../load/index.ts'
@@ -13,10 +12,6 @@ import { adminPortOf, owned, PATHS, type RemoteProxy } from './remote-proxy.ts'
 export function configMapOf(proxy: RemoteProxy): KubeObject {
   return owned(proxy, 'v1', 'ConfigMap', { data: filesOf(proxy) })
 }
-
-/** Hash of the files: an annotation of the pods is touched when it changes, so that kubelets bring them at once. */
-export const configMapHash = (configMap: KubeObject): string =>
-  createHash('sha256').update(JSON.stringify(configMap['data'])).digest('hex').slice(0, 16)
 
 /** Keys that somebody else has put beside ours: the pods would read them as more of their configuration. */
 export function strayKeys(wanted: KubeObject, observed: KubeObject | undefined): string[] {

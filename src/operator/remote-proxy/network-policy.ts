@@ -3,18 +3,19 @@ import { type EgressRule, EVERYWHERE } from '../pod-settings.ts'
 import { adminPortOf, owned, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 
 /**
- * Who may talk to the pods and where they may go: the port from everywhere, metrics from where `metricsFrom` says; out to DNS,
+ * Who may talk to the pods and where they may go: the port from everywhere or from `ingressFrom`, metrics from where `metricsFrom` says; out to DNS,
  * to the ports of the configured URLs and of the store, never to link-local addresses (metadata services) but DNS
  * and, where a config takes the pod's identity at AWS, its agent.
  */
 export function networkPolicyOf(proxy: RemoteProxy): KubeObject {
   const ports = portsOf(proxy)
+  const from = proxy.networkPolicy.ingressFrom ?? proxy.pods.policy.ingressFrom
   return owned(proxy, 'networking.k8s.io/v1', 'NetworkPolicy', {
     spec: {
       podSelector: { matchLabels: selectorLabels(proxy) },
       policyTypes: ['Ingress', 'Egress'],
       ingress: [
-        { ports: [{ port: proxy.port, protocol: 'TCP' }] },
+        { ...(from === undefined ? {} : { from }), ports: [{ port: proxy.port, protocol: 'TCP' }] },
         ...(proxy.metricsFrom.length === 0
           ? []
           : [{ from: proxy.metricsFrom, ports: [{ port: adminPortOf(proxy), protocol: 'TCP' }] }]),
@@ -52,15 +53,20 @@ const API_SERVER_PORT = 6443
 const API_SERVER = /^kubernetes(\.default(\.svc(\..+)?)?)?$/
 
 /** Ports of all URLs and of the store, each once, in order; not of an API server that has a rule of its own. */
-function portsOf({ urls, storePorts, needsClusterToken, pods }: RemoteProxy): number[] {
+function portsOf({ urls, services, storePorts, needsClusterToken, pods }: RemoteProxy): (number | string)[] {
   const hasOwnRule = needsClusterToken && pods.apiServer !== undefined
   const fromUrls = urls.flatMap((text) => {
     if (!URL.canParse(text)) return []
     const { port, protocol, hostname } = new URL(text)
     if (hasOwnRule && API_SERVER.test(hostname)) return []
-    return [port === '' ? (protocol === 'http:' ? 80 : 443) : Number(port)]
+    const asked = port === '' ? (protocol === 'http:' ? 80 : 443) : Number(port)
+    return [services.get(hostname)?.targetOf(asked) ?? asked]
   })
   return [
     ...new Set([...fromUrls, ...storePorts, ...(needsClusterToken && !hasOwnRule ? [API_SERVER_PORT] : [])]),
-  ].sort((a, b) => a - b)
+  ].sort((a, b) => Number(a) - Number(b) || String(a).localeCompare(String(b)))
 }
+
+/** Hosts of all URLs. */
+export const hostsOf = (urls: readonly string[]): string[] =>
+  urls.flatMap((text) => (URL.canParse(text) ? [new URL(text).hostname] : []))

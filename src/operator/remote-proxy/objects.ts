@@ -20,7 +20,9 @@ export function ownedObjects(proxy: RemoteProxy): WantedObject[] {
       ? [{ type: CLUSTER_TYPES.ServiceAccount, object: serviceAccountOf(proxy) }]
       : []),
     { type: CLUSTER_TYPES.ConfigMap, object: configMapOf(proxy) },
-    { type: CLUSTER_TYPES.NetworkPolicy, object: networkPolicyOf(proxy) },
+    ...((proxy.networkPolicy.enabled ?? proxy.pods.policy.enabled)
+      ? [{ type: CLUSTER_TYPES.NetworkPolicy, object: networkPolicyOf(proxy) }]
+      : []),
     { type: CLUSTER_TYPES.Deployment, object: deploymentOf(proxy) },
     { type: CLUSTER_TYPES.Service, object: serviceOf(proxy) },
     ...(proxy.ingress === undefined ? [] : [{ type: CLUSTER_TYPES.Ingress, object: ingressOf(proxy, proxy.ingress) }]),
@@ -106,5 +108,10 @@ const serviceOf = (proxy: RemoteProxy): KubeObject =>
 
 const budgetOf = (proxy: RemoteProxy): KubeObject =>
   owned(proxy, 'policy/v1', 'PodDisruptionBudget', {
-    spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels(proxy) } },
+    // A pod that is not ready serves nobody: it must not hold up the drain of its node.
+    spec: {
+      maxUnavailable: 1,
+      unhealthyPodEvictionPolicy: 'AlwaysAllow',
+      selector: { matchLabels: selectorLabels(proxy) },
+    },
   })

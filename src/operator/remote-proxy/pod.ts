@@ -52,14 +52,12 @@ export function podTemplateOf(proxy: RemoteProxy): object {
       enableServiceLinks: false,
       ...(imagePullSecrets === undefined ? {} : { imagePullSecrets }),
       terminationGracePeriodSeconds: PRE_STOP_SECONDS + DRAIN_SECONDS + MARGIN_SECONDS,
-      topologySpreadConstraints: [
-        {
-          maxSkew: 1,
-          topologyKey: 'kubernetes.io/hostname',
-          whenUnsatisfiable: 'ScheduleAnyway',
-          labelSelector: { matchLabels: selectorLabels(proxy) },
-        },
-      ],
+      topologySpreadConstraints: ['topology.kubernetes.io/zone', 'kubernetes.io/hostname'].map((topologyKey) => ({
+        maxSkew: 1,
+        topologyKey,
+        whenUnsatisfiable: 'ScheduleAnyway',
+        labelSelector: { matchLabels: selectorLabels(proxy) },
+      })),
       securityContext: {
         runAsNonRoot: true,
         ...(proxy.pods.fixedUser ? { ...RUN_AS, fsGroup: RUN_AS.runAsGroup } : {}),

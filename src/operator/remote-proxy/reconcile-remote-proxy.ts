@@ -3,11 +3,10 @@ import { canonicalJson } from '../../resources/index.ts'
 import { type Action, type Plan, statusAction } from '../actions.ts'
 import { changedConditions, type Condition, conditionsFrom, conditionsOf, type Finding } from '../conditions.ts'
 import { eventOf } from '../events.ts'
-import { CLUSTER_TYPES } from '../kinds.ts'
 import { ownedName } from '../names.ts'
 import { barredSecrets, secretsFinding, type SecretStates } from '../secret-states.ts'
 import { isAppliedFrom, isAsWanted, stamped } from '../wanted.ts'
-import { configMapHash, strayKeys } from './config-map.ts'
+import { strayKeys } from './config-map.ts'
 import { OWNED_TYPES, ownedObjects, type WantedObject } from './objects.ts'
 import { type RemoteProxy, selectorLabels, serviceUrl } from './remote-proxy.ts'
 
@@ -37,17 +36,12 @@ export interface RemoteProxySnapshot {
   readonly owned: readonly WantedObject[]
   /** Objects of these kinds with the name that earlier releases gave them. */
   readonly earlier: readonly WantedObject[]
-  /** Its pods that run, and what their annotation says of the ConfigMap. */
-  readonly pods: readonly KubeObject[]
   /** What could run last: while what is wanted now can't, drift is put back to it. */
   readonly lastGood?: RemoteProxy | undefined
   /** An object that the API server has just refused: then nothing but the status is written. */
   readonly refused?: { readonly what: string; readonly message: string } | undefined
   readonly now: Date
 }
-
-/** Annotation of pods: touched so that the kubelet syncs the mounted ConfigMap at once; no rollout. */
-const POD_CONFIG_HASH = 'extauth.dev/config-hash'
 
 /** Observed → wanted for one MCPRemoteProxy (kubernetes.md §3). Pure: no I/O, no clock. */
 export function reconcileRemoteProxy(snapshot: RemoteProxySnapshot): Plan {
@@ -100,7 +94,7 @@ function objectActions(snapshot: RemoteProxySnapshot, proxy: RemoteProxy): Actio
     const object = observedOf(type)
     return object === undefined || !isOwned(object, snapshot.object) ? [] : [{ do: 'remove', type, object }]
   })
-  return [...applies, ...removals, ...touches(snapshot, wanted)]
+  return [...applies, ...removals]
 }
 
 /**
@@ -121,16 +115,6 @@ function earlierRemovals(
 }
 const EARLIER_AT_ONCE: readonly string[] = ['PodDisruptionBudget', 'NetworkPolicy']
 const EARLIER_WHEN_READY: readonly string[] = [...EARLIER_AT_ONCE, 'Deployment', 'ConfigMap', 'ServiceAccount']
-
-/** Pods that still say that they have another ConfigMap. */
-function touches({ pods }: RemoteProxySnapshot, wanted: readonly WantedObject[]): Action[] {
-  const configMap = wanted.find(({ type }) => type.kind === 'ConfigMap')
-  if (configMap === undefined) return []
-  const hash = configMapHash(configMap.object)
-  return pods
-    .filter(({ metadata }) => metadata.annotations?.[POD_CONFIG_HASH] !== hash)
-    .map((object) => ({ do: 'annotate', type: CLUSTER_TYPES.Pod, object, annotations: { [POD_CONFIG_HASH]: hash } }))
-}
 
 const isOwned = (object: KubeObject, owner: KubeObject): boolean =>
   object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) === true

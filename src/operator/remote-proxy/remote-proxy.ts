@@ -2,7 +2,8 @@ import type { KubeObject, OwnerReference } from '../../kube/index.ts'
 import type { ResourceOverrides } from '../../resources/index.ts'
 import type { Keys } from '../key-refs.ts'
 import { instanceName, ownedName } from '../names.ts'
-import type { PodSettings } from '../pod-settings.ts'
+import type { PodSettings, ProxyPolicy } from '../pod-settings.ts'
+import type { ServicePorts } from '../service-ports.ts'
 
 /** What an MCPRemoteProxy says about its pods, as it says it. */
 export interface RemoteProxyFields {
@@ -21,6 +22,8 @@ export interface RemoteProxyFields {
   readonly overrides: ResourceOverrides
   /** Who may read metrics: peers of a NetworkPolicy. */
   readonly metricsFrom: readonly object[]
+  /** What differs from the settings of the operator. */
+  readonly networkPolicy: Partial<ProxyPolicy>
   /** More egress rules of the NetworkPolicy. */
   readonly egress: readonly object[]
   readonly allowedOrigins: readonly string[]
@@ -56,7 +59,9 @@ export interface RemoteProxy extends RemoteProxyFields {
   readonly needsPodIdentity: boolean
   /** URLs that the pods connect to, for the NetworkPolicy. */
   readonly urls: readonly string[]
-  /** `host:port` of sentinels, and the port of the store. */
+  /** Services of the cluster among the hosts of these URLs, by host. */
+  readonly services: ReadonlyMap<string, ServicePorts>
+  /** Ports of stores whose host no URL names. */
   readonly storePorts: readonly number[]
   /** What its pods have of the cluster. */
   readonly pods: PodSettings

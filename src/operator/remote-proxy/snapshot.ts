@@ -9,8 +9,10 @@ import { instanceName, ownedName } from '../names.ts'
 import type { Observed } from '../observed.ts'
 import { DEFAULT_POD_SETTINGS, type PodSettings } from '../pod-settings.ts'
 import type { SecretLookup } from '../secret-states.ts'
+import { serviceKey, servicePorts } from '../service-ports.ts'
 import { documentsOf } from './config-map.ts'
 import { OWNED_TYPES, type WantedObject } from './objects.ts'
+import { hostsOf } from './network-policy.ts'
 import { readRemoteProxySpec, type RemoteProxySpec } from './read-spec.ts'
 import type { RemoteProxySnapshot, ReferenceState } from './reconcile-remote-proxy.ts'
 import { podTemplateProblems } from './pod-template-patch.ts'
@@ -30,7 +32,7 @@ export interface SnapshotSettings {
 }
 
 export interface SnapshotDeps {
-  readonly observed: Pick<Observed, 'config' | 'shared' | 'owned' | 'proxyPods'>
+  readonly observed: Pick<Observed, 'config' | 'namespaceImage' | 'owned' | 'service' | 'shared'>
   readonly known: KnownConfigs
   readonly knownShared: (object: KubeObject) => KnownSharedConfig
   readonly secretsOf: SecretLookup
@@ -76,7 +78,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
     ...(settings.restrictPodTemplate ? restrictedFields(object) : []),
   ]
   const references = [externalAuth, authServer, callers, telemetry].filter((reference) => reference !== undefined)
-  const proxy = proxyOf(object, spec, references, settings)
+  const proxy = proxyOf(object, spec, references, settings, observed)
   // What the pods would be given must start: an address for everybody without a word about callers does not.
   if (problems.length === 0 && references.every(({ state }) => state.is === 'valid'))
     problems.push(...startProblems(proxy, settings.apiGroup))
@@ -96,7 +98,6 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
     secrets: deps.secretsOf(namespace, [...proxy.secretKeys.keys()]),
     owned: objectsNamed(ownedName(name)),
     earlier: objectsNamed(instanceName(name)),
-    pods: observed.proxyPods(namespace, instanceName(name)),
     now: deps.now,
   }
 }
@@ -148,6 +149,7 @@ const RESTRICTED_FIELDS = [
   'awsRoleArn',
   'image',
   'egress',
+  'networkPolicy',
   'resourceOverrides',
   'ingress.annotations',
 ] as const
@@ -164,6 +166,7 @@ export function restrictedFields(object: KubeObject): string[] {
     egress: fields.egress.length > 0,
     // Controllers read configuration of their own from them.
     'ingress.annotations': Object.keys(fields.ingress?.annotations ?? {}).length > 0,
+    networkPolicy: Object.keys(fields.networkPolicy).length > 0,
     // Labels and annotations may be anybody's; a variable can be an option of the proxy.
     resourceOverrides: env.length > 0 || imagePullSecrets.length > 0,
   }
@@ -229,6 +232,7 @@ function proxyOf(
   spec: RemoteProxySpec,
   references: readonly Reference[],
   settings: SnapshotSettings,
+  observed?: Pick<Observed, 'service' | 'namespaceImage'>,
 ): RemoteProxy {
   const valid = references.flatMap((reference) => (reference.valid === undefined ? [] : [reference.valid]))
   const secretKeys = [...valid, spec].reduce(
@@ -239,6 +243,7 @@ function proxyOf(
   const { name, namespace = 'default' } = object.metadata
   const resourceUrl = spec.fields.externalUrl ?? serviceUrl({ name, namespace, port: spec.fields.port })
   const resource = spec.lacksResource ? { resourceUrl } : {}
+  const urls = [...spec.urls, ...valid.flatMap((one) => one.urls)]
   const documents = new Map(
     references.flatMap(({ object: one }) => (one === undefined ? [] : [[`${one.kind}/${one.metadata.name}`, one]])),
   )
@@ -247,15 +252,29 @@ function proxyOf(
     name,
     namespace,
     ...spec.fields,
-    image: spec.image ?? settings.image,
+    image: spec.image ?? observed?.namespaceImage(namespace) ?? settings.image,
     manifest: { ...bare(object), spec: { ...spec.routeFields, ...resource } },
     secretKeys,
     caBundleKeys,
     needsClusterToken: spec.needsClusterToken || valid.some((one) => one.needsClusterToken === true),
     needsPodIdentity: valid.some((one) => one.needsPodIdentity === true),
-    urls: [...spec.urls, ...valid.flatMap(({ urls }) => urls)],
+    urls,
+    services: servicesOf(urls, namespace, observed),
     storePorts: valid.flatMap(({ storePorts = [] }) => storePorts),
     pods: settings.pods ?? DEFAULT_POD_SETTINGS,
     documents: [...documents.values()].map(bare),
   }
+}
+
+function servicesOf(
+  urls: readonly string[],
+  namespace: string,
+  observed: Pick<Observed, 'service'> | undefined,
+): RemoteProxy['services'] {
+  const found = hostsOf(urls).flatMap((host) => {
+    const [of = '', name = ''] = serviceKey(host, namespace)?.split('/') ?? []
+    const object = observed?.service(of, name)
+    return object === undefined ? [] : [[host, servicePorts(object)] as const]
+  })
+  return new Map(found)
 }

@@ -122,6 +122,18 @@ export const podFields = () => ({
     })
     .optional()
     .describe('Makes an Ingress that leads to the Service.'),
+  networkPolicy: z
+    .strictObject({
+      enabled: z.boolean().optional().describe('False: the operator makes none for the pods. Default true.'),
+      ingressFrom: z
+        .array(anything('A peer of a NetworkPolicy.'))
+        .min(1)
+        .max(64)
+        .optional()
+        .describe('Where callers may connect from. Default everywhere.'),
+    })
+    .optional()
+    .describe('The NetworkPolicy of the pods.'),
   allowedOrigins: origins().optional().describe('Origins that browsers may call from, or "*".'),
 })
 

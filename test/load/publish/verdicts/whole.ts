@@ -249,6 +249,7 @@ export const WHOLE: readonly (readonly [CrdKind, Json])[] = [
       podTemplateSpec: { spec: { priorityClassName: 'high' } },
       serviceAccountName: 'own',
       metricsFrom: [{ podSelector: {} }],
+      networkPolicy: { enabled: true, ingressFrom: [{ podSelector: {} }] },
       egress: [{ to: [{ podSelector: {} }], ports: [{ port: 443 }] }],
       allowedOrigins: ['https://app.example.com'],
     },
