@@ -54,11 +54,11 @@ async function call(): Promise<number> {
 
 /** Calls through the pod while `during` goes on; gives what was answered other than 200, and how many calls there were. */
 async function lostWhile(during: () => Promise<unknown>): Promise<{ lost: unknown[]; calls: number }> {
-  let isOver = false
+  const over = new AbortController()
   const lost: unknown[] = []
   let calls = 0
   const traffic = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       calls += 1
       const status = await call().catch(String)
       if (status !== 200) lost.push(status)
@@ -68,7 +68,7 @@ async function lostWhile(during: () => Promise<unknown>): Promise<{ lost: unknow
   try {
     await during()
   } finally {
-    isOver = true
+    over.abort()
     await traffic
   }
   return { lost, calls }

@@ -43,7 +43,7 @@ function look(
   }
   const settings = { apiGroup: GROUP, image: 'mcp-extauth:test', restrictPodTemplate: false, secretsByLabel: false }
   const snapshot = remoteProxySnapshot(object, {
-    observed: observed as Observed,
+    observed,
     known: createKnownConfigs(GROUP),
     knownShared: createKnownSharedConfigs(GROUP),
     secretsOf: () => 'unknown',
