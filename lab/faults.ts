@@ -5,11 +5,13 @@ export const FAULT_MODES = ['none', 'slow', 'throttled', 'broken', 'revoking'] a
 export type FaultMode = (typeof FAULT_MODES)[number]
 
 /** What can be told to misbehave. */
-export const FAULT_TARGETS = ['exchange', 'introspection', 'sts'] as const
+export const FAULT_TARGETS = ['exchange', 'clientCredentials', 'introspection', 'sts'] as const
 export type FaultTarget = (typeof FAULT_TARGETS)[number]
 
 export interface FaultSettings {
   exchange: FaultMode
+  /** Of tokens that clients get for themselves. */
+  clientCredentials: Exclude<FaultMode, 'revoking'>
   introspection: FaultMode
   sts: FaultMode
   /** How late a slow answer comes, in milliseconds. Default 30 s, beyond every deadline of the proxy. */
@@ -33,6 +35,7 @@ export interface LabFaults {
 export function createLabFaults(): LabFaults {
   const settings: FaultSettings = {
     exchange: 'none',
+    clientCredentials: 'none',
     introspection: 'none',
     sts: 'none',
     slowMs: 30_000,

@@ -5,7 +5,7 @@ import { LAB_AUDIENCE } from '../../lab/index.ts'
 import { unwell } from '../oracle/excuses.ts'
 import type { Random } from '../random.ts'
 import type { Caller, Surroundings } from './caller.ts'
-import { calls, intrudes, type Life, reads, session } from './lives.ts'
+import { calls, intrudes, type Life, provokes, reads, session } from './lives.ts'
 import { type Identity, needsOf, type Profile } from './routes.ts'
 
 /** Callers that come and go; there are always so many. */
@@ -67,7 +67,8 @@ async function liveOnce(around: Surroundings, name: string, random: Random, user
   const takesOpaque = profile.origin === undefined && profile.path !== '/cloud-sts'
   const opaque = takesOpaque && random.between(0, 4) === 0
   const token = await mint(around, identity, { opaque })
-  return life({ ...caller, token, ...(opaque ? { needs: ['introspection'] as const } : {}) })
+  const lived = profile.path === '/client-credentials' && random.between(0, 3) === 0 ? provokes : life
+  return lived({ ...caller, token, ...(opaque ? { needs: ['introspection'] as const } : {}) })
 }
 
 async function mint(

@@ -86,6 +86,18 @@ export const reads: Life = async (caller) => {
   }
 }
 
+/** Has the backend refuse the credential that all callers of the route share, again and again. */
+export const provokes: Life = async (caller) => {
+  const times = caller.random.between(4, 20)
+  const told = { kind: 'refusal', reasons: ['502 backend_rejected_credential'] } as const
+  for (let time = 0; time < times && !caller.around.isOver(); time += 1) {
+    const id = nameOf(caller)
+    const body = modernCall({ id, tool: 'fail_with_status', arguments: { status: 401 } })
+    await ask(caller, { id, body, told, isUnsafe: false })
+    await caller.around.think(caller.random.between(200, 1_000))
+  }
+}
+
 /** Tries with what gives no right, in each way that there is. */
 export const intrudes: Life = async (caller) => {
   const times = caller.random.between(1, 6)

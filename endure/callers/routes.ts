@@ -71,7 +71,7 @@ export const profilesOf = (current: Current): readonly Profile[] => [
   {
     path: '/client-credentials',
     knownBy: 'token',
-    needs: ['provider'],
+    needs: ['provider', 'own token'],
     expected: () => verified({ 'claims.sub': 'lab-proxy' }),
   },
   {
@@ -96,7 +96,7 @@ export const profilesOf = (current: Current): readonly Profile[] => [
   {
     path: '/aws-service',
     knownBy: 'token',
-    needs: ['provider', 'sts'],
+    needs: ['provider', 'sts', 'own keys'],
     expected: () => verified({ roleArn: `${ROLE}service` }),
   },
   {

@@ -50,8 +50,17 @@ const introspection = (mode: Trouble): Fault =>
 const sts = (mode: Trouble): Fault => service(`STS ${mode}`, ['sts'], { sts: mode, slowMs: 3_000 }, { sts: 'none' })
 
 /** It happens in a moment: what is issued after it is good again. The product gets others, and nobody notices. */
-const revoking = (what: 'exchange' | 'sts'): Fault =>
-  service(`${what} takes back what it issued`, [], { [what]: 'revoking' }, { [what]: 'none' }, [1_000, 1_000])
+const revoking = (what: 'exchange' | 'sts', parts: readonly Part[]): Fault =>
+  service(`${what} takes back what it issued`, parts, { [what]: 'revoking' }, { [what]: 'none' }, [1_000, 1_000])
+
+/** The token endpoint refuses the proxy's own client for load, so long that its token ends; what it exchanges for callers is none of that. */
+const ownClientThrottled = service(
+  'own client throttled',
+  ['own token'],
+  { clientCredentials: 'throttled', retryAfterSeconds: 5 },
+  { clientCredentials: 'none', retryAfterSeconds: 2 },
+  [18_000, 20_000],
+)
 
 const STORE: readonly Part[] = ['store', 'own server']
 
@@ -72,8 +81,9 @@ export const FAULTS: readonly Fault[] = [
   ...network('the workspace', ['workspace'], ['workspace']),
   ...network('the backend', ['backend'], ['backend']),
   ...TROUBLES.flatMap((mode) => [exchange(mode), introspection(mode), sts(mode)]),
-  revoking('exchange'),
-  revoking('sts'),
+  ownClientThrottled,
+  revoking('exchange', []),
+  revoking('sts', ['own keys']),
   storeNetwork('down'),
   storeNetwork('silent'),
   ...PROCESS_FAULTS,

@@ -62,7 +62,7 @@ const noDescriptors: Fault = {
 
 const clockMoves = (seconds: number): Fault => ({
   name: `clock of a replica ${seconds > 0 ? '+' : ''}${seconds} s`,
-  parts: ['clock', 'own server'],
+  parts: ['clock', 'own token', 'own keys', 'own server'],
   clock: { replica: 'replica-2', byMs: seconds * 1_000 },
   lastsMs: [5_000, 10_000],
   async begin({ replicas: [, other], clockFile }) {

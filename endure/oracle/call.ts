@@ -21,6 +21,8 @@ export type Told =
   | { readonly kind: 'steps'; readonly steps: number }
   /** The names of these servers, all of them, in this order. */
   | { readonly kind: 'servers'; readonly names: readonly string[] }
+  /** What the backend answers with at the request of the caller becomes one of these, as `status reason`. */
+  | { readonly kind: 'refusal'; readonly reasons: readonly string[] }
   /** Anything that is whole: of the protocol, not of a tool. */
   | { readonly kind: 'anything' }
 

@@ -2,7 +2,9 @@
 export const PARTS = [
   'provider',
   'introspection',
+  'own token',
   'sts',
+  'own keys',
   'workspace',
   'backend',
   'store',
@@ -46,6 +48,14 @@ const UNAVAILABLE = ['503 identity_provider_unavailable', '502 identity_provider
 export const EXCUSES: Readonly<Record<Part, Excuse>> = {
   provider: { refusals: UNAVAILABLE, cut: false, graceMs: 6_000 },
   introspection: { refusals: UNAVAILABLE, cut: false, graceMs: 6_000 },
+  // A token of the proxy itself, which ends while its endpoint refuses the proxy's own client, and no other.
+  'own token': {
+    refusals: ['503 identity_provider_unavailable', '502 backend_rejected_credential'],
+    cut: false,
+    graceMs: 8_000,
+  },
+  // Keys that all callers share are renewed for the second one that they are refused with, when they are younger than a minute.
+  'own keys': { refusals: ['403 '], cut: false, graceMs: 6_000 },
   sts: {
     refusals: ['503 sts_unavailable', '503 sts_throttled', '502 sts_failed', '503 aws_identity_unavailable'],
     cut: false,
@@ -94,9 +104,17 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
     graceMs: 4_000,
   },
   // What was refused by a clock that was off stays refused for the ten seconds that refusals are kept.
-  // An assertion (`xaa`) that the replica's own authorization server gets is then over, or not good yet.
+  // An assertion (`xaa`) that the replica's own authorization server gets is then over, or not good yet; and
+  // keys that live a minute have expired when they arrive, or are taken for good when they have.
   clock: {
-    refusals: ['401 invalid_token', '401 expired_token', '401 no_session', '403 exchange_denied'],
+    refusals: [
+      '401 invalid_token',
+      '401 expired_token',
+      '401 no_session',
+      '403 exchange_denied',
+      '503 aws_identity_unavailable',
+      '502 sts_failed',
+    ],
     cut: false,
     graceMs: 12_000,
   },

@@ -58,7 +58,8 @@ export function reasonOf(text: string): string {
 function judgeRefusal(call: Call, outcome: Outcome, parts: ReturnType<typeof unwell>, where: string): Verdict {
   const { status, text } = outcome
   const reason = reasonOf(text)
-  const isAsked = call.refusal?.includes(`${status} ${reason}`) === true
+  const asked = call.told.kind === 'refusal' ? call.told.reasons : call.refusal
+  const isAsked = asked?.includes(`${status} ${reason}`) === true
   const isEnded = call.endsSession === true && status === 404 && parts.includes('backend')
   if (!isAsked && !isEnded && !excusesRefusal(parts, status, reason))
     return [
@@ -72,6 +73,8 @@ function judgeRefusal(call: Call, outcome: Outcome, parts: ReturnType<typeof unw
 
 function judgeContent(call: Call, outcome: Outcome, where: string): Verdict {
   if (call.told.kind === 'anything') return undefined
+  if (call.told.kind === 'refusal')
+    return ["another caller's answer", `${where}: ${outcome.status}, not ${call.told.reasons.join(' or ')}`]
   if (call.told.kind === 'servers') {
     const { servers = [] } = (parsed(outcome.text) ?? {}) as { servers?: readonly { server?: { name?: string } }[] }
     const names = servers.map(({ server }) => server?.name)

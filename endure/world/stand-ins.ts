@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { JSONWebKeySet } from 'jose'
-import { POD_TOKEN, ROLES, startAws } from '../../lab/cli/lab-aws.ts'
-import { mountsFor, readClients, secretOf } from '../../lab/cli/lab-parties.ts'
+import { HUB_ROLE, POD_TOKEN, ROLES, startAws } from '../../lab/cli/lab-aws.ts'
+import { LAB_PROXY, mountsFor, readClients, secretOf } from '../../lab/cli/lab-parties.ts'
 import {
   createLabFaults,
   type LabBackend,
@@ -48,6 +48,10 @@ export interface StandInOptions {
 /** What an authorization server must not say: no token, no keys, nothing active. */
 const EMPTY_ANSWER =
   'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}'
+/** Keys of the process and of the hub end between one reload and the next. */
+const KEYS_SECONDS = 60
+/** The proxy's own token has to be renewed during a fault of its endpoint. */
+const OWN_TOKEN_SECONDS = 20
 const PROMPTLY = { now: () => Date.now() }
 
 /** Starts them as `extauth lab` does, on other addresses. */
@@ -62,9 +66,11 @@ export async function openStandIns(options: StandInOptions): Promise<StandIns> {
     backend: await openGate(),
   }
   const callbacks = ['/upstream', '/upstream-exchange', '/xaa', ''].map((route) => `${proxyUrl}${route}/oauth/callback`)
-  const clients = (await readClients(proxyUrl)).map((client) =>
-    client.redirectUris === undefined ? client : Object.assign({}, client, { redirectUris: callbacks }),
-  )
+  const clients = (await readClients(proxyUrl)).map((client) => ({
+    ...client,
+    ...(client.redirectUris === undefined ? {} : { redirectUris: callbacks }),
+    ...(client.id === LAB_PROXY ? { tokenSeconds: OWN_TOKEN_SECONDS } : {}),
+  }))
   const identity = await startLabIdentityProvider({
     port: 0,
     publicUrl: gates.identity.url,
@@ -79,7 +85,8 @@ export async function openStandIns(options: StandInOptions): Promise<StandIns> {
     faults,
     users: LOGIN_USERS.map((subject) => ({ subject, claims: { groups: ['dev'], email: `${subject}@example.com` } })),
   })
-  const trust = { issuer: identity.url, keys: identity.jwks, roles: ROLES }
+  const roles = ROLES.map((role) => (role.arn === HUB_ROLE ? { ...role, sessionSeconds: KEYS_SECONDS } : role))
+  const trust = { issuer: identity.url, keys: identity.jwks, roles }
   const sts = await startLabSts({ port: 0, trust, clock: PROMPTLY, faults })
   const workspace = await startLabWorkspace({
     port: 0,
@@ -91,7 +98,7 @@ export async function openStandIns(options: StandInOptions): Promise<StandIns> {
     clock: PROMPTLY,
     users: LOGIN_USERS.map((login, index) => ({ id: 7_000 + index, login, mail: `${login}@workspace.example` })),
   })
-  const { metadata, env } = await startAws(0, await secretOf(POD_TOKEN, 'token'), sts)
+  const { metadata, env } = await startAws(0, await secretOf(POD_TOKEN, 'token'), sts, KEYS_SECONDS)
   const known = await mountsFor(identity, sts, workspace, proxyUrl)
   const backend = await startLabBackend({
     port: 0,

@@ -7,7 +7,7 @@ import { CONTAINER_PATH, type LabMetadata, type LabRole, type LabSts, startLabMe
 export const AUDIENCE = 'extauth-lab'
 /** The role of the proxy itself, as the metadata service knows it. */
 export const SERVICE_ROLE = 'arn:cloud:iam::000000000000:role/lab-service'
-const HUB_ROLE = 'arn:cloud:iam::000000000000:role/lab-hub'
+export const HUB_ROLE = 'arn:cloud:iam::000000000000:role/lab-hub'
 /** The secret that a pod shows to the metadata service. */
 export const POD_TOKEN = 'lab-pod-identity'
 
@@ -30,17 +30,18 @@ export const ROLES: readonly LabRole[] = [
   })),
 ]
 
-/** The metadata service, and the environment in which the proxy finds it. Throws `PortInUse`. */
+/** The metadata service, whose credentials live for `seconds`, and the environment in which the proxy finds it. Throws `PortInUse`. */
 export async function startAws(
   port: number,
   podToken: Secret,
   sts: LabSts,
+  seconds = 3_600,
 ): Promise<{ readonly metadata: LabMetadata; readonly env: Readonly<Record<string, string>> }> {
   const metadata = await startLabMetadata({
     port,
     roleName: 'lab-service',
     containerToken: podToken.reveal(),
-    credentials: () => sts.issue(SERVICE_ROLE, 'lab-proxy', 3_600),
+    credentials: () => sts.issue(SERVICE_ROLE, 'lab-proxy', seconds),
   })
   const env = {
     AWS_CONTAINER_CREDENTIALS_FULL_URI: metadata.url + CONTAINER_PATH,

@@ -19,7 +19,7 @@ const LOGIN_REDIRECTS = ['/upstream', '/upstream-exchange', '/xaa'].map(
 )
 
 /** The proxy as a client with a token of its own. */
-const LAB_PROXY = 'lab-proxy'
+export const LAB_PROXY = 'lab-proxy'
 
 /** A secret of the lab. */
 export const secretOf = async (name: string, key: string): Promise<Secret> =>

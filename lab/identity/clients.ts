@@ -12,6 +12,8 @@ export interface LabClient {
   readonly may: readonly ClientRight[]
   /** Audiences that it may ask tokens for. */
   readonly audiences?: readonly string[]
+  /** How long the tokens live that it gets for itself. Default 3600. */
+  readonly tokenSeconds?: number
   readonly redirectUris?: readonly string[]
   /** Authorization servers that it gets identity assertions for, and who it is there. */
   readonly assertsTo?: readonly { readonly audience: string; readonly clientId: string }[]

@@ -115,7 +115,13 @@ export async function registerEndpoints(app: FastifyInstance, deps: EndpointDeps
     }
     count('token')
     const client = clients.authenticate(request.headers.authorization, form)
-    if (grant === 'client_credentials') return clientCredentials(form, client, tokens)
+    if (grant === 'client_credentials') {
+      await faults.pause('clientCredentials', signalOf(reply))
+      if (faults.settings.clientCredentials === 'throttled') return tooMany(faults)
+      if (faults.settings.clientCredentials === 'broken')
+        return reply.code(500).type('text/html').send('<h1>It broke.</h1>')
+      return clientCredentials(form, client, tokens)
+    }
     if (grant === 'authorization_code' || grant === 'refresh_token') {
       if (!client.may.includes('authorization_code')) {
         throw new OAuthRefusal('unauthorized_client', 'this client may not use the authorization code grant')
@@ -174,9 +180,8 @@ async function clientCredentials(form: Form, client: LabClient, tokens: Tokens):
   if (!resources.every((resource) => URL.canParse(resource))) {
     throw new OAuthRefusal('invalid_target', 'resource must be a URL')
   }
-  return bearer(tokens, client.id, [audience, ...resources], form.get('scope'), {
-    client_id: client.id,
-  })
+  const claims = { client_id: client.id }
+  return bearer(tokens, client.id, [audience, ...resources], form.get('scope'), claims, client.tokenSeconds)
 }
 
 /** The answer to a code or to a refresh token; `offline_access` gives another refresh token, `openid` an ID token. */
@@ -200,9 +205,9 @@ async function bearer(
   audience: readonly string[],
   scope: string | undefined,
   claims: Readonly<Record<string, unknown>>,
+  ttlSeconds = ACCESS_TOKEN_SECONDS,
 ): Promise<object> {
   const scoped = scope === undefined ? {} : { scope }
-  const ttlSeconds = ACCESS_TOKEN_SECONDS
   const accessToken = await tokens.issue({ subject, audience, ttlSeconds, claims: { ...claims, ...scoped } })
   return { access_token: accessToken, token_type: 'Bearer', expires_in: ttlSeconds, ...scoped }
 }

@@ -69,6 +69,7 @@ export interface LabIdentityProvider {
 const MODE = z.enum(FAULT_MODES)
 const FAULTS = z.strictObject({
   exchange: MODE.optional(),
+  clientCredentials: MODE.exclude(['revoking']).optional(),
   introspection: MODE.optional(),
   sts: MODE.optional(),
   slowMs: z.number().int().min(0).max(600_000).optional(),

@@ -51,7 +51,8 @@ export function assumeRoleSigned(
     throw invalid('The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining.')
   if (seconds > (role?.maxSessionSeconds ?? DEFAULT_SECONDS))
     throw invalid('The requested DurationSeconds exceeds the MaxSessionDuration set for this role.')
-  const credentials = newCredentials(roleArn, sessionName, sessionName, nowMs + seconds * 1000)
+  const endsAtMs = nowMs + (role?.sessionSeconds ?? seconds) * 1000
+  const credentials = newCredentials(roleArn, sessionName, sessionName, endsAtMs)
   return {
     credentials: {
       ...credentials,

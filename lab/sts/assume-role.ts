@@ -14,6 +14,8 @@ export interface LabRole {
   readonly trusts?: RoleTrust
   /** Longest session in seconds. Default 3600, as a role has it unless it is changed. */
   readonly maxSessionSeconds?: number
+  /** Sessions by `AssumeRole` end after so long, whatever was asked for. No AWS does this: it shows how keys are renewed. */
+  readonly sessionSeconds?: number
 }
 
 /** What the trust policy of a role says about `AssumeRole`. */

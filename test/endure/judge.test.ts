@@ -27,6 +27,11 @@ describe('an answer that is right', () => {
       callOf({ told: { kind: 'bytes', bytes: 18 } }),
       outcomeOf({ text: result('c1.0-a', { content: [{ type: 'text', text: '0123456789abcdef01' }] }) }),
     ],
+    [
+      'refuses what the backend refused because the caller wanted it',
+      callOf({ told: { kind: 'refusal', reasons: ['502 backend_rejected_credential'] } }),
+      refusal(502, 'backend_rejected_credential'),
+    ],
     ['refuses who must be refused', callOf({ refusal: ['401 missing_token'] }), refusal(401, 'missing_token')],
   ])('%s', (_what, call, outcome) => {
     expect(found(call, outcome)).toBeUndefined()
@@ -43,6 +48,18 @@ describe('a planted defect is found:', () => {
     ],
     ["another caller's answer", "another caller's answer", callOf(), outcomeOf({ text: shownTo('c2.0-b') })],
     ["another caller's progress", "another caller's answer", steps, outcomeOf(events(progress('c2.0-b', 1), done))],
+    [
+      'a refusal of the backend is served',
+      "another caller's answer",
+      callOf({ told: { kind: 'refusal', reasons: ['502 backend_rejected_credential'] } }),
+      outcomeOf(),
+    ],
+    [
+      'others are refused for the credential that one had refused',
+      'refused without a reason',
+      callOf(),
+      refusal(502, 'backend_rejected_credential'),
+    ],
     ['a step is missing', 'torn answer that looks whole', steps, outcomeOf(events(progress('c1.0-a', 1), done))],
     [
       'steps come twice',
@@ -121,6 +138,14 @@ describe('a fault', () => {
     expect(found(callOf({ needs: ['backend'] }), unavailable, ['provider'])).toBe('refused without a reason')
     for (const part of Object.keys(EXCUSES) as Part[])
       expect(found(callOf({ refusal: ['401 invalid_token'] }), outcomeOf(), [part])).toBe('served who must be refused')
+  })
+
+  it("excuses, when the proxy's own client is throttled, who needs its own token, and no exchange", () => {
+    const own = callOf({ needs: ['provider', 'own token'] })
+    expect([found(own, unavailable, ['own token']), found(callOf(), unavailable, ['own token'])]).toEqual([
+      undefined,
+      'refused without a reason',
+    ])
   })
 
   it('excuses, when a replica is asked to end, no answer that has begun and is cut before its time', () => {

@@ -16,7 +16,7 @@ beforeAll(async () => {
   subject = await identity.mint({ sub: 'alice', groups: ['dev'], ttlSeconds: 600 })
 })
 afterAll(() => identity.close())
-afterEach(() => identity.faults.set({ exchange: 'none' }))
+afterEach(() => identity.faults.set({ exchange: 'none', clientCredentials: 'none' }))
 
 const form = (changes: Record<string, string | undefined> = {}) => {
   const all = {
@@ -183,6 +183,17 @@ describe('the switch /lab/faults', () => {
     identity.faults.set({ exchange: 'broken' })
     const answer = await exchange()
     expect([answer.status, answer.json]).toEqual([500, { text: '<h1>It broke.</h1>' }])
+  })
+
+  test('throttles client credentials alone', async () => {
+    identity.faults.set({ clientCredentials: 'throttled', retryAfterSeconds: 7 })
+    const own = () =>
+      postForm(`${identity.url}/token`, { grant_type: 'client_credentials' }, basic('service', 'service'))
+    const answer = await own()
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '7'])
+    expect((await exchange()).status).toBe(200)
+    identity.faults.set({ clientCredentials: 'none' })
+    expect((await own()).status).toBe(200)
   })
 
   test('answers late', async () => {
