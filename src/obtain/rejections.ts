@@ -32,9 +32,12 @@ interface Refused {
 export function createRejections(clock: Clock): Rejections {
   let refused: Refused | undefined
   let pauseMs = FIRST_PAUSE_MS
+  let renewedAtMs = Infinity
 
   return {
     mayRenew(obtainedAtMs, caller) {
+      // The last replacement was itself renewed, near its end: it was not refused.
+      if (obtainedAtMs > renewedAtMs) pauseMs = FIRST_PAUSE_MS
       const nowMs = clock.now()
       const isYounger = (ms: number): boolean => isDuring({ sinceMs: obtainedAtMs, untilMs: obtainedAtMs + ms }, nowMs)
       if (!isYounger(NEW_MS)) {
@@ -49,6 +52,7 @@ export function createRejections(clock: Clock): Rejections {
       // Refused while it was new: what is fetched now may be refused as well.
       pauseMs = refused === undefined ? FIRST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, 2 * pauseMs)
       refused = undefined
+      renewedAtMs = clock.now()
     },
   }
 }

@@ -215,6 +215,20 @@ describe('a backend that refuses the token', () => {
     await reject(0)
     expect(await fetchedIn(1, [0, 1])).toBeGreaterThan(3)
   })
+
+  test('has tokens that live for seconds replaced as soon each time, where the last replacement was not refused', async () => {
+    endpoint.answer = (request, response) => given(40)(request, response)
+    const { clock, reject, header } = await opened(1_000)
+    for (const round of range(5)) {
+      await reject(0)
+      expect(await reject(1)).toBe(true)
+      clock.advance(35_000)
+      const before = await header(ANONYMOUS)
+      await expect.poll(() => header(ANONYMOUS)).not.toBe(before)
+      expect(endpoint.received).toHaveLength(3 + 2 * round)
+      clock.advance(1_500)
+    }
+  })
 })
 
 test.each([
