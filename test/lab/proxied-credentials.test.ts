@@ -49,9 +49,9 @@ describe('what the backend sees', () => {
     expect(lab.identity.calls('token') - before).toBe(1)
   })
 
-  test('clientCredentials: a token taken back is replaced once, and the caller notices nothing', async () => {
-    const headers = await callerHeaders(lab)
-    const { seen } = await callTool(lab, '/client-credentials', headers)
+  test('clientCredentials: a young token that the backend rejects is replaced once, when a second caller confirms it', async () => {
+    const [alice, bob] = [await callerHeaders(lab, { sub: 'alice' }), await callerHeaders(lab, { sub: 'bob' })]
+    const { seen } = await callTool(lab, '/client-credentials', alice)
     const [token = ''] = valuesOf(seen?.headers, 'authorization')
     const revoked = await fetch(`${lab.identity.url}/lab/revoke`, {
       method: 'POST',
@@ -60,8 +60,10 @@ describe('what the backend sees', () => {
     })
     expect(await revoked.json()).toEqual({ revoked: true })
     const before = lab.identity.calls('token')
-    const again = await callTool(lab, '/client-credentials', headers)
-    expect([again.status, lab.identity.calls('token') - before]).toEqual([200, 1])
+    const one = await callTool(lab, '/client-credentials', alice)
+    expect([one.status, lab.identity.calls('token') - before]).toEqual([502, 0])
+    const two = await callTool(lab, '/client-credentials', bob)
+    expect([two.status, lab.identity.calls('token') - before]).toEqual([200, 1])
   })
 
   test('tokenExchange: a token for the backend about the caller, exchanged once', async () => {
