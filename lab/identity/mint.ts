@@ -28,9 +28,9 @@ export async function mint(
     opaque,
     alg,
     typ: idToken ? 'JWT' : 'at+jwt',
-    // As those of Entra ID, tokens are of users that let the client act for them, unless they say something else.
+    // Access tokens have the scope that Entra ID gives to a client that acts for a user, unless `claims` has another.
     claims: {
-      scp: 'access_as_user',
+      ...(idToken ? {} : { scp: 'access_as_user' }),
       ...claims,
       ...(groups === undefined ? {} : { groups }),
       ...(scope === undefined ? {} : { scope }),
