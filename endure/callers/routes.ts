@@ -102,7 +102,7 @@ export const profilesOf = (current: Current): readonly Profile[] => [
   {
     path: '/aws-chained',
     knownBy: 'token',
-    needs: ['provider', 'sts'],
+    needs: ['provider', 'sts', 'hub keys'],
     expected: ({ subject, team }) =>
       team === undefined
         ? verified({ roleArn: `${ROLE}guest`, 'tags.User': subject })

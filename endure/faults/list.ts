@@ -83,7 +83,7 @@ export const FAULTS: readonly Fault[] = [
   ...TROUBLES.flatMap((mode) => [exchange(mode), introspection(mode), sts(mode)]),
   ownClientThrottled,
   revoking('exchange', []),
-  revoking('sts', ['own keys']),
+  revoking('sts', ['own keys', 'hub keys']),
   storeNetwork('down'),
   storeNetwork('silent'),
   ...PROCESS_FAULTS,

@@ -5,6 +5,7 @@ export const PARTS = [
   'own token',
   'sts',
   'own keys',
+  'hub keys',
   'workspace',
   'backend',
   'store',
@@ -56,6 +57,8 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
   },
   // Keys that all callers share are renewed for the second one that they are refused with, when they are younger than a minute.
   'own keys': { refusals: ['403 '], cut: false, graceMs: 6_000 },
+  // Those that STS itself refuses are renewed at once, unless they were a second ago.
+  'hub keys': { refusals: ['503 aws_identity_unavailable'], cut: false, graceMs: 6_000 },
   sts: {
     refusals: ['503 sts_unavailable', '503 sts_throttled', '502 sts_failed', '503 aws_identity_unavailable'],
     cut: false,

@@ -62,6 +62,13 @@ export const CREDENTIALS: readonly Mutation[] = [
     tests: ['test/obtain/client-credentials.test.ts'],
   },
   {
+    rule: 'tokens that live for seconds are replaced as soon after each ordinary renewal',
+    file: 'src/obtain/rejections.ts',
+    find: 'if (obtainedAtMs > renewedAtMs) pauseMs = FIRST_PAUSE_MS',
+    replace: '',
+    tests: ['test/obtain/client-credentials.test.ts'],
+  },
+  {
     rule: 'whatever a token endpoint that is away costs, its metadata are fetched every 30 s at most',
     file: 'src/oauth/discovery.ts',
     find: 'if (isDuring(lookedAgain, nowMs)) return undefined',

@@ -148,6 +148,18 @@ describe('a fault', () => {
     ])
   })
 
+  it('excuses, when STS takes back keys, one refusal of those that all callers share, and none of their own', () => {
+    const taken = ['own keys', 'hub keys'] as const
+    const refused = refusal(503, 'aws_identity_unavailable', { 'retry-after': '1' })
+    const ofBackend = refusal(403, '')
+    const at = (needs: readonly Part[], outcome: Outcome) => found(callOf({ needs }), outcome, taken)
+    expect([at(['hub keys'], refused), at(['own keys'], ofBackend)]).toEqual([undefined, undefined])
+    expect([at(['hub keys'], ofBackend), at(['sts'], refused)]).toEqual([
+      'refused without a reason',
+      'refused without a reason',
+    ])
+  })
+
   it('excuses, when a replica is asked to end, no answer that has begun and is cut before its time', () => {
     const cut = (status: number, endedAt: number) =>
       found(callOf({ needs: ['drain'] }), outcomeOf({ cut: 'ECONNRESET', status, endedAt }), ['drain'])
