@@ -66,11 +66,10 @@ export async function openStandIns(options: StandInOptions): Promise<StandIns> {
     backend: await openGate(),
   }
   const callbacks = ['/upstream', '/upstream-exchange', '/xaa', ''].map((route) => `${proxyUrl}${route}/oauth/callback`)
-  const clients = (await readClients(proxyUrl)).map((client) => ({
-    ...client,
-    ...(client.redirectUris === undefined ? {} : { redirectUris: callbacks }),
-    ...(client.id === LAB_PROXY ? { tokenSeconds: OWN_TOKEN_SECONDS } : {}),
-  }))
+  const clients = (await readClients(proxyUrl)).map((client) => {
+    if (client.id === LAB_PROXY) return Object.assign({}, client, { tokenSeconds: OWN_TOKEN_SECONDS })
+    return client.redirectUris === undefined ? client : Object.assign({}, client, { redirectUris: callbacks })
+  })
   const identity = await startLabIdentityProvider({
     port: 0,
     publicUrl: gates.identity.url,
@@ -85,7 +84,9 @@ export async function openStandIns(options: StandInOptions): Promise<StandIns> {
     faults,
     users: LOGIN_USERS.map((subject) => ({ subject, claims: { groups: ['dev'], email: `${subject}@example.com` } })),
   })
-  const roles = ROLES.map((role) => (role.arn === HUB_ROLE ? { ...role, sessionSeconds: KEYS_SECONDS } : role))
+  const roles = ROLES.map((role) =>
+    role.arn === HUB_ROLE ? Object.assign({}, role, { sessionSeconds: KEYS_SECONDS }) : role,
+  )
   const trust = { issuer: identity.url, keys: identity.jwks, roles }
   const sts = await startLabSts({ port: 0, trust, clock: PROMPTLY, faults })
   const workspace = await startLabWorkspace({
