@@ -28,6 +28,8 @@ var EventReader = class {
 	#pendingId;
 	/** Where to resume: the id of the last whole event, with or without data. */
 	lastEventId;
+	/** Bytes that have come, comments included. */
+	receivedBytes = 0;
 	/** What the server asks to wait before coming back, in milliseconds. */
 	retryMs;
 	constructor(maxBytes) {
@@ -47,6 +49,7 @@ var EventReader = class {
 	push(chunk) {
 		const events = [];
 		let start = 0;
+		this.receivedBytes += chunk.length;
 		if (this.#skipsLineFeed && chunk.length > 0) {
 			if (chunk[0] === LF) start = 1;
 			this.#skipsLineFeed = false;
