@@ -24,7 +24,7 @@ export function saidOnce(schema: Json): Json {
     if (Array.isArray(value)) return value.map(look)
     if (typeof value === 'string') return value.replace(REFERENCE_ONLY, '')
     if (!isSchema(value)) return value
-    const shape = isSchema(value.properties) ? JSON.stringify(value.properties) : ''
+    const shape = isSchema(value.properties) ? JSON.stringify(value.properties, withoutDefaults) : ''
     const again = said.has(shape)
     if (shape !== '') said.add(shape)
     const parts = Object.entries(value).map(([name, part]) => [
@@ -35,5 +35,8 @@ export function saidOnce(schema: Json): Json {
   }
   return look(schema) as Json
 }
+
+/** An alias differs in defaults only (`awsSts`). */
+const withoutDefaults = (name: string, value: unknown): unknown => (name === 'default' ? undefined : value)
 
 const isSchema = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
