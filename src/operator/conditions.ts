@@ -49,7 +49,11 @@ export const changedConditions = (after: readonly Condition[], before: readonly 
   })
 
 /** Conditions that are well when they are False. */
-const GOOD_WHEN_FALSE: ReadonlySet<string> = new Set(['DeletionBlocked', 'IdentitySynthesized'])
+const GOOD_WHEN_FALSE: ReadonlySet<string> = new Set([
+  'DeletionBlocked',
+  'IdentitySynthesized',
+  'SessionStorageWarning',
+])
 
 /** A condition that says that all is as it should be, because something is not there. */
 const isQuiet = ({ type, status }: Condition): boolean => GOOD_WHEN_FALSE.has(bare(type)) && status === 'False'
@@ -57,6 +61,15 @@ const isQuiet = ({ type, status }: Condition): boolean => GOOD_WHEN_FALSE.has(ba
 /** Whether a person need not do anything about it. */
 export const isGood = (condition: Condition): boolean =>
   condition.status === 'Unknown' || (condition.status === 'True') !== GOOD_WHEN_FALSE.has(bare(condition.type))
+
+/** Reasons of an object on its way to what is wanted. */
+const PROGRESS: ReadonlySet<string> = new Set(['DeploymentPending', 'RollingOut', 'ReplicasUnavailable'])
+
+/** Whether a condition needs attention: an object that was never ready is on its way through these reasons. */
+export const isWarning = (condition: Condition, before: readonly Condition[]): boolean => {
+  const earlier = before.find(({ type }) => type === condition.type)
+  return !isGood(condition) && !(PROGRESS.has(condition.reason) && earlier?.status !== 'True')
+}
 
 const bare = (type: string): string => type.slice(type.indexOf('/') + 1)
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { KubeObject } from '../kube/index.ts'
 import type { EventNote } from './actions.ts'
-import { type Condition, isGood } from './conditions.ts'
+import { type Condition, isWarning } from './conditions.ts'
 import { shortened } from './names.ts'
 
 /** Bound of `events.k8s.io/v1` for `note`: bytes of UTF-8, though its documentation says characters. */
@@ -9,12 +9,12 @@ const MAX_NOTE_BYTES = 1024
 /** Characters of a name, before what tells events of one object apart. */
 const MAX_NAME = 230
 
-/** The event that says how a condition has changed. */
-export function eventOf(regarding: KubeObject, condition: Condition): EventNote {
+/** The event that says how a condition has changed; `before`: the conditions that were there. */
+export function eventOf(regarding: KubeObject, condition: Condition, before: readonly Condition[]): EventNote {
   const { type, status, reason, message } = condition
   return {
     regarding,
-    type: isGood(condition) ? 'Normal' : 'Warning',
+    type: isWarning(condition, before) ? 'Warning' : 'Normal',
     reason,
     note: `${type}: ${message === '' ? status : message}`,
   }

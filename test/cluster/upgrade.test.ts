@@ -37,11 +37,11 @@ async function install(text: string): Promise<void> {
   await cluster.client.apply(CRDS, { ...definition, metadata: { ...definition.metadata, labels } })
 }
 const storedVersions = async (): Promise<unknown> => {
-  const { status } = await cluster.client.get(CRDS, undefined, `mcpremoteproxies.${GROUP}`)
+  const { status } = await eventually(() => cluster.client.get(CRDS, undefined, `mcpremoteproxies.${GROUP}`))
   return (status as { storedVersions: unknown }).storedVersions
 }
 const generation = async (): Promise<number | undefined> =>
-  (await cluster.client.get(CLUSTER_TYPES.Deployment, SPACE, 'p-extauth')).metadata.generation
+  (await eventually(() => cluster.client.get(CLUSTER_TYPES.Deployment, SPACE, 'p-extauth'))).metadata.generation
 
 async function call(): Promise<number> {
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
@@ -93,12 +93,10 @@ async function edit(of: typeof types): Promise<void> {
     type: 'cloudSts',
     cloudSts: { region: 'us-east-1', roleMappings: [{ roleArn: ROLE, matcher: 'claims.' }] },
   }
-  const refused = cluster.client.create(
-    of.MCPExternalAuthConfig,
-    { ...config('wrong', SPACE, wrong), apiVersion },
-    { dryRun: true },
-  )
-  await expect(refused).rejects.toMatchObject({ message: expect.stringContaining('denied the request') as string })
+  const tryWrong = () =>
+    cluster.client.create(of.MCPExternalAuthConfig, { ...config('wrong', SPACE, wrong), apiVersion }, { dryRun: true })
+  const refusal = { message: expect.stringContaining('denied the request') as string }
+  await eventually(() => expect(tryWrong()).rejects.toMatchObject(refusal))
 }
 const ROLE = 'arn:aws:iam::123456789012:role/r'
 

@@ -8,6 +8,8 @@ import type { Observed } from '../../src/operator/observed.ts'
 import { reconcileRemoteProxy } from '../../src/operator/remote-proxy/reconcile-remote-proxy.ts'
 import { remoteProxySnapshot } from '../../src/operator/remote-proxy/snapshot.ts'
 
+import { SPECS } from '../load/documents/build.ts'
+
 const GROUP = 'extauth.dev'
 const types = ownTypes(GROUP)
 const named = (kind: string, name: string, generation: number, spec: object): KubeObject => ({
@@ -17,6 +19,7 @@ const named = (kind: string, name: string, generation: number, spec: object): Ku
   spec,
 })
 const auth = named('MCPExternalAuthConfig', 'c', 1, { type: 'unauthenticated' })
+const login = named('MCPExternalAuthConfig', 'login', 1, SPECS.embeddedAuthServer)
 const proxy = (generation: number, more: object = {}): KubeObject =>
   named('MCPRemoteProxy', 'p', generation, {
     remoteUrl: 'https://api.example.com/mcp',
@@ -34,7 +37,7 @@ function look(
   earlier: ReadonlyMap<string, KubeObject> = new Map(),
 ) {
   const observed: Pick<Observed, 'config' | 'namespaceImage' | 'owned' | 'service' | 'shared'> = {
-    config: () => auth,
+    config: (_namespace, name) => (name === 'login' ? login : auth),
     owned: (type, _namespace, name) =>
       [owned.get(type.kind), earlier.get(type.kind)].find((one) => one?.metadata.name === name),
     service: () => undefined,
@@ -79,6 +82,36 @@ function statusOf(plan: ReturnType<typeof look>) {
 test('a proxy whose Deployment runs as it is wanted is ready', () => {
   const cluster = running(look(proxy(1), new Map()))
   expect(statusOf(look(proxy(1), cluster))).toEqual({ observedGeneration: 1, ready: ['True', 'ProxyReady'] })
+})
+
+test('an ordinary creation writes no Warning event; a pod that a ready proxy loses does', () => {
+  const created = look(proxy(1), new Map())
+  expect(created.events.map(({ type, reason }) => [type, reason])).toEqual([
+    ['Normal', 'DeploymentPending'],
+    ['Normal', 'ExternalAuthConfigValid'],
+  ])
+  const cluster = running(created)
+  const statusNow = look(proxy(1), cluster).actions.find((action) => action.do === 'apply_status')?.object.status
+  const deployment = cluster.get('Deployment')
+  if (deployment === undefined) throw new Error('no Deployment')
+  const status = { ...(deployment.status as object), availableReplicas: 0 }
+  const lost = look(
+    { ...proxy(1), status: statusNow },
+    new Map([...cluster, ['Deployment', { ...deployment, status }]]),
+  )
+  expect(lost.events.map(({ type, reason }) => [type, reason])).toEqual([['Warning', 'ReplicasUnavailable']])
+})
+
+test.each([
+  [1, {}, ['False', 'SessionStorageNotRequired']],
+  [2, {}, ['True', 'SessionStorageMissing']],
+] as const)('%i pods with logins in memory: SessionStorageWarning', (replicas, more, expected) => {
+  const authServerRef = { kind: 'MCPExternalAuthConfig', name: 'login' }
+  const plan = look(proxy(1, { externalAuthConfigRef: undefined, authServerRef, replicas, ...more }), new Map())
+  const written = plan.actions.find((action) => action.do === 'apply_status')?.object.status
+  const { conditions } = written as { conditions: { type: string; status: string; reason: string }[] }
+  const found = conditions.find(({ type }) => type === 'SessionStorageWarning')
+  expect([found?.status, found?.reason]).toEqual(expected)
 })
 
 test('an edit that changes the pods is never called ready by what ran before it', () => {

@@ -68,7 +68,10 @@ export function reconcileConfig(snapshot: ConfigSnapshot): Plan {
         ? statusAction(type, object, status)
         : { do: 'set_conditions', type, object, conditions: [...theirs(before), ...conditions] },
     )
-  return { actions, events: changedConditions(conditions, before).map((condition) => eventOf(object, condition)) }
+  return {
+    actions,
+    events: changedConditions(conditions, before).map((condition) => eventOf(object, condition, before)),
+  }
 }
 
 /** Ours is there while the object lives, so that a deletion can be held; others' stay as they are. */

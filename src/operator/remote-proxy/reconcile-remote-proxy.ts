@@ -32,6 +32,8 @@ export interface RemoteProxySnapshot {
   /** The MCPTelemetryConfig that says where traces go. */
   readonly telemetry?: ReferenceState | undefined
   readonly secrets: SecretStates
+  /** Where an embedded authorization server of it keeps sessions; undefined without one. */
+  readonly sessions?: 'memory' | 'store' | undefined
   /** Objects of the kinds that it owns, with the name that they get. */
   readonly owned: readonly WantedObject[]
   /** Objects of these kinds with the name that earlier releases gave them. */
@@ -57,7 +59,10 @@ export function reconcileRemoteProxy(snapshot: RemoteProxySnapshot): Plan {
   const status = statusOf(snapshot, conditions)
   if (canonicalJson(status) !== canonicalJson(writtenStatus(object, conditions)))
     actions.push(statusAction(type, object, status))
-  return { actions, events: changedConditions(conditions, before).map((condition) => eventOf(object, condition)) }
+  return {
+    actions,
+    events: changedConditions(conditions, before).map((condition) => eventOf(object, condition, before)),
+  }
 }
 
 /** What is wanted, where that can run; what can't never replaces what runs. */
@@ -160,6 +165,7 @@ function findingsOf(snapshot: RemoteProxySnapshot, actions: readonly Action[]): 
     found.push(referenceFinding('TelemetryConfigRefValidated', telemetry, 'TelemetryConfigRefValid', reasons))
   }
   found.push(secretsFinding(secrets))
+  if (snapshot.sessions !== undefined) found.push(sessionsFinding(snapshot, snapshot.sessions))
   return [readyFinding(snapshot, found, actions), ...found]
 }
 
@@ -172,6 +178,20 @@ function referenceFinding(
   return state.is === 'valid'
     ? { type, status: 'True', reason: valid, message: 'the referenced configuration is valid' }
     : { type, status: 'False', reason: reasons[state.is], message: state.message }
+}
+
+/** Several pods with sessions in memory: a login that one of them knows is unknown to the others. */
+function sessionsFinding({ wanted, owned }: RemoteProxySnapshot, sessions: 'memory' | 'store'): Finding {
+  const type = 'SessionStorageWarning'
+  const deployment = owned.find((one) => one.type.kind === 'Deployment')?.object
+  const { replicas: scaled } = (deployment?.spec ?? {}) as { readonly replicas?: number }
+  const replicas = ('problems' in wanted ? undefined : wanted.replicas) ?? scaled ?? 1
+  if (sessions === 'store')
+    return { type, status: 'False', reason: 'SessionStorageConfigured', message: 'sessions are kept in a store' }
+  if (replicas <= 1)
+    return { type, status: 'False', reason: 'SessionStorageNotRequired', message: 'one pod keeps all sessions' }
+  const message = `${replicas} pods keep sessions in memory, each its own; set "storage" of the embeddedAuthServer, or replicas: 1`
+  return { type, status: 'True', reason: 'SessionStorageMissing', message }
 }
 
 interface DeploymentStatus {
@@ -192,7 +212,7 @@ function readyFinding(
   const type = 'Ready'
   const no = (reason: string, message: string): Finding => ({ type, status: 'False', reason, message })
   if ('problems' in snapshot.wanted) return no('SpecInvalid', snapshot.wanted.problems.join('\n'))
-  const failed = references.find(({ status }) => status === 'False')
+  const failed = references.find(({ type: one, status }) => status === 'False' && one !== 'SessionStorageWarning')
   if (failed !== undefined) return no(failed.reason, failed.message)
   if (snapshot.refused !== undefined) return no('ApplyRefused', refusalMessage(snapshot, snapshot.refused))
   const deployment = snapshot.owned.find((one) => one.type.kind === 'Deployment')?.object
@@ -297,6 +317,7 @@ const OUR_CONDITIONS: ReadonlySet<string> = new Set([
   'OIDCConfigRefValidated',
   'TelemetryConfigRefValidated',
   'SecretsResolved',
+  'SessionStorageWarning',
 ])
 
 const present = (fields: Readonly<Record<string, unknown>>): object =>

@@ -96,6 +96,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
     callers: callers?.state,
     telemetry: telemetry?.state,
     secrets: deps.secretsOf(namespace, [...proxy.secretKeys.keys()]),
+    sessions: sessionsOf([externalAuth, authServer]),
     owned: objectsNamed(ownedName(name)),
     earlier: objectsNamed(instanceName(name)),
     now: deps.now,
@@ -277,4 +278,13 @@ function servicesOf(
     return object === undefined ? [] : [[host, servicePorts(object)] as const]
   })
   return new Map(found)
+}
+
+/** Where the embedded authorization server among these configs keeps sessions. */
+function sessionsOf(references: readonly (ConfigReference | undefined)[]): RemoteProxySnapshot['sessions'] {
+  const servers = references.flatMap((reference) =>
+    reference?.valid?.spec.type === 'embeddedAuthServer' ? [reference.valid.spec.embeddedAuthServer] : [],
+  )
+  if (servers.length === 0) return undefined
+  return servers.some(({ storage }) => (storage?.type ?? 'memory') === 'memory') ? 'memory' : 'store'
 }

@@ -34,7 +34,7 @@ export function reconcileWorkload(snapshot: WorkloadSnapshot): Plan {
   const actions = canonicalJson(status) === canonicalJson(written(object)) ? [] : [statusAction(type, object, status)]
   // The other condition is why, and needs no event of its own.
   const told = changedConditions(conditions, before).filter(({ type: one }) => one === 'Ready')
-  return { actions, events: told.map((condition) => eventOf(object, condition)) }
+  return { actions, events: told.map((condition) => eventOf(object, condition, before)) }
 }
 
 function findingsOf({ object, problems, references, synthesized }: WorkloadSnapshot): Finding[] {
