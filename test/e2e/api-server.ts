@@ -33,7 +33,7 @@ export async function startApiServer(
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://api')
     const { method = '' } = request
     response.setHeader('content-type', 'application/json')
-    if (isAnswered(request, response)) return
+    if (isAnswered(request, response)) return undefined
     if (searchParams.has('watch')) return response.flushHeaders()
     if (method !== 'GET') {
       const body = await text(request)

@@ -109,7 +109,9 @@ describe('uploads of 10 MiB to a signed route, 25 at once by one caller', () => 
       const statuses = await Promise.all(answers)
       const most = mostResident(running?.process.pid)
       expect(most).toBeLessThan(limitBytes)
-      expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(6)
+      // An eighth of the room is for small bodies.
+      const room = Math.min(UPLOADS, Math.floor((keptBodiesBytes * 7) / 8 / BODY.length))
+      expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(Math.min(6, room))
       expect(received.every((bytes) => bytes === BODY.length)).toBe(true)
       expect(await post(Buffer.from('{}'))).toBe(200)
     },

@@ -24,6 +24,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
+/** A first request without a token is a step of OAuth discovery, not a failure. */
+const NOT_A_TOKEN = { authorization: 'Bearer not-a-token' }
+
 describe('the views beside the list', () => {
   it('purge the cache, by group and whole, and show what is left', async () => {
     const fill = async (user: string) => {
@@ -55,24 +58,24 @@ describe('the views beside the list', () => {
   }, 60_000)
 
   it('show readiness, the last failure of each route, one chart of outcomes, and the configuration', async () => {
-    await callTool(lab, '/cloud-sts')
+    await callTool(lab, '/cloud-sts', NOT_A_TOKEN)
     const { page, troubles, close } = await openPage(browser, `${lab.inspectUrl}#/overview`)
     const row = page.locator('tr', { has: page.getByRole('rowheader', { name: 'cloud-sts', exact: true }) })
-    await row.getByRole('link', { name: 'missing_token' }).waitFor()
+    await row.getByRole('link', { name: 'invalid_token' }).waitFor()
     const plot = page.getByRole('img', { name: /^Requests in 15 minutes: ok \d+, 4xx 1, 5xx 0$/ })
     await plot.locator('canvas').waitFor()
     const ok = Number(/ok (\d+)/.exec((await plot.getAttribute('aria-label')) ?? '')?.[1])
     // The page is notified and refreshes: of successes too.
     await callTool(lab, '/unauthenticated', {})
-    for (let i = 0; i < 3; i++) await callTool(lab, '/cloud-sts')
+    for (let i = 0; i < 3; i++) await callTool(lab, '/cloud-sts', NOT_A_TOKEN)
     await page.getByRole('img', { name: `Requests in 15 minutes: ok ${ok + 1}, 4xx 4, 5xx 0` }).waitFor()
     await fetch(`${lab.url}/no-such-route`)
     const reasons = page.locator('.reasons tr')
     await reasons.filter({ hasText: 'not_found' }).getByText('1', { exact: true }).waitFor()
-    await reasons.filter({ hasText: 'missing_token' }).getByText('4', { exact: true }).waitFor()
+    await reasons.filter({ hasText: 'invalid_token' }).getByText('4', { exact: true }).waitFor()
     expect(await page.locator('.uplot').count()).toBe(1)
-    await row.getByRole('link', { name: 'missing_token' }).click()
-    await page.getByRole('region', { name: 'Request', exact: true }).getByText('missing_token').first().waitFor()
+    await row.getByRole('link', { name: 'invalid_token' }).click()
+    await page.getByRole('region', { name: 'Request', exact: true }).getByText('invalid_token').first().waitFor()
     await page.goto(`${lab.inspectUrl}#/config`)
     await page.getByText('"secretsDirectory"').waitFor()
     expect(troubles).toEqual([])

@@ -32,7 +32,7 @@ export function createMessages(log: Log, open: (hooks: Required<Pick<LinkOptions
       connection.subscribe(channel).then(
         () => {
           if (current === connection) active.add(channel)
-          listeners.gap(channel)
+          return listeners.gap(channel)
         },
         () => connection.destroy(),
       )
@@ -65,12 +65,12 @@ export function createMessages(log: Log, open: (hooks: Required<Pick<LinkOptions
 
   return {
     subscribe(channel, listener) {
-      const { close } = listeners.add(channel, listener)
+      const added = listeners.add(channel, listener)
       return {
         get isActive() {
           return current?.isOpen === true && active.has(channel)
         },
-        close,
+        close: () => added.close(),
       }
     },
     get problem() {
