@@ -108,14 +108,20 @@ describe('extauth operator --restrict-pod-template', () => {
       })
       await vi.waitFor(() => expect(conditionOf(`p${index}`, 'Ready')).toBe(`SpecInvalid: ${words(field)}`), TIMEOUT)
     }
-    await vi.waitFor(() => expect(deployments()).toContain('fine'), TIMEOUT)
-    expect(new Set(deployments())).toEqual(new Set(['fine']))
+    await vi.waitFor(() => expect(deployments()).toContain('fine-extauth'), TIMEOUT)
+    expect(new Set(deployments())).toEqual(new Set(['fine-extauth']))
   }, 60_000)
 
   it('is off unless it is said', async () => {
     const { listening, review, deployments } = await operate([], held)
     expect(listening).toMatchObject({ restrictPodTemplate: false })
-    await vi.waitFor(() => expect(new Set(deployments())).toEqual(new Set(['fine', 'p0', 'p1', 'p2', 'p3'])), TIMEOUT)
+    await vi.waitFor(
+      () =>
+        expect(new Set(deployments())).toEqual(
+          new Set(['fine', 'p0', 'p1', 'p2', 'p3'].map((name) => `${name}-extauth`)),
+        ),
+      TIMEOUT,
+    )
     for (const [field, value] of Object.entries(FIELDS))
       expect(await review(object('MCPRemoteProxy', 'new', { ...SPEC, [field]: value }))).toMatchObject({
         allowed: true,
@@ -145,7 +151,7 @@ describe('extauth operator --secrets-by-label', () => {
 
   it('lets one be named that has it', async () => {
     const { review, deployments } = await operate(BY_LABEL, heldWith({ 'extauth.dev/usable': 'true' }))
-    await vi.waitFor(() => expect(deployments()).toContain('p'), TIMEOUT)
+    await vi.waitFor(() => expect(deployments()).toContain('p-extauth'), TIMEOUT)
     expect(await review(BEARER)).toMatchObject({ allowed: true })
   }, 60_000)
 

@@ -109,17 +109,3 @@ it.each(['anonymous', 'verified'])(
   },
   180_000,
 )
-
-/** A collection that the program asked for; bytes that V8 holds before and after it, in MiB. */
-const ASKED = /: Mark-Compact [\d.]+ \(([\d.]+)\) -> [\d.]+ \(([\d.]+)\) MB.*testing/
-
-it('what work left behind is given back when there is none any more', async () => {
-  // Far more than the least that is worth a collection, whatever was collected before the work.
-  const { one, url } = await start(16)
-  await load(`${url}/anonymous`, 4000)
-  const from = one.stdout().length
-  const asked = () => ASKED.exec(one.stdout().slice(from))
-  await expect.poll(asked, { timeout: 120_000, interval: 1000 }).not.toBeNull()
-  const [, before, after] = asked() ?? []
-  expect(Number(before) - Number(after)).toBeGreaterThan(4)
-}, 180_000)

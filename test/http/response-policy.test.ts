@@ -78,7 +78,7 @@ describe('the response policy', () => {
   it('hands location and session id to forward, and whether it is a stream of events, which has no length', () => {
     const events = { 'content-type': 'text/event-stream', 'content-length': '5' }
     expect(policy({ location: '/x', 'mcp-session-id': 's', ...events }, 200, [])).toEqual({
-      headers: ['content-type', 'text/event-stream'],
+      headers: ['content-type', 'text/event-stream', 'x-accel-buffering', 'no'],
       location: '/x',
       sessionId: 's',
       isEvents: true,

@@ -27,15 +27,16 @@ describe('the identity of the proxy', () => {
   })
 
   test('is renewed when the backend does not take it any more', async () => {
-    const headers = await callerHeaders(lab, { sub: 'alice' })
-    await callTool(lab, '/aws-service', headers)
-    // Keys that were obtained a moment ago are not asked for again.
+    const callers = await Promise.all(['alice', 'bob'].map((sub) => callerHeaders(lab, { sub })))
+    for (const headers of callers) await callTool(lab, '/aws-service', headers)
+    let calls = 0
+    // Keys younger than a minute are renewed once two callers were refused with them.
     await expect
       .poll(
         async () => {
           lab.sts.faults.set({ sts: 'revoking' })
           lab.sts.faults.set({ sts: 'none' })
-          return (await callTool(lab, '/aws-service', headers)).status
+          return (await callTool(lab, '/aws-service', callers[calls++ % 2])).status
         },
         { timeout: 15_000, interval: 500 },
       )

@@ -57,7 +57,7 @@ describe('what traces say of a request', () => {
   test('leaves out what the request came with that is secret, however it is written in a name', () => {
     const token = 'b1946ac92492d2347c6235b4d2611184'
     const secrets = secretsOfRequest(['Authorization', `Bearer ${token}`, 'Cookie', 'a=of-my-session-0'])
-    for (const name of [token, Buffer.from(token).toString('hex'), `a ${token.slice(4, 20)}`, 'of-my-session-0']) {
+    for (const name of [token, Buffer.from(token).toString('hex'), `a ${token.slice(0, 20)}`, 'of-my-session-0']) {
       const said = withoutSecrets(attributesOfHeaders({ 'mcp-method': 'tools/call', 'mcp-name': name }), secrets)
       expect(said['gen_ai.tool.name']).toMatch(/^(?:a )?\[masked\]$/)
     }

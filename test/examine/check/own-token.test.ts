@@ -77,8 +77,8 @@ describe('extauth check names what is wrong with a token of the proxy’s own', 
   })
 
   it('what it authenticates with has ended, or is not there', async () => {
-    const clientOf = (clientAuth: object) =>
-      ownToken(`${idp.url}/token`, { clientId: undefined, clientSecretRef: undefined, clientAuth })
+    const clientOf = (clientAuth: object, url = idp.url) =>
+      ownToken(`${url}/token`, { clientId: undefined, clientSecretRef: undefined, clientAuth })
     const jwt = new UnsecuredJWT({ exp: 1_000_000_000 }).encode().replace(/\.$/, '.c2ln')
     await folder.write('token', jwt)
     const ended = clientOf({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'token' } })
@@ -94,7 +94,7 @@ describe('extauth check names what is wrong with a token of the proxy’s own', 
     await folder.write('secrets/tls/cert', TLS.client.cert.toString())
     await folder.write('secrets/tls/key', TLS.client.key.toString())
     const tls = { certificateSecretRef: { name: 'tls', key: 'cert' }, keySecretRef: { name: 'tls', key: 'key' } }
-    const { checks } = await failedOf(clientOf({ method: 'tlsClient', clientId: 'me', tls }))
+    const { checks } = await failedOf(clientOf({ method: 'tlsClient', clientId: 'me', tls }, 'https://127.0.0.1:9'))
     expect(checks).toContainEqual(expect.objectContaining({ subject: 'tls/cert', status: 'ok' }))
   })
 
