@@ -3,7 +3,7 @@ FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
-COPY scripts/ascii.ts scripts/build.ts scripts/
+COPY scripts/build.ts scripts/
 COPY bin/built.cjs bin/built.cjs
 COPY src src
 COPY lab lab
