@@ -110,10 +110,10 @@ test('kubectl waits, shows, explains and describes', async () => {
     /Events:[\s\S]*Normal +ConfigReady .*extauth\.dev\/operator +Ready: the configuration can be used/,
   )
   const [head = '', row = ''] = cluster.kubectl('get', 'mcprp', '-n', SPACE).trim().split('\n')
-  expect(head.split(/\s{2,}/)).toEqual(['NAME', 'READY', 'REASON', 'REPLICAS', 'CONFIG', 'URL', 'AGE'])
+  expect(head.split(/\s{2,}/)).toEqual(['NAME', 'READY', 'REASON', 'REPLICAS', 'CONFIG', 'URL', 'SERVICE', 'AGE'])
   const shown = row.split(/\s+/)
   expect([shown[1], shown[2]]).toEqual(['False', expect.stringMatching(/^[A-Z][A-Za-z]+$/)])
-  expect(shown.slice(4, 6)).toEqual(['c', `http://p.${SPACE}.svc.cluster.local:8080`])
+  expect(shown.slice(4, 7)).toEqual(['c', `http://p-extauth.${SPACE}.svc.cluster.local:8080`, 'p-extauth'])
   for (const field of [
     'extauth.spec',
     'extauth.status',
