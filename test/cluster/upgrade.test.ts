@@ -122,8 +122,10 @@ test('definitions of the release before: the operator runs a proxy, and its webh
   const { client } = cluster
   await applyDefinitions(EARLIER_KINDS, earlierDefinition)
   await eventually(() => client.list(older.MCPRemoteProxy, {}))
+  await operator?.close()
   operator = await runOperator(client, { webhook: true })
-  expect(operator.readiness()).toMatchObject({ ok: true })
+  // Its watches are synced one after the other.
+  await eventually(() => expect(operator?.readiness()).toMatchObject({ ok: true }))
   await client.apply(CLUSTER_TYPES.Namespace, namespaceObject(SPACE))
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'token', namespace: SPACE } }
   await client.apply(CLUSTER_TYPES.Secret, { ...secret, data: { value: Buffer.from('value').toString('base64') } })
