@@ -69,6 +69,8 @@ export async function runTokens(
 ): Promise<string> {
   const sockets = createSockets()
   const issuer = await startIssuer({ typ: 'JWT', claims: { scp: 'access_as_user' } })
+  // Type xaa presents ID tokens, which have no scope.
+  const idTokens = await startIssuer({ typ: 'JWT', claims: { scope: undefined } })
   const requests: string[] = []
   const endpoint = await listenOnLoopback(
     0,
@@ -87,8 +89,14 @@ export async function runTokens(
   try {
     const specs = specsOf(endpoint.url, issuer.audience)
     const types = Object.keys(specs)
-    const { url: issuerUrl, audience } = issuer
-    const provider = { name: 'bench', issuerUrl, audience, jwksUrl: `${issuerUrl}/jwks`, allowPrivateIP: true }
+    const { audience } = issuer
+    const providers = [issuer, idTokens].map(({ url: issuerUrl }, index) => ({
+      name: `bench-${index}`,
+      issuerUrl,
+      audience,
+      jwksUrl: `${issuerUrl}/jwks`,
+      allowPrivateIP: true,
+    }))
     const route = (type: string) => ({
       name: type,
       path: `/${type}`,
@@ -105,7 +113,7 @@ export async function runTokens(
       'secrets/bench/ca': TLS.ca.toString(),
       'proxy.json': proxyConfig({
         secretsDirectory: './secrets',
-        auth: { mode: 'oauth', oauth: { resourceUrl: audience, providers: [provider] } },
+        auth: { mode: 'oauth', oauth: { resourceUrl: audience, providers } },
         routes: types.map(route),
       }),
     })
@@ -116,9 +124,15 @@ export async function runTokens(
     sockets.closing({ close: () => (proxy.process.kill('SIGKILL'), proxy.ended) })
     await proxy.line('listening')
 
-    const authorizations = issuer.tokens(CALLERS).map((token) => `Bearer ${token}`)
+    const authorizationsOf = (one: typeof issuer) => one.tokens(CALLERS).map((token) => `Bearer ${token}`)
+    const [access, identity] = [authorizationsOf(issuer), authorizationsOf(idTokens)]
     const pid = proxy.process.pid ?? 0
-    const subjects: Subject[] = types.map((type) => ({ name: type, url: `${url}/${type}`, pid, authorizations }))
+    const subjects: Subject[] = types.map((type) => ({
+      name: type,
+      url: `${url}/${type}`,
+      pid,
+      authorizations: type === 'xaa' ? identity : access,
+    }))
     // For each caller an exchange, a token on their behalf, an assertion and a token for it; and one of our own.
     const all = 4 * CALLERS + 1
     for (let round = 0; round < MOST_ROUNDS && (round === 0 || requests.length < all); round += 1)
@@ -131,5 +145,6 @@ export async function runTokens(
   } finally {
     await sockets.closeAll()
     issuer.close()
+    idTokens.close()
   }
 }
