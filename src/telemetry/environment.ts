@@ -25,8 +25,10 @@ export const openProcessReceiver = (
     exporter: exporterTo({
       name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
       url: settings.url,
-      headers: () =>
-        Object.fromEntries(Object.entries(settings.headers).map(([name, value]) => [name, value.reveal()])),
+      headers: () => ({
+        ...Object.fromEntries(Object.entries(settings.headers).map(([name, value]) => [name, value.reveal()])),
+        'content-type': settings.protocol === 'http/json' ? 'application/json' : 'application/x-protobuf',
+      }),
       renew: () => Promise.resolve(false),
       isJson: settings.protocol === 'http/json',
       isCompressed: settings.isCompressed,

@@ -46,13 +46,14 @@ export const headersOfExport = ({
 }: Pick<ReceiverOptions, 'headers' | 'secretHeaders'>): Record<string, string> => ({
   ...headers,
   ...Object.fromEntries(secretHeaders.map(({ name, value }) => [name, value.current().reveal()])),
+  'content-type': 'application/x-protobuf',
 })
 
 const REFUSED: ReadonlySet<number> = new Set([401, 403])
 
 /** How one receiver takes its exports. */
 interface ExportOptions extends Pick<ReceiverOptions, 'name' | 'url' | 'outbound' | 'log'> {
-  /** The configured headers, with secrets as they are now. Throws `Failure` secret_unavailable. */
+  /** The headers of an export, its content type included, with secrets as they are now. Throws `Failure` secret_unavailable. */
   readonly headers: () => Record<string, string>
   /** Reads the secrets again after a refusal; true if one has changed. */
   readonly renew: () => Promise<boolean>
@@ -66,14 +67,11 @@ const compress = promisify(gzip)
 export function exporterTo(options: ExportOptions): SpanExporter {
   const { name, url, outbound, log, isJson, isCompressed } = options
   const serializer = isJson ? JsonTraceSerializer : ProtobufTraceSerializer
-  const own = {
-    'content-type': isJson ? 'application/json' : 'application/x-protobuf',
-    ...(isCompressed ? { 'content-encoding': 'gzip' } : {}),
-  }
+  const encoding = isCompressed ? { 'content-encoding': 'gzip' } : {}
   let isTold = false
   const post = async (spans: Uint8Array) => {
     const body = isCompressed ? await compress(spans) : spans
-    return outbound.request({ method: 'POST', url, headers: { ...options.headers(), ...own }, body })
+    return outbound.request({ method: 'POST', url, headers: { ...options.headers(), ...encoding }, body })
   }
   /** Undefined when it was taken; else why not. */
   const send = async (body: Uint8Array): Promise<string | undefined> => {

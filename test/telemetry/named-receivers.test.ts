@@ -179,6 +179,7 @@ describe('the receiver that an MCPTelemetryConfig names', () => {
       return running.stdout() + running.stderr()
     }
     expect(await check({ 'secrets/otel/token': 'right' })).toMatch(/traces .*takes what is sent/)
+    expect(receiver.requests[0]?.headers['content-type']).toBe('application/x-protobuf')
     expect(await check({ 'secrets/otel/token': 'wrong-one' })).toMatch(/traces .*401/)
     const without = await check({ 'secrets/otel/other': 'x' })
     expect(without).toContain('openTelemetry.sensitiveHeaders.0.secretKeyRef')

@@ -85,7 +85,17 @@ export function createTracing(isOff: boolean): Tracing {
 }
 
 const DEADLINE_MS = 10_000
-const MAX_BYTES = 64 * 1024
+/** Answers to exports are at most 64 KiB; each export is repeated once. */
+const EXPORT = { maxBytes: 64 * 1024, retry: true }
+
+/** The same client; closing it releases the resources that it holds. */
+const releasing = (client: Outbound, ...holds: readonly { release(): void }[]): Outbound => ({
+  request: client.request.bind(client),
+  async close() {
+    await client.close()
+    for (const hold of holds) hold.release()
+  },
+})
 
 /** How a receiver is reached: 10 s, 64 KiB, one retry. */
 export function openReceiverClient(
@@ -94,23 +104,15 @@ export function openReceiverClient(
 ) {
   const [heldSecrets, files] = [secrets.hold(), namedFiles.hold()]
   const client = outbound({
+    ...EXPORT,
     name,
     service: JSON.stringify(['traces', url, caCertPath ?? '']),
     deadlineMs: DEADLINE_MS,
-    maxBytes: MAX_BYTES,
-    retry: true,
     ...(caCertPath === undefined ? {} : { caCert: files.certificate(caCertPath) }),
   })
   return {
     secretHeaders: secretHeaders.map(({ name: header, ref }) => ({ name: header, value: heldSecrets.handle(ref) })),
-    outbound: {
-      request: client.request.bind(client),
-      async close() {
-        await client.close()
-        heldSecrets.release()
-        files.release()
-      },
-    } satisfies Outbound,
+    outbound: releasing(client, heldSecrets, files),
   }
 }
 
@@ -137,19 +139,12 @@ export function openProcessReceiverClient(
       ? undefined
       : createCertificatePair(held.pem(files.client.certificate), held.pem(files.client.key), clock)
   const client = outbound({
+    ...EXPORT,
     name: 'traces',
     service: JSON.stringify(['traces', url]),
     deadlineMs: timeoutMs,
-    maxBytes: MAX_BYTES,
-    retry: true,
     ...(files.ca === undefined ? {} : { caCert: held.certificate(files.ca) }),
     ...(pair === undefined ? {} : { clientCertificate: () => pair.current() }),
   })
-  return {
-    request: client.request.bind(client),
-    async close() {
-      await client.close()
-      held.release()
-    },
-  }
+  return releasing(client, held)
 }
