@@ -1,21 +1,28 @@
 import { defineConfig } from 'vitest/config'
-import { fastTests, OWN_WORKER } from './test/support/fast.ts'
 import { TriedAgainReporter } from './test/support/tried-again.ts'
 
-const together = fastTests(import.meta.dirname)
-/** Suites of what clients send and are answered, once more where Node reads and writes all of it. */
-const overBothWays = ['test/listen/**/*.test.ts', 'test/proxy/**/*.test.ts']
+/** Tests that measure their own process (memory, loaded modules): each file needs a worker in which no other test ran. */
+const OWN_WORKER = { system: 'test/system/net/self-check.test.ts', slow: 'test/slow/forward/large-bodies.test.ts' }
+
+/** A layer is a folder of `test`; its files share workers, which saves the start of a process and the loading of all modules. */
+function layer(name: 'system' | 'slow') {
+  const program = 'test/support/fresh-program.ts'
+  const shared = { name, include: [`test/${name}/**/*.test.ts`], exclude: [OWN_WORKER[name]], isolate: false }
+  return [
+    { extends: true, test: { ...shared, globalSetup: program } },
+    { extends: true, test: { name: `${name} alone`, include: [OWN_WORKER[name]] } },
+  ]
+}
 
 /**
- * Four projects. `together`: tests that start nothing and wait for nobody (`npm run test:fast` runs these alone).
- * `programs`: those that start other processes, browsers, stores. Files of both share workers, which saves each of them the
- * start of a process and the reading of all modules. `alone`: each file in a worker of its own, because its process is what
- * it looks at. `Node's way`: listeners leave plain requests to Node as well.
+ * Layers: `unit` starts no process and does not wait (`npm run test:fast`); `system` shows what only a process shows; `slow`
+ * has sizes, crowds, browsers page by page, fuzzing and conformance suites (`npm run test:slow`). `npm test` runs the first
+ * two. `Node's way` runs the suites of the listener once more, with plain requests read by Node.
  */
 export default defineConfig({
   test: {
     pool: 'forks',
-    // More than there are cores where this is decided: files wait for other processes and for the kernel now and then.
+    // More than a CI machine has cores: files wait for other processes and for the kernel.
     maxWorkers: 4,
     testTimeout: 20_000,
     hookTimeout: 30_000,
@@ -23,21 +30,17 @@ export default defineConfig({
     passWithNoTests: false,
     reporters: ['default', new TriedAgainReporter()],
     projects: [
-      { extends: true, test: { name: 'together', include: together, isolate: false } },
+      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], isolate: false } },
+      ...layer('system'),
+      ...layer('slow'),
       {
         extends: true,
         test: {
-          name: 'programs',
-          include: ['test/**/*.test.ts'],
-          exclude: ['test/fixtures/**', 'test/cluster/**', 'node_modules/**', ...together, ...OWN_WORKER],
+          name: "slow, Node's way",
+          include: ['test/*/listen/**/*.test.ts', 'test/*/proxy/**/*.test.ts'],
+          env: { TEST_WAY: 'node' },
           isolate: false,
-          globalSetup: 'test/support/fresh-program.ts',
         },
-      },
-      { extends: true, test: { name: 'alone', include: [...OWN_WORKER] } },
-      {
-        extends: true,
-        test: { name: "Node's way", include: overBothWays, env: { TEST_WAY: 'node' }, isolate: false },
       },
     ],
   },

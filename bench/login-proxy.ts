@@ -1,8 +1,16 @@
-import { authConfig, configFolder, freePort, proxyConfig } from '../test/e2e/run.ts'
-import { extauth } from '../test/e2e/process.ts'
-import { claimsOfNow, newSigningKey } from '../test/e2e/authserver/fleet.ts'
-import { LIMITS, logIn, type LoginRig, redeem, register, type Tokens, upstreamOf } from '../test/authserver/rig.ts'
-import { startIdp } from '../test/upstreams/idp.ts'
+import { authConfig, configFolder, freePort, proxyConfig } from '../test/support/e2e/run.ts'
+import { extauth } from '../test/support/e2e/process.ts'
+import { claimsOfNow, newSigningKey } from '../test/support/e2e/authserver/fleet.ts'
+import {
+  LIMITS,
+  logIn,
+  type LoginRig,
+  redeem,
+  register,
+  type Tokens,
+  upstreamOf,
+} from '../test/support/authserver/rig.ts'
+import { startIdp } from '../test/support/upstreams/idp.ts'
 import type { Sockets } from '../test/support/sockets.ts'
 import { TLS } from '../test/support/tls.ts'
 

@@ -1,7 +1,7 @@
-import { compareReaching } from '../test/proxy/reaching.ts'
+import { compareReaching } from '../test/support/proxy/reaching.ts'
 import { createSockets } from '../test/support/sockets.ts'
-import { compareAnswers } from '../test/wire/differential.ts'
-import { compareRequests } from '../test/wire/differential-requests.ts'
+import { compareAnswers } from '../test/support/wire/differential.ts'
+import { compareRequests } from '../test/support/wire/differential-requests.ts'
 
 // Compares random messages as this program and as Node's strict parser read them: npm run fuzz -- [answers|requests|reaching] [COUNT] [SEED]
 // "reaching" sends requests through the whole proxy: nothing else reaches a backend. It is only run by its name.

@@ -44,8 +44,8 @@ export function manifestsPage(): string {
   return [INTRO, ...sections, inCluster()].join('\n')
 }
 
-/** What the tests of the operator expect of published documents (`test/operator/corpus.test.ts`). */
-const PUBLISHED = path.join(import.meta.dirname, '../test/operator/corpus/remote-proxies.yaml')
+/** What the tests of the operator expect of published documents (`test/unit/operator/corpus.test.ts`). */
+const PUBLISHED = path.join(import.meta.dirname, '../test/support/operator/corpus/remote-proxies.yaml')
 
 interface Published {
   readonly becomes: string

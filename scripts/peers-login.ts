@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { openWorld } from '../test/e2e/authserver/world.ts'
+import { openWorld } from '../test/support/e2e/authserver/world.ts'
 import { createSockets } from '../test/support/sockets.ts'
 import { TLS } from '../test/support/tls.ts'
 import type { Python } from './peers-python.ts'

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { CALL, MCP } from '../test/e2e/credentials.ts'
-import { openLab, post } from '../test/e2e/lab.ts'
-import { extauth } from '../test/e2e/process.ts'
+import { CALL, MCP } from '../test/support/e2e/credentials.ts'
+import { openLab, post } from '../test/support/e2e/lab.ts'
+import { extauth } from '../test/support/e2e/process.ts'
 import { createSockets } from '../test/support/sockets.ts'
 import type { Python } from './peers-python.ts'
 

@@ -10,9 +10,9 @@
  */
 import { parseArgs } from 'node:util'
 import { Pool } from 'undici'
-import { CALL, MCP } from '../../test/e2e/credentials.ts'
-import { fleetFolder, openFleet } from '../../test/e2e/fleet.ts'
-import { extauth } from '../../test/e2e/process.ts'
+import { CALL, MCP } from '../../test/support/e2e/credentials.ts'
+import { fleetFolder, openFleet } from '../../test/support/e2e/fleet.ts'
+import { extauth } from '../../test/support/e2e/process.ts'
 import { startDeployment } from '../../test/support/redis/deployment.ts'
 import { forkScript } from '../processes.ts'
 import { budget, keepPace, pause, problemsOf, quantile, say, tookMs } from './pace.ts'

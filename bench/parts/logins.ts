@@ -1,4 +1,4 @@
-import type { Tokens } from '../../test/authserver/rig.ts'
+import type { Tokens } from '../../test/support/authserver/rig.ts'
 import { createSockets } from '../../test/support/sockets.ts'
 import { startIssuer } from '../callers.ts'
 import { pause } from '../load/pace.ts'

@@ -1,6 +1,6 @@
 import { UnsecuredJWT } from 'jose'
-import { extauth } from '../../test/e2e/process.ts'
-import { authConfig, configFolder, freePort, proxyConfig } from '../../test/e2e/run.ts'
+import { extauth } from '../../test/support/e2e/process.ts'
+import { authConfig, configFolder, freePort, proxyConfig } from '../../test/support/e2e/run.ts'
 import { createSockets } from '../../test/support/sockets.ts'
 import { TLS } from '../../test/support/tls.ts'
 import { listenOnLoopback } from '../../lab/listen.ts'

@@ -1,7 +1,7 @@
 import type { Mutation } from './mutation.ts'
 
 const ASSERTIONS = 'src/oauth/client-authentication.ts'
-const TESTS = ['test/oauth/client-authentication.test.ts']
+const TESTS = ['test/system/oauth/client-authentication.test.ts']
 
 /** How the proxy authenticates at authorization servers. */
 export const CLIENTS: readonly Mutation[] = [
@@ -38,48 +38,48 @@ export const CLIENTS: readonly Mutation[] = [
     file: 'src/net/outbound.ts',
     find: '(clientCertificate !== undefined && client === undefined)',
     replace: 'false',
-    tests: ['test/net/outbound-certificate.test.ts'],
+    tests: ['test/unit/net/outbound-certificate.test.ts'],
   },
   {
     rule: 'assertions for introspection are for the issuer',
     file: 'src/oauth/provider-client.ts',
     find: 'own.authenticate({ url, issuer: provider.issuerUrl })',
     replace: 'own.authenticate({ url })',
-    tests: ['test/oauth/client-auth.test.ts'],
+    tests: ['test/unit/oauth/client-auth.test.ts'],
   },
   {
     rule: 'at an upstream no other method is tried than the one that is told',
     file: 'src/upstreams/upstream-client.ts',
     find: "config.clientAuth === undefined && auth.method === 'clientSecretBasic'",
     replace: "auth.method === 'clientSecretBasic'",
-    tests: ['test/oauth/client-auth.test.ts'],
+    tests: ['test/unit/oauth/client-auth.test.ts'],
   },
   {
     rule: 'assertions are for the server, whichever endpoint they are shown to',
     file: 'src/upstreams/token-endpoint.ts',
     find: 'authenticate: () => authenticate({ url, issuer })',
     replace: 'authenticate: () => authenticate({ url: to, issuer })',
-    tests: ['test/oauth/client-auth.test.ts'],
+    tests: ['test/unit/oauth/client-auth.test.ts'],
   },
   {
     rule: 'aliases are for who shows a certificate',
     file: 'src/upstreams/discovery.ts',
     find: 'isMutualTls ? withAliases(document) : document',
     replace: 'withAliases(document)',
-    tests: ['test/oauth/client-auth.test.ts'],
+    tests: ['test/unit/oauth/client-auth.test.ts'],
   },
   {
     rule: 'nobody can log in while the token that an upstream is shown is missing',
     file: 'src/authserver/server.ts',
     find: ', ...tokensOfUpstreams(spec, deps)]',
     replace: ']',
-    tests: ['test/examine/check/upstream.test.ts'],
+    tests: ['test/unit/examine/check/upstream.test.ts'],
   },
   {
     rule: 'aliases are for who shows a certificate, at token endpoints that are discovered, too',
     file: 'src/oauth/discovery.ts',
     find: 'isMutualTls ? withAliases(document) : document',
     replace: 'withAliases(document)',
-    tests: ['test/obtain/client-auth.test.ts'],
+    tests: ['test/unit/obtain/client-auth.test.ts'],
   },
 ]

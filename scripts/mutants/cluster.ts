@@ -1,7 +1,7 @@
 import type { Mutation } from './mutation.ts'
 
-const following = ['test/kube/informer-faults.test.ts']
-const lease = ['test/kube/lease.test.ts']
+const following = ['test/slow/kube/informer-faults.test.ts']
+const lease = ['test/unit/kube/lease.test.ts']
 
 /** What the operator does when an API server is in trouble: `kube`. */
 export const CLUSTER: readonly Mutation[] = [
@@ -38,7 +38,7 @@ export const CLUSTER: readonly Mutation[] = [
     file: 'src/kube/hold-off.ts',
     find: 'if (leftMs > 0) throw',
     replace: 'if (leftMs > 1e9) throw',
-    tests: ['test/kube/client.test.ts'],
+    tests: ['test/unit/kube/client.test.ts'],
   },
   {
     rule: 'a lease that was lost is not taken back',

@@ -1,7 +1,7 @@
 import type { Mutation } from './mutation.ts'
 
-const guard = ['test/net/guard-rules.test.ts']
-const keys = ['test/authenticate/key-bounds.test.ts']
+const guard = ['test/unit/net/guard-rules.test.ts']
+const keys = ['test/unit/authenticate/key-bounds.test.ts']
 
 /** Who is believed, which addresses are reached, and whose credential is whose: `authenticate`, `net`, `obtain`. */
 export const GUARDS: readonly Mutation[] = [
@@ -10,14 +10,14 @@ export const GUARDS: readonly Mutation[] = [
     file: 'src/obtain/token-exchange.ts',
     find: '[audience, scope, caller.tokenDigest]',
     replace: '[audience, scope]',
-    tests: ['test/obtain/token-exchange-refusal.test.ts', 'test/obtain/token-exchange-request.test.ts'],
+    tests: ['test/unit/obtain/token-exchange-refusal.test.ts', 'test/unit/obtain/token-exchange-request.test.ts'],
   },
   {
     rule: 'what was obtained with another secret has another key',
     file: 'src/obtain/cached.ts',
     find: 'hashKey([scope.config, configHash, secrets, caller.issuer',
     replace: 'hashKey([scope.config, configHash, caller.issuer',
-    tests: ['test/obtain/cache-key.test.ts'],
+    tests: ['test/unit/obtain/cache-key.test.ts'],
   },
   {
     rule: 'of the addresses of a name only those that may be reached are tried',
@@ -52,7 +52,7 @@ export const GUARDS: readonly Mutation[] = [
     file: 'src/oauth/key-set.ts',
     find: 'new Map(named.map((key) => [key.material, key]))',
     replace: 'new Map(named.map((key, index) => [`${key.material} ${index}`, key]))',
-    tests: ['test/authenticate/token-keys.test.ts'],
+    tests: ['test/unit/authenticate/token-keys.test.ts'],
   },
   {
     rule: 'an RSA key has at most 8192 bits',

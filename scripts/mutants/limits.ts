@@ -1,7 +1,7 @@
 import type { Mutation } from './mutation.ts'
 
-const words = ['test/core/limit.test.ts']
-const route = ['test/e2e/limits-named.test.ts']
+const words = ['test/unit/core/limit.test.ts']
+const route = ['test/system/e2e/limits-named.test.ts']
 
 /** That a limit which ended something is named, and the right one: `core`, `net`, `examine`. */
 export const LIMITS: readonly Mutation[] = [
@@ -10,7 +10,7 @@ export const LIMITS: readonly Mutation[] = [
     file: 'src/load/documents/config-map.ts',
     find: 'if (isNamed && isSpent(budget)) break',
     replace: '',
-    tests: ['test/load/documents/bombs.test.ts'],
+    tests: ['test/slow/load/documents/bombs.test.ts'],
   },
   {
     rule: 'what was reached is told with its amount and its place',
@@ -66,13 +66,13 @@ export const LIMITS: readonly Mutation[] = [
     file: 'src/net/egress.ts',
     find: 'timeoutMs === 0 ? undefined : setTimeout',
     replace: 'setTimeout',
-    tests: ['test/net/egress.test.ts'],
+    tests: ['test/unit/net/egress.test.ts'],
   },
   {
     rule: 'what `check` waits for is not told as a setting of a route',
     file: 'src/examine/check/target.ts',
     find: 'connect: timeouts.connect, firstByte',
     replace: 'connect: timeouts.connect || STEP_MS, firstByte',
-    tests: ['test/examine/check/late.test.ts'],
+    tests: ['test/unit/examine/check/late.test.ts'],
   },
 ]

@@ -1,9 +1,9 @@
 import type { Mutation } from './mutation.ts'
 
-const IDENTITY = ['test/authserver/identity.test.ts']
-const RULES = ['test/authserver/client-rules.test.ts']
-const WRITTEN = ['test/load/documents/client-rules.test.ts']
-const REGISTERED = ['test/authserver/upstream-registration.test.ts']
+const IDENTITY = ['test/unit/authserver/identity.test.ts']
+const RULES = ['test/unit/authserver/client-rules.test.ts']
+const WRITTEN = ['test/unit/load/documents/client-rules.test.ts']
+const REGISTERED = ['test/unit/authserver/upstream-registration.test.ts']
 const METADATA = 'src/authserver/clients/metadata.ts'
 const CLIENT_FIELDS = 'src/resources/client-rules.ts'
 
@@ -91,14 +91,14 @@ export const LOGIN_RULES: readonly Mutation[] = [
     file: 'src/load/routes/resolve-auth.ts',
     find: "if (disableUpstreamTokenInjection === true) return { type: 'unauthenticated', spec: {} }",
     replace: '',
-    tests: ['test/load/routes/upstream-use.test.ts'],
+    tests: ['test/unit/load/routes/upstream-use.test.ts'],
   },
   {
     rule: 'and no other route sends them',
     file: 'src/load/routes/resolve-auth-server.ts',
     find: 'if (disableUpstreamTokenInjection === true)',
     replace: "if (disableUpstreamTokenInjection === true && kind === 'id_token')",
-    tests: ['test/load/routes/upstream-use.test.ts'],
+    tests: ['test/unit/load/routes/upstream-use.test.ts'],
   },
   {
     rule: 'what was registered at an upstream is sealed in the store',

@@ -1,9 +1,9 @@
 import type { Mutation } from './mutation.ts'
 
-const refreshed = ['test/authserver/refresh.test.ts']
-const sessions = ['test/authserver/sessions/refresh.test.ts']
-const assertions = ['test/authserver/client-assertions.test.ts']
-const failures = ['test/upstreams/failures.test.ts']
+const refreshed = ['test/unit/authserver/refresh.test.ts']
+const sessions = ['test/system/authserver/sessions/refresh.test.ts']
+const assertions = ['test/unit/authserver/client-assertions.test.ts']
+const failures = ['test/unit/upstreams/failures.test.ts']
 
 /** Who is logged in, and who has what of it: `authserver`. */
 export const LOGINS: readonly Mutation[] = [
@@ -12,14 +12,14 @@ export const LOGINS: readonly Mutation[] = [
     file: 'src/authserver/login/login-request.ts',
     find: "if (one(parameters, 'code_challenge_method') !== 'S256')",
     replace: "if (one(parameters, 'code_challenge_method') === '')",
-    tests: ['test/authserver/authorize-parameters.test.ts'],
+    tests: ['test/unit/authserver/authorize-parameters.test.ts'],
   },
   {
     rule: 'a form of another browser or site is worth nothing',
     file: 'src/authserver/login/consent.ts',
     find: '|| !isFlowOf(flow, ticket.flow.digest))',
     replace: ')',
-    tests: ['test/authserver/binding.test.ts'],
+    tests: ['test/unit/authserver/binding.test.ts'],
   },
   {
     rule: 'an answer of another identity provider is refused',
@@ -47,28 +47,28 @@ export const LOGINS: readonly Mutation[] = [
     file: 'src/oauth/discovery.ts',
     find: 'isIssuer = (issuer) => issuer === issuerUrl',
     replace: 'isIssuer = (issuer) => issuer !== undefined',
-    tests: ['test/authenticate/discovery.test.ts'],
+    tests: ['test/unit/authenticate/discovery.test.ts'],
   },
   {
     rule: 'a secret goes to nobody over plain http from a login',
     file: 'src/login/discovery.ts',
     find: 'if (!isSafeUrl(authorize) || !isSafeUrl(token))',
     replace: 'if (!isSafeUrl(authorize) || typeof token !== "string")',
-    tests: ['test/login/discovery.test.ts'],
+    tests: ['test/system/login/discovery.test.ts'],
   },
   {
     rule: 'a client assertion is used once',
     file: 'src/oauth/token-endpoint.ts',
     find: ', again: build })',
     replace: ' })',
-    tests: ['test/obtain/token-repeat.test.ts'],
+    tests: ['test/unit/obtain/token-repeat.test.ts'],
   },
   {
     rule: 'documents are not fetched from another origin',
     file: 'src/oauth/documents.ts',
     find: ' || next.origin !== new URL(at).origin',
     replace: '',
-    tests: ['test/authenticate/provider-network.test.ts'],
+    tests: ['test/unit/authenticate/provider-network.test.ts'],
   },
   {
     rule: 'an ID token is for this login',
@@ -83,7 +83,7 @@ export const LOGINS: readonly Mutation[] = [
     find: 'const isOurs = await store.compareAndSet(key, version, records.write(key, traceOf(grant, false)), lifespanMs)',
     replace:
       'await store.put(key, records.write(key, traceOf(grant, false)), lifespanMs)\n      const isOurs = version !== ""',
-    tests: ['test/authserver/codes.test.ts'],
+    tests: ['test/unit/authserver/codes.test.ts'],
   },
   {
     rule: 'the refresh token before is good for 30 s',
@@ -118,7 +118,7 @@ export const LOGINS: readonly Mutation[] = [
     file: 'src/authserver/clients/assertion.ts',
     find: "if (one.check === 'good') return one.check",
     replace: "if (one.check !== 'unknown_key') return 'good'",
-    tests: ['test/authserver/grants/client-credentials.test.ts'],
+    tests: ['test/unit/authserver/grants/client-credentials.test.ts'],
   },
   {
     rule: 'an assertion counts once',
@@ -146,56 +146,56 @@ export const LOGINS: readonly Mutation[] = [
     file: 'src/authserver/login/login-request.ts',
     find: "if (!client.grantTypes.includes('authorization_code'))",
     replace: 'if (client.grantTypes.length === 0)',
-    tests: ['test/authserver/authorize-parameters.test.ts'],
+    tests: ['test/unit/authserver/authorize-parameters.test.ts'],
   },
   {
     rule: 'an empty resource is none',
     file: 'src/authserver/login/login-request.ts',
     find: "parameters.getAll('resource').filter(Boolean)",
     replace: "parameters.getAll('resource')",
-    tests: ['test/authserver/authorize-parameters.test.ts'],
+    tests: ['test/unit/authserver/authorize-parameters.test.ts'],
   },
   {
     rule: 'another scheme than Basic is a client that is not let in',
     file: 'src/authserver/clients/authentication.ts',
     find: 'if (!/^basic(?: |$)/i.test(authorization))',
     replace: "if (authorization === '')",
-    tests: ['test/authserver/token-parameters.test.ts'],
+    tests: ['test/unit/authserver/token-parameters.test.ts'],
   },
   {
     rule: 'what a client publishes is kept as its headers say',
     file: 'src/authserver/clients/fetched.ts',
     find: 'lookedAtMs + lifetimeOf(response.headers, lookedAtMs, fallbackMs)',
     replace: 'lookedAtMs + lifetimeOf({}, lookedAtMs, fallbackMs)',
-    tests: ['test/authserver/client-rules.test.ts'],
+    tests: ['test/unit/authserver/client-rules.test.ts'],
   },
   {
     rule: 'a use that can not be noted costs no login',
     file: 'src/authserver/clients/directory.ts',
     find: 'if (error instanceof StoreError) return\n',
     replace: '',
-    tests: ['test/authserver/registered-clients.test.ts'],
+    tests: ['test/system/authserver/registered-clients.test.ts'],
   },
   {
     rule: 'tokens are given out though it can not be noted that they were made',
     file: 'src/authserver/tokens/codes.ts',
     find: 'if (!(error instanceof StoreError)) throw error',
     replace: 'throw error',
-    tests: ['test/authserver/codes.test.ts'],
+    tests: ['test/unit/authserver/codes.test.ts'],
   },
   {
     rule: 'who listened to memory goes with the store',
     file: 'src/storage/subscriptions.ts',
     find: 'for (const subscription of open) subscription.close()',
     replace: '',
-    tests: ['test/storage/stores.test.ts'],
+    tests: ['test/unit/storage/stores.test.ts'],
   },
   {
     rule: 'a client with a secret shows it',
     file: 'src/authserver/clients/authentication.ts',
     find: 'if (!isSecretOf(client, shown.secret)) throw',
     replace: "if (shown.secret === '') throw",
-    tests: ['test/authserver/token-parameters.test.ts'],
+    tests: ['test/unit/authserver/token-parameters.test.ts'],
   },
   {
     rule: 'keys of a client serve on where they cannot be had anew',
@@ -244,21 +244,21 @@ export const LOGINS: readonly Mutation[] = [
     file: 'src/authserver/sessions/token-use.ts',
     find: "if (session.subject === subject && session.clientId === claims['client_id']) return",
     replace: 'if (session.subject === subject) return',
-    tests: ['test/authserver/sessions/use.test.ts'],
+    tests: ['test/unit/authserver/sessions/use.test.ts'],
   },
   {
     rule: 'a token that a backend took back is given to nobody while it is refreshed',
     file: 'src/authserver/sessions/token-use.ts',
     find: 'if (clock.now() < token.freshUntilMs && refused === undefined)',
     replace: 'if (clock.now() < token.freshUntilMs)',
-    tests: ['test/authserver/sessions/refused.test.ts'],
+    tests: ['test/unit/authserver/sessions/refused.test.ts'],
   },
   {
     rule: 'who read it before goes on with the next one',
     file: 'src/authserver/sessions/token-use.ts',
     find: '(before.isFinal || !before.token.equals(refused.token))',
     replace: 'true',
-    tests: ['test/authserver/sessions/refused.test.ts'],
+    tests: ['test/unit/authserver/sessions/refused.test.ts'],
   },
   {
     rule: 'claims are renewed at each refresh of ours',
@@ -293,13 +293,13 @@ export const LOGINS: readonly Mutation[] = [
     file: 'src/authserver/sessions/ended.ts',
     find: 'if (!isLoaded)\n',
     replace: 'if (isClosed)\n',
-    tests: ['test/authserver/sessions/ended.test.ts'],
+    tests: ['test/unit/authserver/sessions/ended.test.ts'],
   },
   {
     rule: 'an HMAC secret has 32 bytes',
     file: 'src/signing/sealing-secrets.ts',
     find: 'first.bytes().length < LEAST_BYTES',
     replace: 'first.bytes().length < 1',
-    tests: ['test/authserver/chain-and-keys.test.ts'],
+    tests: ['test/unit/authserver/chain-and-keys.test.ts'],
   },
 ]

@@ -1,10 +1,10 @@
 import type { Mutation } from './mutation.ts'
 
-const REFUSALS = ['test/obtain/obo-refusals.test.ts']
+const REFUSALS = ['test/unit/obtain/obo-refusals.test.ts']
 const JUDGE = 'src/obtain/obo-refusals.ts'
-const ISOLATION = ['test/obtain/isolation.test.ts']
-const OWN_TOKENS = ['test/obtain/client-credentials.test.ts']
-const EXPLAINED = ['test/cli/explain-effects.test.ts']
+const ISOLATION = ['test/unit/obtain/isolation.test.ts']
+const OWN_TOKENS = ['test/unit/obtain/client-credentials.test.ts']
+const EXPLAINED = ['test/unit/cli/explain-effects.test.ts']
 
 /** Types `obo` and `clientCredentials`: what a tenant says of a caller, and a token of the proxy's own. */
 export const ON_BEHALF: readonly Mutation[] = [
@@ -20,14 +20,14 @@ export const ON_BEHALF: readonly Mutation[] = [
     file: 'src/obtain/obo.ts',
     find: 'scope, caller.tokenDigest], notAfterMs: caller.expiresAtMs',
     replace: 'scope, caller.tokenDigest], notAfterMs: undefined',
-    tests: ['test/obtain/obo.test.ts'],
+    tests: ['test/unit/obtain/obo.test.ts'],
   },
   {
     rule: 'a token got with that of an upstream ends with it',
     file: 'src/obtain/obo.ts',
     find: 'Math.min(usedUntilMs(expiresAtMs, sentAtMs, spec.cacheSkew), shown.expiresAtMs)',
     replace: 'usedUntilMs(expiresAtMs, sentAtMs, spec.cacheSkew)',
-    tests: ['test/obtain/obo-upstream.test.ts'],
+    tests: ['test/unit/obtain/obo-upstream.test.ts'],
   },
   {
     rule: 'a tenant that is busy says nothing else',
@@ -104,7 +104,7 @@ export const ON_BEHALF: readonly Mutation[] = [
     file: 'src/obtain/client-credentials.ts',
     find: 'nowMs: clock.now(), service }',
     replace: 'nowMs: clock.now() }',
-    tests: ['test/obtain/token-response.test.ts'],
+    tests: ['test/unit/obtain/token-response.test.ts'],
   },
   {
     rule: 'a token is used however much earlier than it must be it is renewed',

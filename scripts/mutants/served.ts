@@ -1,14 +1,14 @@
 import { type Mutation, within } from './mutation.ts'
 
-const WAYS = ['test/listen/ways.test.ts']
-const SERVED_TESTS = ['test/wire/served.test.ts']
-const BODIES = ['test/listen/bodies.test.ts']
+const WAYS = ['test/system/listen/ways.test.ts']
+const SERVED_TESTS = ['test/unit/wire/served.test.ts']
+const BODIES = ['test/unit/listen/bodies.test.ts']
 
 /** Whose the requests of a connection are, and whose their answers: the client's side of `wire`. */
 export const SERVED: readonly Mutation[] = [
   ...within(
     'src/wire/received-head.ts',
-    ['test/wire/received.test.ts'],
+    ['test/unit/wire/received.test.ts'],
     [
       ['a head that is taken has no control characters', 'checkSection(text)\n', '\n'],
       ['only HTTP/1.1 is taken', 'HTTP\\/1\\.1$/', 'HTTP\\/1\\.[01]$/'],
@@ -24,7 +24,7 @@ export const SERVED: readonly Mutation[] = [
   ),
   ...within(
     'src/wire/request-reader.ts',
-    ['test/wire/received.test.ts'],
+    ['test/unit/wire/received.test.ts'],
     [
       ['close is the end', 'this.#keeps ? HELD : STOPPED', 'HELD'],
       [
@@ -44,7 +44,7 @@ export const SERVED: readonly Mutation[] = [
   ),
   ...within(
     'src/wire/served-connection.ts',
-    ['test/listen/handed-over.test.ts'],
+    ['test/unit/listen/handed-over.test.ts'],
     [
       [
         'what came while nobody took it is handed over before the rest',
@@ -58,26 +58,26 @@ export const SERVED: readonly Mutation[] = [
       'what comes behind a request waits for its answer',
       'if (this.#response !== undefined) return false\n',
       '',
-      ['test/listen/pipelining.test.ts'],
+      ['test/system/listen/pipelining.test.ts'],
     ],
     [
       'bytes that come while others wait come behind them',
       'if (this.#waiting.length === 0) return this.#read(bytes)',
       'return this.#read(bytes)',
-      ['test/listen/pipelining.test.ts'],
+      ['test/system/listen/pipelining.test.ts'],
     ],
     [
       'bytes that wait are bounded',
       'this.#waitingBytes > MAX_WAITING_BYTES ||',
       'false &&',
-      ['test/listen/pipelining.test.ts'],
+      ['test/system/listen/pipelining.test.ts'],
     ],
 
     [
       'a body that breaks off is not a whole one',
       'if (this.#reader.isInBody) return this.#fail(',
       'if (this.#reader.isInBody) return void (',
-      ['test/listen/half-closed.test.ts'],
+      ['test/unit/listen/half-closed.test.ts'],
     ],
     [
       'a body is read as fast as it is taken',
@@ -100,18 +100,18 @@ export const SERVED: readonly Mutation[] = [
       'an idle connection holds nothing of its last request',
       '      // An idle connection holds nothing of its last request.\n      this.#request = undefined',
       '',
-      ['test/e2e/kept-tokens.test.ts'],
+      ['test/slow/e2e/kept-tokens.test.ts'],
     ],
     ['a body that is read late stops nothing', '    this.#resume()\n', '', BODIES],
     ['nothing is handed over behind the last answer', '&& this.#socket.writable)', ')', BODIES],
     ['the last answer ends the connection', 'if (!keeps) this.#socket.destroySoon()', ''],
-    ['the next request has its turn', 'this.#readWaiting()\n  }', '}', ['test/listen/pipelining.test.ts']],
+    ['the next request has its turn', 'this.#readWaiting()\n  }', '}', ['test/system/listen/pipelining.test.ts']],
     ['whoever reads a body hears that its client has gone', "this.#request?.destroy(new Error('aborted'))", '', BODIES],
     [
       'a connection that is being answered is not idle',
       '!this.#isGone && this.#response === undefined && ',
       '!this.#isGone && ',
-      ['test/listen/stop.test.ts'],
+      ['test/unit/listen/stop.test.ts'],
     ],
   ]),
   ...within('src/wire/served-request.ts', BODIES, [
@@ -124,7 +124,7 @@ export const SERVED: readonly Mutation[] = [
       'nobody gets half a body for a whole one',
       '!this.complete || this.#isWanted',
       'this.#isWanted',
-      ['test/proxy/body.test.ts'],
+      ['test/slow/proxy/body.test.ts'],
     ],
     ['nobody gets the end of a body for all of it', 'this.#isSplit || this.destroyed', 'this.destroyed', SERVED_TESTS],
   ]),
@@ -153,13 +153,13 @@ export const SERVED: readonly Mutation[] = [
     file: 'src/registry/registry-data.ts',
     find: '      if (isClosed) return\n      if (snapshot',
     replace: '      if (snapshot',
-    tests: ['test/registry/registry-data.test.ts'],
+    tests: ['test/unit/registry/registry-data.test.ts'],
   },
   {
     rule: 'nor is a failure of it',
     file: 'src/registry/registry-data.ts',
     find: '      if (isClosed) return\n      const known',
     replace: '      const known',
-    tests: ['test/registry/registry-data.test.ts'],
+    tests: ['test/unit/registry/registry-data.test.ts'],
   },
 ]

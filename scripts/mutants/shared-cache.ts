@@ -1,7 +1,7 @@
 import type { Mutation } from './mutation.ts'
 
-const lost = ['test/cache/shared/lost-purges.test.ts']
-const stall = ['test/cache/shared/stall.test.ts']
+const lost = ['test/unit/cache/shared/lost-purges.test.ts']
+const stall = ['test/slow/cache/shared/stall.test.ts']
 
 /** Credentials that replicas share: purges that last, a store that is not trusted with more than it may. */
 export const SHARED_CACHE: readonly Mutation[] = [
@@ -52,14 +52,14 @@ export const SHARED_CACHE: readonly Mutation[] = [
     file: 'src/cache/shared-credentials.ts',
     find: ' || entry.obtainedAtMs < known.atMs - TRUSTED_BEFORE_MS',
     replace: '',
-    tests: ['test/cache/shared/outage.test.ts'],
+    tests: ['test/slow/cache/shared/outage.test.ts'],
   },
   {
     rule: 'a shared credential ends with the store’s time to live',
     file: 'src/cache/shared-credentials.ts',
     find: 'Math.min(entry.expiresAtMs, clock.now() + stored.leftMs)',
     replace: 'entry.expiresAtMs',
-    tests: ['test/cache/shared/clocks.test.ts'],
+    tests: ['test/unit/cache/shared/clocks.test.ts'],
   },
   {
     rule: 'operations that were under way together fail as one',
@@ -101,20 +101,20 @@ export const SHARED_CACHE: readonly Mutation[] = [
     file: 'src/compose/proxy/shared-cache.ts',
     find: ', { isDurable: false })',
     replace: ')',
-    tests: ['test/e2e/shared-cache-store.test.ts'],
+    tests: ['test/slow/e2e/shared-cache-store.test.ts'],
   },
   {
     rule: 'what is kept is gone at its end',
     file: 'src/cache/ttl-lru.ts',
     find: 'if (clock.now() < entry.endMs) return entry.value',
     replace: 'if (clock.now() <= entry.endMs) return entry.value',
-    tests: ['test/cache/ttl-lru.test.ts'],
+    tests: ['test/unit/cache/ttl-lru.test.ts'],
   },
   {
     rule: 'what is weighed is bounded in number too',
     file: 'src/cache/ttl-lru.ts',
     find: 'while (kept.size > maxEntries) kept.pop()',
     replace: '',
-    tests: ['test/cache/ttl-lru.test.ts'],
+    tests: ['test/unit/cache/ttl-lru.test.ts'],
   },
 ]

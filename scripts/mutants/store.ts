@@ -1,8 +1,8 @@
 import type { Mutation } from './mutation.ts'
 
-const names = ['test/storage/redis-names.test.ts']
-const foreign = ['test/storage/redis-foreign-locks.test.ts']
-const putBack = ['test/authserver/put-back.test.ts']
+const names = ['test/unit/storage/redis-names.test.ts']
+const foreign = ['test/system/storage/redis-foreign-locks.test.ts']
+const putBack = ['test/unit/authserver/put-back.test.ts']
 
 /** The store in Redis: whom it trusts, whose a lock is, and what who writes there can bring back. */
 export const STORE: readonly Mutation[] = [
@@ -11,14 +11,14 @@ export const STORE: readonly Mutation[] = [
     file: 'src/storage/redis/server-look.ts',
     find: 'evicts.with().set(next === undefined || next === KEEPS ? 0 : 1)',
     replace: 'evicts.with().set(0)',
-    tests: ['test/e2e/store-state.test.ts'],
+    tests: ['test/slow/e2e/store-state.test.ts'],
   },
   {
     rule: 'a store that lost what was in it is told',
     file: 'src/storage/redis/loss-watch.ts',
     find: 'if (known !== undefined && known !== mark) {',
     replace: "if (known !== undefined && known === '') {",
-    tests: ['test/e2e/store-state.test.ts'],
+    tests: ['test/slow/e2e/store-state.test.ts'],
   },
   {
     rule: 'a master or sentinel shows a certificate of its own name',
@@ -32,7 +32,7 @@ export const STORE: readonly Mutation[] = [
     file: 'src/storage/redis/sentinels.ts',
     find: 'const { sentinelTls: tls, masterName } = config',
     replace: 'const { masterName } = config\n    const tls = config.sentinelTls ?? (config as RedisConfig).tls',
-    tests: ['test/storage/redis-failover.test.ts'],
+    tests: ['test/slow/storage/redis-failover.test.ts'],
   },
   {
     rule: 'who lets go of a lock late lets go of nobody else’s',
@@ -89,27 +89,27 @@ export const STORE: readonly Mutation[] = [
     file: 'src/authserver/sessions/refresh.ts',
     find: 'const LOCK_WAIT_MS = 2_000',
     replace: 'const LOCK_WAIT_MS = 20_000',
-    tests: ['test/authserver/sessions/refresh.test.ts'],
+    tests: ['test/system/authserver/sessions/refresh.test.ts'],
   },
   {
     rule: 'a key for lookups is no key for sealing',
     file: 'src/storage/seal.ts',
     find: "sealing: createSecretKey(expand('sealing', 32))",
     replace: "sealing: createSecretKey(expand('lookup', 32))",
-    tests: ['test/storage/seal.test.ts'],
+    tests: ['test/unit/storage/seal.test.ts'],
   },
   {
     rule: 'what everybody can read of a record is of no key',
     file: 'src/storage/seal.ts',
     find: "id: expand('key id', ID_BYTES)",
     replace: "id: expand('sealing', ID_BYTES)",
-    tests: ['test/storage/seal.test.ts'],
+    tests: ['test/unit/storage/seal.test.ts'],
   },
   {
     rule: 'each record has a key of its own',
     file: 'src/storage/seal.ts',
     find: "createHmac('sha256', sealing).update(name).digest()",
     replace: "createHmac('sha256', sealing).update(name.slice(0, 0)).digest()",
-    tests: ['test/storage/seal.test.ts'],
+    tests: ['test/unit/storage/seal.test.ts'],
   },
 ]

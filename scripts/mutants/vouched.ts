@@ -1,8 +1,8 @@
 import type { Mutation } from './mutation.ts'
 
-const ANSWERS = ['test/obtain/xaa-answers.test.ts']
-const SOURCE = ['test/obtain/xaa.test.ts']
-const SESSION = ['test/obtain/xaa-upstream.test.ts']
+const ANSWERS = ['test/unit/obtain/xaa-answers.test.ts']
+const SOURCE = ['test/unit/obtain/xaa.test.ts']
+const SESSION = ['test/unit/obtain/xaa-upstream.test.ts']
 const READER = 'src/obtain/id-jag.ts'
 
 /** Type `xaa`: the caller whom the identity provider vouches for, and what it says of them. */
@@ -131,14 +131,14 @@ export const VOUCHED: readonly Mutation[] = [
     file: 'src/obtain/xaa.ts',
     find: '[leg, caller.tokenDigest]',
     replace: '[leg]',
-    tests: ['test/obtain/isolation.test.ts'],
+    tests: ['test/unit/obtain/isolation.test.ts'],
   },
   {
     rule: 'an assertion is no token for the backend',
     file: 'src/obtain/xaa.ts',
     find: '[leg, caller.tokenDigest]',
     replace: '[caller.tokenDigest]',
-    tests: ['test/obtain/isolation.test.ts'],
+    tests: ['test/unit/obtain/isolation.test.ts'],
   },
   {
     rule: 'an assertion is not shown in its last seconds',

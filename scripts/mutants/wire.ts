@@ -4,7 +4,7 @@ import { type Mutation, within } from './mutation.ts'
 export const WIRE: readonly Mutation[] = [
   ...within(
     'src/wire/framing.ts',
-    ['test/wire/answers.test.ts'],
+    ['test/unit/wire/answers.test.ts'],
     [
       ['a length and chunks are refused', 'if (isChunked && length !== undefined)', 'if (false)'],
       ['chunks in HTTP/1.0 are refused', 'if (isChunked && isOld)', 'if (false)'],
@@ -12,7 +12,7 @@ export const WIRE: readonly Mutation[] = [
       ['an answer to HEAD has no body', 'if (isHead) return', 'if (false) return'],
       ['204 and 304 have no body', 'if (status === 204 || status === 304)', 'if (false)'],
       ['a connection on which a body may follow 204 is not kept', 'keepMs: hasBodyFields ? 0 : keepMs', 'keepMs'],
-      ['HTTP/1.0 is not kept', 'isOld ? 0 : keepMsOf(fields)', 'keepMsOf(fields)', ['test/wire/pool.test.ts']],
+      ['HTTP/1.0 is not kept', 'isOld ? 0 : keepMsOf(fields)', 'keepMsOf(fields)', ['test/system/wire/pool.test.ts']],
       ['close is heard', 'CLOSE.test(joined(connection))', 'CLOSE.test("")'],
       [
         'there is one length',
@@ -29,13 +29,13 @@ export const WIRE: readonly Mutation[] = [
         'a request with a length and chunks is not taken',
         "if (length !== undefined) throw malformed('a length and chunks')",
         '',
-        ['test/wire/received.test.ts'],
+        ['test/unit/wire/received.test.ts'],
       ],
     ],
   ),
   ...within(
     'src/wire/answer-head.ts',
-    ['test/wire/answers.test.ts'],
+    ['test/unit/wire/answers.test.ts'],
     [
       ['a head has no control characters', 'checkSection(text)\n', '\n'],
       ['a head is HTTP/1', 'HTTP\\/1\\.([01])', 'HTTP\\/[12]\\.([0-9])'],
@@ -43,7 +43,7 @@ export const WIRE: readonly Mutation[] = [
   ),
   ...within(
     'src/wire/fields.ts',
-    ['test/wire/answers.test.ts'],
+    ['test/unit/wire/answers.test.ts'],
     [
       ['a header line has a token for a name', 'if (!TOKEN.test(raw)) return undefined', ''],
       ['header lines are counted', 'if (++lines > MAX_LINES)', 'if (++lines < 0)'],
@@ -56,19 +56,19 @@ export const WIRE: readonly Mutation[] = [
         'a request with a name twice is not taken',
         "throw malformed('a name twice')",
         'void 0',
-        ['test/wire/received.test.ts'],
+        ['test/unit/wire/received.test.ts'],
       ],
     ],
   ),
   ...within(
     'src/wire/section-reader.ts',
-    ['test/wire/received.test.ts'],
+    ['test/unit/wire/received.test.ts'],
     [
       [
         'a head in one piece is bounded',
         'if (end - at > this.#maxBytes) throw tooLarge()',
         '',
-        ['test/wire/answers.test.ts'],
+        ['test/unit/wire/answers.test.ts'],
       ],
       ['a section in pieces is bounded', 'if (length === most) throw tooLarge()', ''],
       ['the end of a section may be cut', 'Math.max(0, before - 3)', 'before'],
@@ -76,7 +76,7 @@ export const WIRE: readonly Mutation[] = [
   ),
   ...within(
     'src/wire/answer-reader.ts',
-    ['test/wire/answers.test.ts'],
+    ['test/unit/wire/answers.test.ts'],
     [
       ['trailers are lines', 'checkTrailers(text)', ''],
       ['nobody waits for the head of another protocol', 'if (!BEGINNING.startsWith(begun))', 'if (false)'],
@@ -86,12 +86,12 @@ export const WIRE: readonly Mutation[] = [
   ),
   ...within(
     'src/wire/trailers.ts',
-    ['test/wire/answers.test.ts'],
+    ['test/unit/wire/answers.test.ts'],
     [['trailers frame nothing', 'if (fields[name] !== undefined)', 'if (false)']],
   ),
   ...within(
     'src/wire/chunk-reader.ts',
-    ['test/wire/answers.test.ts'],
+    ['test/unit/wire/answers.test.ts'],
     [
       ['a chunk is as long as it says', "throw malformed('a chunk that is longer than it says')", 'void 0'],
       ['the size of a chunk is bounded', 'if (++this.#digits > MAX_DIGITS)', 'if (++this.#digits < 0)'],
@@ -106,7 +106,7 @@ export const WIRE: readonly Mutation[] = [
   ),
   ...within(
     'src/wire/request-head.ts',
-    ['test/wire/requests.test.ts'],
+    ['test/unit/wire/requests.test.ts'],
     [
       ['values have no line ends', 'value === undefined || !isFieldValue(value)', 'value === undefined'],
       ['targets are in origin-form', 'if (!TARGET.test(path))', 'if (false)'],
@@ -117,7 +117,7 @@ export const WIRE: readonly Mutation[] = [
   ),
   ...within(
     'src/wire/body-sender.ts',
-    ['test/wire/exchange.test.ts'],
+    ['test/unit/wire/exchange.test.ts'],
     [
       ['a streamed body is not longer than announced', 'this.#sent > this.#length', 'false'],
       ['a streamed body is not shorter than announced', 'this.#sent !== this.#length', 'false'],
@@ -126,19 +126,19 @@ export const WIRE: readonly Mutation[] = [
   ),
   ...within(
     'src/wire/connection.ts',
-    ['test/wire/exchange.test.ts'],
+    ['test/unit/wire/exchange.test.ts'],
     [
       [
         'an answer that nobody asked for ends the connection',
         'if (this.#exchange === undefined) return this.#lose()',
         'if (this.#exchange === undefined) return',
-        ['test/wire/pool.test.ts'],
+        ['test/system/wire/pool.test.ts'],
       ],
       [
         'what follows an answer ends the connection',
         "if (rest.length > 0) return this.destroy(malformed('more than an answer'))",
         '',
-        ['test/wire/pool.test.ts'],
+        ['test/system/wire/pool.test.ts'],
       ],
       ['an early answer ends the connection', 'const isKept = isWhole && ', 'const isKept = '],
       ['only who asked for a protocol is switched to it', "!this.#isUpgrade || fields['upgrade']", "fields['upgrade']"],
@@ -151,7 +151,7 @@ export const WIRE: readonly Mutation[] = [
   ),
   ...within(
     'src/wire/pool.ts',
-    ['test/wire/pool.test.ts'],
+    ['test/system/wire/pool.test.ts'],
     [
       ['a used connection rests a turn', '    this.#fresh.push(connection)', '    this.#ready.push(connection)'],
       ['a peer that closes soon is believed', 'Math.min(hintMs, this.#options.keepMs)', 'this.#options.keepMs'],
@@ -165,19 +165,19 @@ export const WIRE: readonly Mutation[] = [
         'whoever has waited longest is served',
         'if (leftMs <= 0 || isWanted)',
         'if (leftMs <= 0)',
-        ['test/wire/connection-budget.test.ts'],
+        ['test/unit/wire/connection-budget.test.ts'],
       ],
       [
         'who needs no connection any more waits for none',
         'if (this.#waiting.length - this.#fresh.length >= this.#connecting) return true',
         'if (this.#connecting > 0) return true',
-        ['test/wire/connection-budget.test.ts'],
+        ['test/unit/wire/connection-budget.test.ts'],
       ],
     ],
   ),
   ...within(
     'src/wire/connection-budget.ts',
-    ['test/wire/connection-budget.test.ts'],
+    ['test/unit/wire/connection-budget.test.ts'],
     [
       [
         'connections of several pools are bounded together',

@@ -1,9 +1,9 @@
 import type { Mutation } from './mutation.ts'
 
-const REFUSED = ['test/authserver/grants/id-jag-refused.test.ts']
-const WORKLOADS_REFUSED = ['test/authserver/grants/workload-refused.test.ts']
-const TRUSTED = ['test/authserver/grants/trusted-issuers.test.ts']
-const CREDENTIALS = ['test/authserver/grants/client-credentials.test.ts']
+const REFUSED = ['test/unit/authserver/grants/id-jag-refused.test.ts']
+const WORKLOADS_REFUSED = ['test/unit/authserver/grants/workload-refused.test.ts']
+const TRUSTED = ['test/unit/authserver/grants/trusted-issuers.test.ts']
+const CREDENTIALS = ['test/unit/authserver/grants/client-credentials.test.ts']
 const ASSERTIONS = 'src/authserver/grants/identity-assertions.ts'
 const WORKLOADS = 'src/authserver/grants/workloads.ts'
 const CHECKS = 'src/authserver/grants/assertion.ts'
@@ -211,7 +211,7 @@ export const WITHOUT_LOGIN: readonly Mutation[] = [
     file: WORKLOADS,
     find: 'claims: undefined,',
     replace: 'claims,',
-    tests: ['test/authserver/grants/workload.test.ts'],
+    tests: ['test/unit/authserver/grants/workload.test.ts'],
   },
   {
     rule: 'an identity assertion is shown by a client that we know',
@@ -253,13 +253,13 @@ export const WITHOUT_LOGIN: readonly Mutation[] = [
     file: 'src/obtain/token-to-show.ts',
     find: 'if (holder === undefined) return true',
     replace: 'return true',
-    tests: ['test/obtain/upstream-without-login.test.ts'],
+    tests: ['test/unit/obtain/upstream-without-login.test.ts'],
   },
   {
     rule: 'a token of ours names its session or a grant that needs none',
     file: 'src/core/grant-claim.ts',
     find: "typeof grant !== 'string' || !Object.hasOwn(HOLDERS, grant)",
     replace: 'grant === undefined',
-    tests: ['test/e2e/authserver/without-login.test.ts'],
+    tests: ['test/system/e2e/authserver/without-login.test.ts'],
   },
 ]

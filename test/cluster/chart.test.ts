@@ -13,7 +13,7 @@ import {
   RECORD_PATH,
   RENDERINGS,
   VALUES_PATH,
-} from '../deploy/chart-record.ts'
+} from '../support/deploy/chart-record.ts'
 import { findHelm } from './support/helm.ts'
 import { root } from './support/operator-rig.ts'
 

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { judgedObjects } from '../load/publish/verdicts/objects.ts'
-import { RECORD_PATH, recordOf, recordOfSpellings, SPELLINGS_PATH } from '../load/publish/verdicts/recorded.ts'
-import { SPELLINGS } from '../resources/verdicts/spellings.ts'
+import { judgedObjects } from '../support/load/publish/verdicts/objects.ts'
+import { RECORD_PATH, recordOf, recordOfSpellings, SPELLINGS_PATH } from '../support/load/publish/verdicts/recorded.ts'
+import { SPELLINGS } from '../support/resources/verdicts/spellings.ts'
 import { judge } from './support/crdcheck.ts'
 import { readByKubectl } from './support/kubectl-reads.ts'
 

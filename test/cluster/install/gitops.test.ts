@@ -11,7 +11,7 @@ import {
   type GitopsVerdict,
   readGitopsRecord,
   WANTED,
-} from '../../deploy/gitops-record.ts'
+} from '../../support/deploy/gitops-record.ts'
 import { findProgram, GITOPSCHECK } from '../support/binary.ts'
 import { eventually } from '../support/control-plane.ts'
 import { config, namespaceObject, types, workload } from '../support/operator-rig.ts'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { API_VERSIONS, NEWEST_VERSION } from '../../../src/load/index.ts'
 import { type CrdKind, CRD_KINDS, customResourceDefinition } from '../../../src/load/publish/index.ts'
-import type { JudgedObject } from '../../load/publish/verdicts/objects.ts'
+import type { JudgedObject } from '../../support/load/publish/verdicts/objects.ts'
 import { CRDCHECK, findProgram } from './binary.ts'
 
 export interface Verdict {

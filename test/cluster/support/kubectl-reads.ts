@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { KubeObject } from '../../../src/kube/index.ts'
-import type { Spelling } from '../../resources/verdicts/spellings.ts'
+import type { Spelling } from '../../support/resources/verdicts/spellings.ts'
 import { judge } from './crdcheck.ts'
 
 /** What kubectl makes of texts, without a server; null where it, or an API server's own code, refuses. */

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type KubeClient, KubeError, type KubeObject, type ResourceType } from '../../../src/kube/index.ts'
 import { CLUSTER_TYPES } from '../../../src/operator/index.ts'
-import { extauth, type Running } from '../../e2e/process.ts'
+import { extauth, type Running } from '../../support/e2e/process.ts'
 
 interface Item {
   readonly key: string

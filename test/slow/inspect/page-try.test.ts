@@ -1,0 +1,155 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openLab, type TestLab } from '../../support/e2e/lab.ts'
+import { CHROMIUM_START_MS, startChromium } from '../../support/chromium.ts'
+import { openPage } from '../../support/inspect/browser.ts'
+import { ask, finished } from '../../support/inspect/page-client.ts'
+
+const ERAS = ['2026-07-28', '2025-11-25']
+
+let lab: TestLab
+let browser: Browser
+beforeAll(async () => {
+  lab = await openLab()
+  browser = await startChromium()
+}, CHROMIUM_START_MS)
+afterAll(async () => {
+  await browser?.close()
+  await lab?.close()
+})
+
+const openTry = async () => {
+  const opened = await openPage(browser, `${lab.inspectUrl}#/try`)
+  const { page } = opened
+  await page.locator('select[name=route] option').first().waitFor({ state: 'attached' })
+  const connect = async (route: string, era: string, who: { user?: string; token?: string } = {}) => {
+    await page.locator('select[name=route]').selectOption(route)
+    await page.locator('select[name=era]').selectOption(era)
+    await page.locator('select[name=user]').selectOption(who.user ?? '')
+    await page.locator('input[name=token]').fill(who.token ?? '')
+    await page.getByRole('button', { name: 'Connect', exact: true }).click()
+  }
+  const choose = async (name: string) => {
+    await page.getByRole('button', { name, exact: true }).click()
+    await page.getByRole('heading', { name, exact: true }).waitFor()
+  }
+  const outcome = page.getByRole('region', { name: 'Outcome' })
+  return { ...opened, connect, choose, outcome }
+}
+
+describe('a try from the page', () => {
+  it('calls a tool on every route of the lab, in one era after the other, and the request is in the list', async () => {
+    const { page, troubles, close, connect, choose, outcome } = await openTry()
+    const { routes } = await ask<{ routes: { name: string }[] }>(lab.inspectUrl ?? '', '/api/overview')
+    expect(routes).toHaveLength(12)
+    for (const [at, { name }] of routes.entries()) {
+      await connect(name, ERAS[at % ERAS.length] ?? '', { user: 'alice' })
+      await page.getByText('Connected to extauth-lab').waitFor()
+      await choose('show_request')
+      await page.getByRole('button', { name: 'Call', exact: true }).click()
+      await outcome.getByText(`POST /${name}/mcp`).first().waitFor()
+      const href = await outcome.getByRole('link').getAttribute('href')
+      const id = href?.split('/').at(-1)
+      const request = (await finished(lab.inspectUrl ?? '')).find((one) => one.id === id)
+      expect([name, request?.rpcName, request?.status]).toEqual([name, 'show_request', 200])
+    }
+    expect(troubles).toEqual([])
+    await close()
+  }, 90_000)
+
+  it('says that the login of a user was refused', async () => {
+    const { page, close, connect, outcome } = await openTry()
+    await connect('upstream', ERAS[0] ?? '', { user: 'mallory' })
+    await outcome.getByText(/^Login refused/).waitFor()
+    expect(await page.getByText('Something went wrong').count()).toBe(0)
+    await close()
+  }, 60_000)
+
+  it('makes a form of the schema, shows progress and the result, and can be cancelled', async () => {
+    const { page, troubles, close, connect, choose, outcome } = await openTry()
+    for (const era of ERAS) {
+      await connect('token-exchange', era, { user: 'bob' })
+      await choose('stream_progress')
+      await page.getByLabel('steps').fill('3')
+      await page.getByLabel('intervalMs').fill('50')
+      await page.getByRole('button', { name: 'Call', exact: true }).click()
+      await outcome.getByText('3 steps done').first().waitFor()
+      await outcome.getByText('step 3 of 3').first().waitFor()
+      await outcome.getByText('3 notifications').waitFor()
+      await page.getByRole('button', { name: 'Write JSON' }).click()
+      expect(await page.getByLabel('Arguments as JSON').inputValue()).toContain('"steps": 3')
+
+      await choose('wait')
+      await page.getByLabel('ms', { exact: true }).fill('60000')
+      await page.getByRole('button', { name: 'Call', exact: true }).click()
+      await outcome.getByText('In progress').waitFor()
+      await outcome.getByRole('button', { name: 'Cancel' }).click()
+      await outcome.getByText('Cancelled.').waitFor()
+    }
+    expect(troubles).toEqual([])
+    await close()
+  }, 60_000)
+
+  it('reads resources, gets prompts, and sends headers that a schema asks for', async () => {
+    const { page, troubles, close, connect, choose, outcome } = await openTry()
+    await connect('unauthenticated', ERAS[0] ?? '')
+    await choose('test_x_mcp_header')
+    await page.getByLabel(/^region/).fill('Île-de-France')
+    await page.getByRole('button', { name: 'Call', exact: true }).click()
+    await outcome.getByText('Île-de-France').first().waitFor()
+    const choices = page.getByRole('navigation', { name: 'What the server offers' })
+    for (const [kind, verb] of [
+      ['Resources', 'Read'],
+      ['Prompts', 'Get'],
+    ] as const) {
+      const list = choices.locator('section', { has: page.getByRole('heading', { name: new RegExp(`^${kind}`) }) })
+      await list.getByRole('button').first().click()
+      await page.getByRole('button', { name: verb, exact: true }).click()
+      await outcome.getByText('Done.').waitFor()
+      await outcome.locator('pre, p.hint').first().waitFor()
+    }
+    expect(troubles).toEqual([])
+    await close()
+  }, 60_000)
+
+  it('masks what came back of the request, until somebody wants to see it', async () => {
+    const { page, troubles, close, connect, choose, outcome } = await openTry()
+    for (const era of ERAS) {
+      await connect('bearer-token', era, { user: 'alice' })
+      await choose('show_request')
+      await page.getByRole('button', { name: 'Call', exact: true }).click()
+      await outcome.getByText('POST /bearer-token/mcp').first().waitFor()
+      const [secret = ''] = /lab-[\w-]{8,}/.exec(lab.backend.requests().at(-1)?.headers.join(' ') ?? '') ?? []
+      expect(secret).not.toBe('')
+      expect(await outcome.textContent()).toContain('[masked]')
+      expect(await outcome.textContent()).not.toContain(secret)
+      await outcome.getByRole('button', { name: 'Show as it came' }).click()
+      expect(await outcome.textContent()).toContain(secret)
+      await outcome.getByRole('button', { name: 'Mask secrets' }).click()
+      expect(await outcome.textContent()).not.toContain(secret)
+    }
+    expect(troubles).toEqual([])
+    await close()
+  }, 60_000)
+
+  it('takes a pasted token, says why a request is refused, and keeps the token nowhere', async () => {
+    const { page, troubles, close, connect, choose, outcome } = await openTry()
+    const token = await lab.token({ sub: 'carol' })
+    await connect('cloud-sts', ERAS[0] ?? '')
+    await outcome.getByText('missing_token').waitFor()
+    await outcome.getByText('resource_metadata=').waitFor()
+    await connect('cloud-sts', ERAS[0] ?? '', { token: `Bearer ${token}` })
+    await choose('show_request')
+    await page.getByRole('button', { name: 'Call', exact: true }).click()
+    await outcome.getByText('sessionName: carol').first().waitFor()
+    const kept = await page.evaluate(
+      'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state])',
+    )
+    expect(kept).not.toContain(token)
+    expect(lab.log.lines.join('\n')).not.toContain(token)
+    await page.reload()
+    expect(await page.locator('input[name=token]').inputValue()).toBe('')
+    expect(troubles).toEqual([])
+    await close()
+  }, 60_000)
+})

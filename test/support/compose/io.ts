@@ -1,0 +1,16 @@
+import type { Io } from '../../../src/compose/index.ts'
+
+/** A process for commands that nobody stops, and what they said. */
+export function ioOf(more: Partial<Io> = {}) {
+  const out = { stdout: '', stderr: '' }
+  const io: Io = {
+    stdout: (text) => void (out.stdout += text),
+    stderr: (text) => void (out.stderr += text),
+    env: {},
+    stdin: () => Promise.resolve(''),
+    stop: new Promise(() => undefined),
+    onReload: () => undefined,
+    ...more,
+  }
+  return { io, out }
+}

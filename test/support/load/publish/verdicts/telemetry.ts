@@ -1,0 +1,46 @@
+import type { CrdKind } from '../../../../../src/load/publish/index.ts'
+
+const secret = { name: 'otel', key: 'token' }
+const traces = {
+  enabled: true,
+  endpoint: 'otel.example.com:4318',
+  insecure: false,
+  tracing: { enabled: true, samplingRate: '0.1' },
+  metrics: { enabled: true },
+  useLegacyAttributes: false,
+}
+const bundle = { configMapRef: secret }
+const named = { name: 'traces', serviceName: 'own' }
+const remoteUrl = 'https://api.example.com/mcp'
+
+/** Where traces go, with every field of it, and what is said by two fields at once. */
+export const TRACES: readonly (readonly [kind: CrdKind, spec: object])[] = [
+  [
+    'MCPTelemetryConfig',
+    {
+      openTelemetry: {
+        ...traces,
+        headers: { 'X-Scope': 'tools' },
+        sensitiveHeaders: [{ name: 'Authorization', secretKeyRef: secret }],
+        caBundleRef: bundle,
+        resourceAttributes: { 'deployment.environment': 'test' },
+      },
+      prometheus: { enabled: true },
+    },
+  ],
+  ['MCPTelemetryConfig', { openTelemetry: { ...traces, endpoint: 'https://otel.example.com/otlp', insecure: true } }],
+  ['MCPTelemetryConfig', { openTelemetry: { ...traces, insecure: true, caBundleRef: bundle } }],
+  ['VirtualMCPServer', { telemetryConfigRef: named }],
+  ['MCPServer', { telemetryConfigRef: named }],
+  ['MCPRemoteProxy', { remoteUrl, telemetryConfigRef: named }],
+  [
+    'MCPRemoteProxy',
+    {
+      remoteUrl,
+      telemetry: {
+        openTelemetry: { ...traces, serviceName: 'own', headers: ['X-Scope=tools'] },
+        prometheus: { enabled: true },
+      },
+    },
+  ],
+]

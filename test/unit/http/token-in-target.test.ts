@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest'
+import { checkTokenInHost, checkTokenInTarget } from '../../../src/http/index.ts'
+
+const TOKEN = 'eyJhbGciOi.payload-x.sig'
+const check =
+  (path: string, query: string, ...authorization: string[]) =>
+  () =>
+    checkTokenInTarget(path, query, authorization)
+
+describe('a token in the request target', () => {
+  it.each([
+    'access_token=x',
+    'a=b&access_token=x',
+    'access%5Ftoken=x',
+    '%61ccess_token',
+    'Access_Token=x',
+    'a=b;access_token=x',
+    `q=${TOKEN}`,
+    `q=a${TOKEN}b&c`,
+    `q=${TOKEN.replaceAll('.', '%2E')}`,
+  ])('is refused in the query %s', (query) => {
+    expect(check('/mcp', query, `Bearer ${TOKEN}`)).toThrow('bad_request')
+  })
+
+  it('is refused in the path', () => {
+    expect(check(`/mcp/${TOKEN}`, '', `Bearer ${TOKEN}`)).toThrow('bad_request')
+    expect(check(`/mcp/${TOKEN.replaceAll('e', '%65')}`, '', 'Bearer other-token-0123456789', TOKEN)).toThrow(
+      'bad_request',
+    )
+  })
+
+  it.each(['', 'token=x', 'my_access_token=x', 'access_token_type=x', 'q=access_token', 'a=%zz'])(
+    'is not seen in the query %j',
+    (query) => {
+      expect(check('/mcp', query, `Bearer ${TOKEN}`)).not.toThrow()
+    },
+  )
+
+  it('is not seen where a path has a short word in common with it', () => {
+    expect(check('/mcp', '', 'Bearer mcp')).not.toThrow()
+    expect(check('/mcp', 'a=b')).not.toThrow()
+  })
+
+  it('is refused in the host, which backends are told', () => {
+    const checkHost = (host: string, authorization: string) => () => checkTokenInHost(host, [authorization])
+    expect(checkHost(`${TOKEN}.localhost:8080`, `Bearer ${TOKEN}`)).toThrow('bad_request')
+    expect(checkHost('localhost', `Bearer ${TOKEN}`)).not.toThrow()
+    expect(checkHost('localhost', 'Bearer localhost')).not.toThrow()
+  })
+})

@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest'
+import { StuckWatch, type Patience } from '../../../src/listen/stuck.ts'
+
+const one = { withinMs: 1000, least: 1, totalMs: Number.POSITIVE_INFINITY }
+const PATIENCE: Patience = { unread_answer: { ...one, least: 240 }, unread_body: one, pipelining: one }
+
+describe('how long an answer may wait for its client', () => {
+  const look = (watch: StuckWatch, progress: number, nowMs: number) =>
+    watch.isTooLong('unread_answer', progress, PATIENCE, nowMs)
+
+  it('is for ever while the client takes the least that it has to', () => {
+    const watch = new StuckWatch()
+    for (let round = 0; round < 20; round++) expect(look(watch, round * 240, round * 900)).toBe(false)
+  })
+
+  it('ends where it only takes a little now and then', () => {
+    const watch = new StuckWatch()
+    for (let round = 0; round < 10; round++) expect(look(watch, round, round * 100)).toBe(false)
+    expect(look(watch, 239, 1000)).toBe(true)
+  })
+
+  it('counts what came in pieces, and begins anew when nothing waits any more', () => {
+    const watch = new StuckWatch()
+    expect(look(watch, 0, 0)).toBe(false)
+    expect(look(watch, 120, 500)).toBe(false)
+    expect(look(watch, 240, 900)).toBe(false)
+    expect(look(watch, 240, 1800)).toBe(false)
+    expect(watch.sinceMs('unread_answer')).toBe(0)
+    watch.free()
+    expect(look(watch, 240, 9000)).toBe(false)
+    expect(watch.sinceMs('unread_answer')).toBe(9000)
+    expect(watch.sinceMs('pipelining')).toBe(0)
+  })
+})

@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createSockets } from '../../support/sockets.ts'
+import { ACCESS, REFRESH, startIdp, type Idp } from '../../support/upstreams/idp.ts'
+import { callback, createRig, LEG, SECRET } from '../../support/upstreams/rig.ts'
+
+const sockets = createSockets()
+let idp: Idp
+beforeEach(async () => {
+  idp = await startIdp(sockets)
+  idp.metadata = { revocation_endpoint: `${idp.url}/revoke` }
+})
+afterEach(() => sockets.closeAll())
+
+async function loggedIn(config: Readonly<Record<string, unknown>> = {}) {
+  const upstream = createRig(sockets).oidc(idp, config)
+  const { tokens } = await upstream.finish(LEG, callback(idp))
+  return { upstream, tokens }
+}
+const asked = () => idp.asked.filter(({ path }) => path === '/revoke')
+
+describe('a revocation at an OIDC upstream', () => {
+  it('shows the refresh token, as the client to which it was given', async () => {
+    idp.revocation = { status: 200 }
+    const { upstream, tokens } = await loggedIn()
+    await upstream.revoke?.(tokens)
+    expect(asked()).toMatchObject([{ method: 'POST', form: { token: REFRESH, token_type_hint: 'refresh_token' } }])
+    const [id, secret] = ['us', SECRET].map((text) => new URLSearchParams({ text }).toString().slice('text='.length))
+    expect(asked()[0]?.headers.authorization).toBe(`Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`)
+  })
+
+  it('shows the access token where there is no other, and the client in the form where it has no secret', async () => {
+    idp.revocation = { status: 200 }
+    idp.tokens = { refresh_token: undefined }
+    const { upstream, tokens } = await loggedIn({ clientSecretRef: undefined })
+    await upstream.revoke?.(tokens)
+    const form = { token: ACCESS, token_type_hint: 'access_token', client_id: 'us' }
+    expect(asked().map((entry) => entry.form)).toEqual([form])
+  })
+
+  it.each(['http://idp.example.com/revoke', 'revoke', undefined])('is none where the metadata say %j', async (url) => {
+    idp.metadata = { revocation_endpoint: url }
+    const { upstream, tokens } = await loggedIn()
+    await upstream.revoke?.(tokens)
+    expect(asked()).toEqual([])
+  })
+
+  it('says when it was refused, without a word of what the upstream said', async () => {
+    idp.revocation = { status: 400, body: { error: 'unsupported_token_type', error_description: 'secret words' } }
+    const { upstream, tokens } = await loggedIn()
+    await expect(upstream.revoke?.(tokens)).rejects.toMatchObject({
+      code: 'identity_provider_error',
+      detail: expect.stringMatching(/^revocation endpoint answered 400 at https:.*\/revoke$/) as string,
+    })
+  })
+})
