@@ -38,7 +38,7 @@ all against the same backend, in alternating rounds. Peers take part when they a
 scale measures what large numbers cost: routes, reload, callers, streams, logins, registry, workers; scale/routes only that.
 --against measures callers, bodies, connections and the inspector in another checkout of this project as well, in the same
 rounds.
-A full run takes about an hour and writes the tables of docs/performance.md; --quick some minutes, and writes nothing.
+A full run takes about an hour and writes the tables of docs/engineering/performance.md; --quick some minutes, and writes nothing.
 `
 const BARE = 'bare undici'
 const MIB = 1024 * 1024
@@ -227,7 +227,7 @@ const main = async (): Promise<void> => {
     if (wants('load')) parts.push(...(await runLoad(generator, backend.url)))
     if (wants('streams')) parts.push(await runStreams(generator, backend.url))
     if (values.quick !== true && [values.only, only.size, only.connections].every((one) => one === undefined)) {
-      writeReport(fileURLToPath(new URL('../docs/performance.md', import.meta.url)), parts.join('\n\n'))
+      writeReport(fileURLToPath(new URL('../docs/engineering/performance.md', import.meta.url)), parts.join('\n\n'))
     }
   } finally {
     await generator.stop()

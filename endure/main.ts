@@ -23,7 +23,7 @@ made, or was broken off. Several may run at the same time; whichever way it ends
   --only TEXTS     Only faults with one of these, separated by commas, in their name; "none" for none.
   --json FILE      Writes all that was seen, of several runs a list.
   --heaps DIR      Keeps what each process held at the end there, for the memory tools of a browser.
-  --page           Puts the report and its plots into docs/endurance.md and docs/images; of several runs a table.
+  --page           Puts the report and its plots into docs/engineering/endurance.md and its images; of several runs a table.
   --from FILE      Runs nothing, and takes what --json has written.
 `
 /** Beside its own time a run needs some for the start and the end of everything, more on a busy machine. */

@@ -23,11 +23,11 @@ not load with it, when its line is no longer in the code exactly once, or when i
   --resume        Only what was not noticed yet: goes on with a run that was cut, or repeats what failed. A result counts while
                   the texts of the line's file and of its tests are the same. Without it all that is chosen runs.
   --list          Runs nothing: says only how many mutations there are, and which do not fit.
-  --report        Runs nothing: writes docs/mutants.md when every mutation was noticed.
+  --report        Runs nothing: writes docs/engineering/mutants.md when every mutation was noticed.
 `
 const root = path.join(import.meta.dirname, '..')
 const RESULTS = path.join(root, 'node_modules/.cache/extauth-mutants.jsonl')
-const PAGE = path.join(root, 'docs/mutants.md')
+const PAGE = path.join(root, 'docs/engineering/mutants.md')
 
 const { values } = parseArgs({
   options: {
@@ -157,6 +157,6 @@ function report(all: readonly Planted[], results: Results): number {
   if (open.length > 0) return 1
   writeFileSync(PAGE, mutantsPage(MUTATIONS, new Date().toISOString().slice(0, 10)))
   execFileSync(process.execPath, [path.join(root, 'node_modules/prettier/bin/prettier.cjs'), '--write', PAGE])
-  say('docs/mutants.md written')
+  say('docs/engineering/mutants.md written')
   return 0
 }

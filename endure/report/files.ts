@@ -4,7 +4,7 @@ import { format, resolveConfig } from 'prettier'
 import type { RunResult } from '../result.ts'
 import { pageWith, pageWithRuns, picturesOf } from './page.ts'
 
-const at = (name: string): string => fileURLToPath(new URL(`../../docs/${name}`, import.meta.url))
+const at = (name: string): string => fileURLToPath(new URL(`../../docs/engineering/${name}`, import.meta.url))
 
 /** Written beside and moved into place: whoever breaks off leaves what was there before. */
 export function write(file: string, text: string): void {

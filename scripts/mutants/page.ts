@@ -1,6 +1,6 @@
 import type { Mutation } from './mutation.ts'
 
-/** docs/mutants.md: what was planted and noticed the last time; `day` is when, as YYYY-MM-DD. */
+/** docs/engineering/mutants.md: what was planted and noticed the last time; `day` is when, as YYYY-MM-DD. */
 export function mutantsPage(mutations: readonly Mutation[], day: string): string {
   const rooms = Map.groupBy(mutations, ({ file }) => file.split('/').slice(0, 2).join('/'))
   const sections = [...rooms].map(([room, planted]) => {

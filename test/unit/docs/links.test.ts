@@ -7,7 +7,7 @@ const read = (name: string): string => readFileSync(path.join(ROOT, name), 'utf8
 /** The text without code, in which brackets mean something else. */
 const prose = (name: string): string => read(name).replaceAll(/```.*?```|`[^`\n]*`/gs, '')
 /** Written by a full run of the bench. */
-const REPORT = 'docs/performance.md'
+const REPORT = 'docs/engineering/performance.md'
 const PAGES = globSync(['*.md', 'docs/**/*.md', 'config/**/*.md', 'charts/**/*.md'], { cwd: ROOT })
 
 /** Headings as they are linked to. */
@@ -37,7 +37,7 @@ describe('citations of decisions', () => {
   /** `3` for a section, `3.5` for its fifth point. */
   const sections = new Set<string>()
   let section = ''
-  for (const line of read('docs/decisions.md').split('\n')) {
+  for (const line of read('docs/engineering/decisions.md').split('\n')) {
     const heading = /^## (\d+)\. /.exec(line)?.[1]
     const point = /^(\d+)\. /.exec(line)?.[1]
     if (heading !== undefined) sections.add((section = heading))

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { parseReliedOn } from '../../support/relied-on.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../..')
-const ROWS = parseReliedOn(readFileSync(path.join(ROOT, 'docs/relied-on.md'), 'utf8'))
+const ROWS = parseReliedOn(readFileSync(path.join(ROOT, 'docs/engineering/relied-on.md'), 'utf8'))
 /** A file inside of a package, which its documentation does not name. */
 const INSIDE = /from '((?:@[^/']+\/)?[^./@'][^/']*)\/(?:lib|dist|src|build)\//g
 /** Names that only the inside of a package has. */
