@@ -1,17 +1,15 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { misfit } from './mutants/fit.ts'
 import { MUTATIONS } from './mutants/list.ts'
 import type { Mutation } from './mutants/mutation.ts'
-import { mutantsPage } from './mutants/page.ts'
 import { filesOf } from './mutants/run/copy.ts'
 import { unparsed } from './mutants/run/parsed.ts'
 import { Planting } from './mutants/run/plant.ts'
 import { keyOf, Results, testFilesOf } from './mutants/run/results.ts'
 
-const HELP = `npm run mutants -- [--jobs N] [--only TEXTS] [--since COMMIT] [--resume] [--list] [--report] [--help]
+const HELP = `npm run mutants -- [--jobs N] [--only TEXTS] [--since COMMIT] [--resume] [--list] [--help]
 
 Breaks one line at a time that guards something, in copies of the tree, and runs the tests that are expected to notice; the
 checkout itself is not written to. First these tests run unbroken. Exit code 1 when a mutation survives, when a test file does
@@ -23,11 +21,9 @@ not load with it, when its line is no longer in the code exactly once, or when i
   --resume        Only what was not noticed yet: goes on with a run that was cut, or repeats what failed. A result counts while
                   the texts of the line's file and of its tests are the same. Without it all that is chosen runs.
   --list          Runs nothing: says only how many mutations there are, and which do not fit.
-  --report        Runs nothing: writes docs/engineering/mutants.md when every mutation was noticed.
 `
 const root = path.join(import.meta.dirname, '..')
 const RESULTS = path.join(root, 'node_modules/.cache/extauth-mutants.jsonl')
-const PAGE = path.join(root, 'docs/engineering/mutants.md')
 
 const { values } = parseArgs({
   options: {
@@ -36,7 +32,6 @@ const { values } = parseArgs({
     since: { type: 'string' },
     resume: { type: 'boolean' },
     list: { type: 'boolean' },
-    report: { type: 'boolean' },
     help: { type: 'boolean' },
   },
 })
@@ -59,7 +54,7 @@ async function main(): Promise<number> {
     throw new Error(`--jobs ${values.jobs} is no number from 1 to 64`)
   if (tells((mutation) => misfit(root, mutation), MUTATIONS)) return 1
   say(`${MUTATIONS.length} mutations, all of them fit`)
-  const wanted = values.report === true ? MUTATIONS : choose()
+  const wanted = choose()
   if (tells((mutation) => unparsed(root, mutation), wanted)) return 1
   if (values.list === true) return 0
   const results = new Results(RESULTS)
@@ -68,7 +63,6 @@ async function main(): Promise<number> {
     tests: testFilesOf(root, mutation),
     key: keyOf(root, mutation),
   }))
-  if (values.report === true) return report(chosen, results)
   if (values.resume !== true) return run(chosen, results, jobs)
   return run(
     chosen.filter(({ key }) => results.get(key)?.verdict !== 'killed'),
@@ -149,14 +143,4 @@ async function judge(planted: readonly Planted[], planting: Planting, results: R
     },
   )
   return open
-}
-
-function report(all: readonly Planted[], results: Results): number {
-  const open = all.filter(({ key }) => results.get(key)?.verdict !== 'killed')
-  for (const { key, mutation } of open) say(`${results.get(key)?.verdict ?? 'not run'}  ${nameOf(mutation)}`)
-  if (open.length > 0) return 1
-  writeFileSync(PAGE, mutantsPage(MUTATIONS, new Date().toISOString().slice(0, 10)))
-  execFileSync(process.execPath, [path.join(root, 'node_modules/prettier/bin/prettier.cjs'), '--write', PAGE])
-  say('docs/engineering/mutants.md written')
-  return 0
 }

@@ -1,0 +1,177 @@
+import { within } from '../mutation.ts'
+
+/** Guards of `src/upstreams`. */
+export default [
+  ...within(
+    'src/upstreams/discovery.ts',
+    ['test/unit/oauth/client-auth.test.ts'],
+    [
+      [
+        'aliases are for who shows a certificate',
+        'isMutualTls ? withAliases(document) : document',
+        'withAliases(document)',
+      ],
+      [
+        'a plain http endpoint gets no token to revoke',
+        "unlessUnusable(() => endpointOf(own, 'revocation_endpoint', issuer))",
+        "document['revocation_endpoint'] as string | undefined",
+        ['test/unit/upstreams/revoke.test.ts'],
+      ],
+    ],
+  ),
+  ...within(
+    'src/upstreams/id-token.ts',
+    ['test/unit/upstreams/failures.test.ts'],
+    [
+      [
+        'an ID token is signed by the identity provider',
+        "if (check !== 'good') throw",
+        "if (check === 'unknown_key') throw",
+      ],
+      ['an ID token is signed as the identity provider says that it signs', ' || !algorithms.has(alg)', ''],
+      [
+        'an ID token is for this login',
+        'if (rules.nonce !== undefined && nonce !== rules.nonce)',
+        "if (rules.nonce === '')",
+      ],
+      [
+        'an ID token is over when its end and the tolerance are reached',
+        'exp + tolerance.expiredSeconds <= now',
+        'exp + tolerance.expiredSeconds < now',
+      ],
+      [
+        'who it is stands in the claim that the configuration names',
+        "subjectClaim === 'sub' ? own : nameIn(claims, subjectClaim)",
+        'own',
+        ['test/unit/authserver/identity.test.ts'],
+      ],
+      [
+        'a claim that says who it is is a text',
+        "if (typeof name === 'string' && name.trim() !== '' && name.length <= MAX_SUBJECT_LENGTH) return name",
+        "if (name !== undefined && name !== '') return String(name)",
+        ['test/unit/authserver/identity.test.ts'],
+      ],
+    ],
+  ),
+  ...within(
+    'src/upstreams/oauth2.ts',
+    ['test/unit/upstreams/oauth2.test.ts'],
+    [
+      [
+        'who is told is somebody',
+        "if (subject === undefined) throw unusable('user-info endpoint: none of the subject fields has a value')",
+        '',
+      ],
+    ],
+  ),
+  ...within(
+    'src/upstreams/oidc.ts',
+    ['test/unit/upstreams/failures.test.ts'],
+    [
+      [
+        'user info is about the user of the ID token',
+        'if (answer.subject !== sub) throw',
+        "if (answer.subject === '') throw",
+      ],
+      [
+        'an e-mail of user info is not the verified one of the ID token',
+        "if (signed['email_verified'] === undefined && merged['email'] !== told['email']) delete merged['email_verified']",
+        '',
+        ['test/unit/upstreams/oidc.test.ts'],
+      ],
+      [
+        'user info of somebody else is refused',
+        "if (answer.subject !== sub) throw unusable('user-info endpoint: sub is another than in the ID token')",
+        '',
+      ],
+      [
+        'what was signed counts before what was told',
+        'Object.assign(Object.create(null) as Record<string, ClaimValue>, told, signed)',
+        'Object.assign(Object.create(null) as Record<string, ClaimValue>, signed, told)',
+        ['test/unit/upstreams/oidc.test.ts'],
+      ],
+      [
+        'a login without an ID token is none',
+        "if (idToken === undefined) throw unusable('token endpoint: there is no id_token in the answer')",
+        "if (idToken === undefined) return { sub: '', subject: '', claims: NO_CLAIMS, expiresAtMs: 0 }",
+      ],
+      [
+        'an ID token of a refresh of another user ends the session',
+        'if (verified.subject !== subject)\n',
+        "if (verified.subject === '')\n",
+        ['test/system/upstreams/refresh.test.ts'],
+      ],
+    ],
+  ),
+  ...within(
+    'src/upstreams/registered-client.ts',
+    ['test/unit/authserver/upstream-registration.test.ts'],
+    [
+      [
+        'an upstream that refuses to register us is not asked by each login',
+        'if (isDuring(failed, clock.now()))',
+        'if (isDuring(failed, -1))',
+      ],
+      [
+        'an upstream that forgets us at once is not asked again at once',
+        'if (isDuring({ sinceMs: atMs, untilMs: atMs + LEAST_AGE_MS }, clock.now())) return',
+        '',
+      ],
+      [
+        'what an upstream says of a refused registration is told by its code alone',
+        'error !== undefined && /^[a-z_]{1,64}$/.test(error)',
+        'error !== undefined',
+      ],
+    ],
+  ),
+  ...within(
+    'src/upstreams/token-endpoint.ts',
+    ['test/unit/oauth/client-auth.test.ts'],
+    [
+      [
+        'assertions are for the server, whichever endpoint they are shown to',
+        'authenticate: () => authenticate({ url, issuer })',
+        'authenticate: () => authenticate({ url: to, issuer })',
+      ],
+    ],
+  ),
+  ...within(
+    'src/upstreams/token-identity.ts',
+    ['test/unit/authserver/identity.test.ts'],
+    [
+      [
+        'nobody logs in without a subject in the answer of the token endpoint',
+        'if (subject === undefined) throw unusable(`${WHERE}: there is no subject at subjectPath`)',
+        "if (subject === undefined) return { subject: 'nobody', claims: Object.freeze({ sub: 'nobody' }) }",
+      ],
+    ],
+  ),
+  ...within(
+    'src/upstreams/upstream-client.ts',
+    ['test/unit/oauth/client-auth.test.ts'],
+    [
+      [
+        'at an upstream no other method is tried than the one that is told',
+        "config.clientAuth === undefined && auth.method === 'clientSecretBasic'",
+        "auth.method === 'clientSecretBasic'",
+      ],
+    ],
+  ),
+  ...within(
+    'src/upstreams/user-info.ts',
+    ['test/unit/upstreams/oauth2.test.ts'],
+    [
+      [
+        'an e-mail is verified only where it is the one that was',
+        "if (email?.field !== 'email') delete claims['email_verified']",
+        '',
+      ],
+      [
+        'a configured header never replaces the token',
+        'headers: { ...lowerCased(additionalHeaders ?? {}), authorization: `Bearer ${accessToken.reveal()}` }',
+        'headers: { authorization: `Bearer ${accessToken.reveal()}`, ...lowerCased(additionalHeaders ?? {}) }',
+        ['test/unit/upstreams/oidc.test.ts'],
+      ],
+    ],
+  ),
+]
