@@ -436,7 +436,11 @@ export default [
     'src/authserver/sessions/ended.ts',
     ['test/unit/authserver/sessions/ended.test.ts'],
     [
-      ['a replica that does not know who was logged out lets nobody in', 'if (!freshness.isFresh)\n', 'if (isClosed)\n'],
+      [
+        'a replica that does not know who was logged out lets nobody in',
+        'if (!freshness.isFresh)\n',
+        'if (isClosed)\n',
+      ],
       [
         'sessions that were ended are written again by who knows of them',
         'if (message === JOINED) restoring()',

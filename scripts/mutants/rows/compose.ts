@@ -38,7 +38,13 @@ export default [
   ...within(
     'src/compose/operator/run-operator.ts',
     ['test/system/e2e/operator-tenants.test.ts'],
-    [['a cluster with --secrets-by-label has it', '      secretsByLabel,\n      pods', '      secretsByLabel: false,\n      pods']],
+    [
+      [
+        'a cluster with --secrets-by-label has it',
+        '      secretsByLabel,\n      pods',
+        '      secretsByLabel: false,\n      pods',
+      ],
+    ],
   ),
   ...within(
     'src/compose/proxy/backends.ts',

@@ -150,11 +150,7 @@ export default [
     ['test/unit/operator/pods.test.ts'],
     [
       ['pods reach no metadata service', 'except: METADATA_RANGES.ipv4', 'except: []'],
-      [
-        'a rule of the command line leads to somebody',
-        '  .min(1)\n  .max(MAX_ENTRIES)\n',
-        '  .max(MAX_ENTRIES)\n',
-      ],
+      ['a rule of the command line leads to somebody', '  .min(1)\n  .max(MAX_ENTRIES)\n', '  .max(MAX_ENTRIES)\n'],
     ],
   ),
   ...within(
