@@ -143,7 +143,7 @@ function judgeImport(file: SourceFile, room: Room, specifier: string, rooms: Rea
     return [`${file.path}: ${confined[0]} belongs to ${confined[1].join(', ')}`]
   }
   const target = path.posix.normalize(path.posix.join(path.posix.dirname(file.path), specifier))
-  if (target.startsWith('./lab/') && file.path === LAB_IS_ENTERED_BY) {
+  if (target.startsWith('../lab/') && file.path === LAB_IS_ENTERED_BY) {
     return target === '../lab/cli/index.ts' ? [] : [`${file.path}: enters lab by ${target}, its door is index.ts`]
   }
   if (target.startsWith('..')) return [`${file.path}: imports ${specifier}, outside of src`]
@@ -186,7 +186,7 @@ export function labViolations(
   }
   for (const file of src) {
     const loaded = file.loads.map((specifier) => path.posix.join(path.posix.dirname(file.path), specifier))
-    if (loaded.some((target) => target.startsWith('./lab/')))
+    if (loaded.some((target) => target.startsWith('../lab/')))
       found.push(`${file.path}: loads the lab by a static import`)
   }
   return found

@@ -15,7 +15,7 @@ export default [
   ),
   ...within(
     'src/authenticate/authenticator.ts',
-    ['test/system/e2e/authserver/revoked.test.ts'],
+    ['test/slow/e2e/authserver/revoked.test.ts'],
     [
       [
         'streams know who issued the token of their caller',

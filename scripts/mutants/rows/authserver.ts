@@ -83,7 +83,7 @@ export default [
   ),
   ...within(
     'src/authserver/clients/directory.ts',
-    ['test/system/authserver/registered-clients.test.ts'],
+    ['test/slow/authserver/registered-clients.test.ts'],
     [
       ['a use that can not be noted costs no login', 'if (error instanceof StoreError) return\n', ''],
       [
@@ -396,7 +396,7 @@ export default [
         'a token from before the start has a session that is known',
         "typeof tsid === 'string' && (await sessions.isKept(tsid))",
         "typeof tsid === 'string'",
-        ['test/system/e2e/authserver/revoked.test.ts'],
+        ['test/slow/e2e/authserver/revoked.test.ts'],
       ],
     ],
   ),
@@ -451,7 +451,7 @@ export default [
   ),
   ...within(
     'src/authserver/sessions/refresh.ts',
-    ['test/system/authserver/sessions/refresh.test.ts'],
+    ['test/slow/authserver/sessions/refresh.test.ts'],
     [
       ['who lost the lock sends no refresh token', 'if (!lock.isHeld)', 'if (lock.fence < 0)'],
       [

@@ -47,7 +47,7 @@ export default [
         'nothing of a client but names of methods gets into the log',
         ".test(method) ? method : '')",
         '.test(method) ? method : method)',
-        ['test/system/bridge/flow.test.ts'],
+        ['test/slow/bridge/flow.test.ts'],
       ],
       [
         'in the stateless era whoever closes the stream cancels',
@@ -149,7 +149,7 @@ export default [
   ),
   ...within(
     'src/bridge/output.ts',
-    ['test/system/bridge/flow.test.ts'],
+    ['test/slow/bridge/flow.test.ts'],
     [
       [
         'while the client does not read, no more is taken for it',
@@ -194,7 +194,7 @@ export default [
   ),
   ...within(
     'src/bridge/sse-endpoint.ts',
-    ['test/system/bridge/old-transport.test.ts'],
+    ['test/slow/bridge/old-transport.test.ts'],
     [
       ['headers of today do not go to an old server', '!/^(?:mcp-|last-event-id)/.test(name)', "name !== ''"],
       [
@@ -206,7 +206,7 @@ export default [
   ),
   ...within(
     'src/bridge/sse-stream.ts',
-    ['test/system/bridge/old-transport.test.ts'],
+    ['test/slow/bridge/old-transport.test.ts'],
     [
       [
         'messages of the old transport go to the origin of the server only',

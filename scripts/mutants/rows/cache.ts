@@ -48,7 +48,7 @@ export default [
   ),
   ...within(
     'src/cache/pauses.ts',
-    ['test/unit/authenticate/results.test.ts', 'test/system/authserver/sessions/refresh.test.ts'],
+    ['test/unit/authenticate/results.test.ts', 'test/slow/authserver/sessions/refresh.test.ts'],
     [
       [
         'what is remembered for a while is not remembered longer when the clock was set back',

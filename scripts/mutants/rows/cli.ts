@@ -4,7 +4,7 @@ import { within } from '../mutation.ts'
 export default [
   ...within(
     'src/cli/convert.ts',
-    ['test/system/cli/convert.test.ts'],
+    ['test/slow/cli/convert.test.ts'],
     [
       [
         'extauth convert fails where it was given no document, as of a pipe that broke',
@@ -33,7 +33,7 @@ export default [
   ),
   ...within(
     'src/cli/login.ts',
-    ['test/system/bridge/login.test.ts'],
+    ['test/slow/bridge/login.test.ts'],
     [
       [
         'extauth login takes no address for a server that asks for no login where no server is',
@@ -53,7 +53,7 @@ export default [
   ),
   ...within(
     'src/cli/operator.ts',
-    ['test/system/e2e/operator-tenants.test.ts'],
+    ['test/slow/e2e/operator-tenants.test.ts'],
     [
       [
         'a cluster with --restrict-pod-template has it',

@@ -37,7 +37,7 @@ export default [
   ),
   ...within(
     'src/compose/operator/run-operator.ts',
-    ['test/system/e2e/operator-tenants.test.ts'],
+    ['test/slow/e2e/operator-tenants.test.ts'],
     [
       [
         'a cluster with --secrets-by-label has it',
@@ -59,7 +59,7 @@ export default [
         'connections to backends leave half of the file descriptors to clients',
         'Math.min(MOST_CONNECTIONS, carriedConnections(2))',
         'MOST_CONNECTIONS + carriedConnections(2)',
-        ['test/system/e2e/backend-connections.test.ts'],
+        ['test/slow/e2e/backend-connections.test.ts'],
       ],
     ],
   ),
@@ -92,7 +92,7 @@ export default [
   ),
   ...within(
     'src/compose/proxy/routes.ts',
-    ['test/system/e2e/header-forward.test.ts'],
+    ['test/slow/e2e/header-forward.test.ts'],
     [['a caller can set no header that is forwarded', ', ...forwardedNames(headerForward)]', ']']],
   ),
   ...within(

@@ -36,14 +36,14 @@ export default [
   ),
   ...within(
     'src/inspect/watched-request.ts',
-    ['test/system/e2e/header-forward.test.ts'],
+    ['test/slow/e2e/header-forward.test.ts'],
     [
       ['a forwarded secret that a backend repeats is masked', 'of armed?.forwarded ?? []) texts', 'of []) texts'],
       [
         'the credential of a request is known to what masks its answer',
         'if (armed !== undefined) texts.addCredential(armed.credential)',
         '',
-        ['test/system/inspect/lab-secrets.test.ts'],
+        ['test/slow/inspect/lab-secrets.test.ts'],
       ],
     ],
   ),

@@ -16,7 +16,7 @@ export default [
   ),
   ...within(
     'src/listen/connection.ts',
-    ['test/system/listen/pipelining.test.ts'],
+    ['test/slow/listen/pipelining.test.ts'],
     [
       [
         'requests of a connection are answered one after the other',

@@ -153,7 +153,7 @@ export default [
   ),
   ...within(
     'src/login/lock.ts',
-    ['test/unit/login/parts.test.ts', 'test/system/login/lock.test.ts'],
+    ['test/unit/login/parts.test.ts', 'test/slow/login/lock.test.ts'],
     [
       [
         'the lock is taken from one at a time',

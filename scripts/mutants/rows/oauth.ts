@@ -207,7 +207,7 @@ export default [
         'a realm that is not there ends no session',
         'if (isNoTokenEndpoint(response)) {',
         'if (status === 0) {',
-        ['test/system/upstreams/refresh.test.ts'],
+        ['test/slow/upstreams/refresh.test.ts'],
       ],
       [
         'a token of another type is refused',

@@ -4,7 +4,7 @@ import { within } from '../mutation.ts'
 export default [
   ...within(
     'src/storage/memory-collections.ts',
-    ['test/system/authserver/registered-clients.test.ts'],
+    ['test/slow/authserver/registered-clients.test.ts'],
     [
       [
         'registrations are bounded by their bytes together',

@@ -99,7 +99,7 @@ export default [
         'an ID token of a refresh of another user ends the session',
         'if (verified.subject !== subject)\n',
         "if (verified.subject === '')\n",
-        ['test/system/upstreams/refresh.test.ts'],
+        ['test/slow/upstreams/refresh.test.ts'],
       ],
     ],
   ),

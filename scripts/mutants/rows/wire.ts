@@ -256,7 +256,7 @@ export default [
   ),
   ...within(
     'src/wire/served-connection.ts',
-    ['test/system/listen/pipelining.test.ts'],
+    ['test/slow/listen/pipelining.test.ts'],
     [
       [
         'what came while nobody took it is handed over before the rest',

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
 const CLI = path.join(import.meta.dirname, '../../../../node_modules/.bin/conformance')
-const CLIENT = path.join(import.meta.dirname, 'program-client.ts')
+const CLIENT = path.join(import.meta.dirname, '../../../support/e2e/authserver/program-client.ts')
 
 test.each([
   ['auth/client-credentials-jwt', 'client-credentials-jwt-verified'],

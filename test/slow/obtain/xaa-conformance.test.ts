@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
 const CLI = path.join(import.meta.dirname, '../../../node_modules/.bin/conformance')
-const CLIENT = path.join(import.meta.dirname, 'vouched-client.ts')
+const CLIENT = path.join(import.meta.dirname, '../../support/obtain/vouched-client.ts')
 const SCENARIO = 'auth/enterprise-managed-authorization'
 
 test('both legs pass the scenario of the official conformance suite', async () => {
