@@ -29,14 +29,16 @@ export function createSeal({ host, needsBody, clock }: ApplyOptions, appliers: A
     },
     apply(armed, attempt) {
       const { matched } = armed.known
-      const { body } = matched
+      const { body, inbound, route } = matched
       const headers = ['host', host].concat(matched.headers)
       const length = lengthOf(body)
       if (length !== undefined) headers.push('content-length', String(length))
       // One object is draft and sealed request in turn: it is made on each attempt of each request.
       const draft = {
         armed,
-        method: matched.inbound.method,
+        inbound,
+        route,
+        method: inbound.method,
         path: matched.backendPath,
         host,
         headers,

@@ -88,6 +88,9 @@ export type Sealed = Staged<
   'sealed',
   {
     readonly armed: Armed
+    /** The request that this one forwards. */
+    readonly inbound: Inbound
+    readonly route: Route
     readonly method: string
     /** Path and query as sent. */
     readonly path: string

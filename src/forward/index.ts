@@ -55,7 +55,7 @@ class RouteForward implements Forward, ForwardRoute {
 
   upgrade(sealed: Sealed): Promise<Outcome> {
     return new Promise<Outcome>((resolve, reject) => {
-      const protocol = sealed.armed.known.matched.inbound.request.headers.upgrade
+      const protocol = sealed.inbound.request.headers.upgrade
       new UpgradeRelay(this, sealed, resolve, reject).start(this.#backend.upgrades, protocol)
     })
   }

@@ -70,7 +70,7 @@ export class Relay implements ExchangeHandler {
   ) {
     this.route = route
     this.sealed = sealed
-    this.inbound = sealed.armed.known.matched.inbound
+    this.inbound = sealed.inbound
     this.response = this.inbound.response
     this.#resolve = resolve
     this.#reject = reject

@@ -68,7 +68,7 @@ const lastWord = (armed: Armed, attempt: Attempt): Attempt =>
     : attempt
 
 const send = ({ isUpgrade }: InboundRequest, sealed: Sealed): Promise<Outcome> => {
-  const { forward } = sealed.armed.known.matched.route
+  const { forward } = sealed.route
   return isUpgrade ? forward.upgrade(sealed) : forward.forward(sealed)
 }
 

@@ -64,7 +64,8 @@ const sealedOf = (inbound: Inbound, options: FrontOptions, route: ForwardOptions
   const path = backendPathOf(route, inbound.path) + (inbound.query === '' ? '' : `?${inbound.query}`)
   const matched = { inbound, sessionToClient: options.sessionToClient }
   const armed = { known: { matched }, credential: options.credential ?? NO_CREDENTIAL, forwarded: options.forwarded }
-  return { armed, method: inbound.method, path, headers, body, final: options.final ?? false } as unknown as Sealed
+  const final = options.final ?? false
+  return { armed, inbound, method: inbound.method, path, headers, body, final } as unknown as Sealed
 }
 
 /** A server that does nothing but forward, so that a test sees both ends of `forward` over real sockets. */
