@@ -5,7 +5,7 @@ import { causeOf, type Failure } from './failure.ts'
 import type { Log } from './ports.ts'
 import type { SecretMask } from './masking/secret-mask.ts'
 
-/** What every listener logs of a request (docs/operations.md): never a token, a subject, a query, nor a path that leads somewhere. */
+/** What every listener logs of a request (docs/monitor.md): never a token, a subject, a query, nor a path that leads somewhere. */
 export interface RequestLine {
   readonly requestId: string
   /** Empty when none was matched. */

@@ -150,7 +150,7 @@ test('without its operator only what changes no spec passes; what nobody has loo
 }, 240_000)
 
 test('the documented order of uninstalling leaves nothing, and ends', async () => {
-  await cluster.shell(documentedShell(PAGE, '### Uninstall'), 60_000)
+  await cluster.shell(documentedShell(PAGE, '## Uninstall'), 60_000)
   await operator.end()
   expect(left()).toEqual([])
 }, 240_000)
@@ -163,7 +163,7 @@ test('when the operator goes first, deleting waits, and the documented way out e
   await cluster.client.remove(CLUSTER_TYPES.Namespace, undefined, SPACE)
   await expect(cluster.shell(`kubectl delete -k ${BASE} --ignore-not-found --timeout=5s`)).rejects.toThrow('timed out')
   expect((await cluster.client.get(types.MCPExternalAuthConfig, SPACE, 'c')).metadata.deletionTimestamp).toBeDefined()
-  await cluster.shell(documentedShell(PAGE, '### When the operator went first'))
+  await cluster.shell(documentedShell(PAGE, '### The operator was removed first'))
   await eventually(() => expect(left()).toEqual([]))
   await eventually(() =>
     expect(cluster.client.get(CLUSTER_TYPES.Namespace, undefined, SPACE)).rejects.toMatchObject({ status: 404 }),

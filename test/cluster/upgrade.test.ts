@@ -195,7 +195,7 @@ test('back to the definitions of the release before, with the commands that are 
   await expect(install(JSON.stringify(earlierDefinition('MCPRemoteProxy')))).rejects.toMatchObject({
     message: expect.stringContaining('storedVersions') as string,
   })
-  const script = documentedShell('docs/kubernetes.md', '### Back to the previous version')
+  const script = documentedShell('docs/upgrade.md', '## Roll back')
   const { lost, calls } = await lostWhile(async () => {
     await cluster.shell(script, 300_000)
     const added = CRD_KINDS.filter((kind) => !EARLIER_KINDS.includes(kind))
@@ -221,6 +221,6 @@ function withStorage(definition: object, stored: string): object {
 
 /** The commands of the page, with other versions. */
 async function rewriteAs(stored: string): Promise<void> {
-  const script = documentedShell('docs/kubernetes.md', '### Back to the previous version')
+  const script = documentedShell('docs/upgrade.md', '## Roll back')
   await cluster.shell(script.replace(/^version=.*$/m, `version=${stored}`), 300_000)
 }

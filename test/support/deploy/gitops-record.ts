@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parse } from 'yaml'
 
-const PAGE = path.join(import.meta.dirname, '../../../docs/kubernetes.md')
+const PAGE = path.join(import.meta.dirname, '../../../docs/gitops.md')
 /** Objects of a real API server in each state, and what tools make of them; written by `npm run test:cluster -- --install --record`. */
 export const GITOPS_RECORD_PATH = path.join(import.meta.dirname, 'gitops-record.json')
 
@@ -43,7 +43,7 @@ export interface GitopsChecks {
   readonly hash: string
 }
 
-/** The checks as docs/kubernetes.md has them. */
+/** The checks as docs/gitops.md has them. */
 export function documentedChecks(): GitopsChecks {
   const text = readFileSync(PAGE, 'utf8')
   const lua = /```lua\n([\s\S]*?)```/.exec(text)?.[1] ?? ''

@@ -1,13 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import type { KubeObject } from '../../../src/kube/index.ts'
 
-const PAGES = ['kubernetes.md', 'aws.md'].map((name) => ({
-  name,
-  text: readFileSync(path.join(import.meta.dirname, '../../../docs', name), 'utf8'),
-}))
-const SECTION = /^### An example of each type\n([\s\S]*?)^#{2,3} /m.exec(PAGES[0]?.text ?? '')?.[1] ?? ''
+const FOLDER = path.join(import.meta.dirname, '../../../docs')
+const PAGE_OF_TYPES = 'kubernetes-examples.md'
+const read = (name: string): string => readFileSync(path.join(FOLDER, name), 'utf8')
 
 /** What is applied together, as a page has it. */
 export interface PageExample {
@@ -21,18 +19,15 @@ const objectsIn = (text: string): KubeObject[] =>
     return document.toJS() as KubeObject
   })
 
-/** How many blocks of YAML the section of types has. */
-export const BLOCKS = SECTION.match(/^```yaml$/gm)?.length ?? 0
+/** Number of YAML blocks on the page of types. */
+export const BLOCKS = read(PAGE_OF_TYPES).match(/^```yaml$/gm)?.length ?? 0
 
-/** The examples of docs/kubernetes.md, one of each type. Throws where one is no YAML. */
+/** The examples of the page of types, in its order. Throws if one is not YAML. */
 export const OF_TYPES: readonly PageExample[] = [
-  ...SECTION.matchAll(/^\*\*((?:.+\n)+)\n```yaml\n([\s\S]*?)^```/gm),
-].map(([, about = '', text = '']) => ({
-  title: about.slice(0, about.indexOf(':')).replaceAll('*', ''),
-  objects: objectsIn(text),
-}))
+  ...read(PAGE_OF_TYPES).matchAll(/^## (.+)\n\n(?:.+\n)+\n```yaml\n([\s\S]*?)^```/gm),
+].map(([, title = '', text = '']) => ({ title, objects: objectsIn(text) }))
 
-/** A config of the section of types that a proxy elsewhere refers to. */
+/** A config of the page of types that a proxy elsewhere refers to. */
 function configFor({ spec, metadata: { namespace } }: KubeObject): KubeObject {
   const { name } = (spec as { externalAuthConfigRef: { name: string } }).externalAuthConfigRef
   const found = OF_TYPES.flatMap(({ objects }) => objects).find(
@@ -43,19 +38,22 @@ function configFor({ spec, metadata: { namespace } }: KubeObject): KubeObject {
   return found
 }
 
-const ELSEWHERE: readonly PageExample[] = PAGES.flatMap(({ name, text }) =>
-  [...text.replace(SECTION, '').matchAll(/^```yaml\n([\s\S]*?)^```/gm)]
-    .filter(([, block = '']) => /^kind: MCPRemoteProxy$/m.test(block))
-    .map(([, block = '']) => {
-      const objects = objectsIn(block)
-      const isWhole = objects.some(({ kind }) => kind === 'MCPExternalAuthConfig')
-      const proxy = objects.find(({ kind }) => kind === 'MCPRemoteProxy')
-      const before = isWhole || proxy === undefined ? [] : [configFor(proxy)]
-      return { title: `${proxy?.metadata.name} of ${name}`, objects: [...before, ...objects] }
-    }),
-)
+const ELSEWHERE: readonly PageExample[] = globSync('*.md', { cwd: FOLDER })
+  .filter((name) => name !== PAGE_OF_TYPES)
+  .toSorted()
+  .flatMap((name) =>
+    [...read(name).matchAll(/^```yaml\n([\s\S]*?)^```/gm)]
+      .filter(([, block = '']) => /^kind: MCPRemoteProxy$/m.test(block))
+      .map(([, block = '']) => {
+        const objects = objectsIn(block)
+        const isWhole = objects.some(({ kind }) => kind === 'MCPExternalAuthConfig')
+        const proxy = objects.find(({ kind }) => kind === 'MCPRemoteProxy')
+        const before = isWhole || proxy === undefined ? [] : [configFor(proxy)]
+        return { title: `${proxy?.metadata.name} of ${name}`, objects: [...before, ...objects] }
+      }),
+  )
 
-/** Every example of a proxy on the pages about clusters, with the config that it needs. */
+/** Every example of an MCPRemoteProxy on a page, with the config that it needs. */
 export const EXAMPLES: readonly PageExample[] = [...OF_TYPES, ...ELSEWHERE]
 
 /** The type of external auth that a config is of; undefined of other objects. */

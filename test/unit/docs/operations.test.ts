@@ -5,10 +5,10 @@ import { FAILURES } from '../../../src/core/index.ts'
 import { declaredMetrics } from '../../support/metrics.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../..')
-const PAGE = readFileSync(path.join(ROOT, 'docs/operations.md'), 'utf8')
+const read = (page: string): string => readFileSync(path.join(ROOT, page), 'utf8')
 
-const table = (heading: string): string[][] => {
-  const section = PAGE.split(`\n${heading}\n`)[1]?.split('\n## ')[0] ?? ''
+const table = (page: string, heading: string): string[][] => {
+  const section = `\n${read(page)}`.split(`\n${heading}\n`)[1]?.split('\n## ')[0] ?? ''
   return section
     .split('\n')
     .filter((line) => line.startsWith('| `'))
@@ -16,9 +16,9 @@ const table = (heading: string): string[][] => {
 }
 const quoted = (cell = ''): string[] => [...cell.matchAll(/`([^`]+)`/g)].flatMap((match) => match[1] ?? [])
 
-describe('docs/operations.md', () => {
+describe('pages about operation', () => {
   it('has each metric of the sources with its kind and its labels, and no other', () => {
-    const documented = table('## Metrics').map(([name, kind, labels]) => ({
+    const documented = table('docs/metrics.md', '# Metrics').map(([name, kind, labels]) => ({
       name: quoted(name).join(),
       kind: kind?.trim(),
       labels: quoted(labels),
@@ -30,7 +30,7 @@ describe('docs/operations.md', () => {
   })
 
   it('troubleshoots reasons that exist', () => {
-    const reasons = table('## Troubleshooting by reason').flatMap(([cell]) => quoted(cell))
+    const reasons = table('docs/troubleshoot.md', '## By reason').flatMap(([cell]) => quoted(cell))
     expect(reasons.length).toBeGreaterThan(25)
     expect(reasons.filter((reason) => !Object.hasOwn(FAILURES, reason))).toEqual([])
     expect(reasons).toHaveLength(new Set(reasons).size)
@@ -38,7 +38,7 @@ describe('docs/operations.md', () => {
 
   it('shows queries over metrics that exist', () => {
     const names = new Set(declaredMetrics().map(({ name }) => name))
-    const queries = /```promql\n(.*?)```/s.exec(PAGE)?.[1] ?? ''
+    const queries = /```promql\n(.*?)```/s.exec(read('docs/monitor.md'))?.[1] ?? ''
     const used = [...queries.matchAll(/extauth_[a-z_]+/g)].map((match) => match[0])
     expect(used.length).toBeGreaterThan(4)
     expect(used.filter((name) => !names.has(name))).toEqual([])
