@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
-import { parse } from 'yaml'
 import { AUTH_SERVER_FIELDS, type FieldTable, TELEMETRY_FIELDS, WORKLOAD_FIELDS } from '../src/resources/index.ts'
+import { readPublished } from '../test/support/operator/published.ts'
 
 const INTRO = `# Manifests of other programs
 
@@ -44,31 +42,26 @@ export function manifestsPage(): string {
   return [INTRO, ...sections, inCluster()].join('\n')
 }
 
-/** What the tests of the operator expect of published documents (`test/unit/operator/corpus.test.ts`). */
-const PUBLISHED = path.join(import.meta.dirname, '../test/support/operator/corpus/remote-proxies.yaml')
-
-interface Published {
-  readonly becomes: string
-  readonly complete?: boolean
-}
-
-/** Counts of what becomes of published documents in a cluster. */
+/** Counts of what published documents become in a cluster, as the tests of the operator and of the cluster show it. */
 function inCluster(): string {
-  const all = parse(readFileSync(PUBLISHED, 'utf8')) as readonly Published[]
+  const all = readPublished()
   const complete = all.filter((one) => one.complete !== false)
-  const rows = [...Map.groupBy(complete, ({ becomes }) => becomes)].map(([becomes, group]) => {
-    const words = becomes === 'pods' ? 'pods' : `refused by the name of \`${becomes}\``
-    return `| ${words} | ${group.length} |`
+  const [unchanged, converted] = [
+    Map.groupBy(complete, ({ becomes }) => becomes),
+    Map.groupBy(complete, ({ becomes, converted: after = becomes }) => after),
+  ]
+  const rows = [...new Set([...unchanged.keys(), ...converted.keys()])].map((becomes) => {
+    const words = becomes === 'pods' ? 'pods that answer calls' : `refused, naming \`${becomes}\``
+    return `| ${words} | ${unchanged.get(becomes)?.length ?? 0} | ${converted.get(becomes)?.length ?? 0} |`
   })
-  const fragments = `| fragments, refused by the field that is missing or refused | ${all.length - complete.length} |`
   return `## Published documents in a cluster
 
-${all.length} \`MCPRemoteProxy\` documents are published for the group in its repository, its documentation and a demo. Rebuilt with no change but the group, they become:
+${all.length} \`MCPRemoteProxy\` documents are published for the group in its repository, its documentation and a demo. ${all.length - complete.length} of them are fragments that leave values open. The others, rebuilt with other names, become on an API server with the operator:
 
-| becomes | documents |
-| --- | --- |
-${[...rows, fragments].join('\n')}
+| becomes | with no change but the group | as \`extauth convert\` writes them |
+| --- | --- | --- |
+${rows.join('\n')}
 
-\`extauth convert\` writes \`auth: {mode: anonymous}\` where \`spec.auth\` is missing. A field that restricts is for people to remove.
+\`extauth convert\` writes \`auth: {mode: anonymous}\` where \`spec.auth\` is missing. It keeps fields that restrict; remove them yourself.
 `
 }

@@ -30,6 +30,8 @@ export interface ControlPlane {
 export interface ControlPlaneOptions {
   readonly controllers?: boolean
   readonly apiServerArguments?: readonly string[]
+  /** Issuer of service account tokens. Default: that of kubeadm. */
+  readonly issuer?: string
   /** More lines of the file with tokens: `token,name,uid,groups`. */
   readonly users?: string
 }
@@ -109,7 +111,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       '--request-timeout',
       '1m',
       '--service-account-issuer',
-      'https://kubernetes.default.svc.cluster.local',
+      options.issuer ?? 'https://kubernetes.default.svc.cluster.local',
       '--service-account-key-file',
       file('sa.pub'),
       '--service-account-signing-key-file',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest'
 import type { KubeClient, KubeConnection } from '../../../src/kube/index.ts'
 import type { Operator } from '../../../src/operator/index.ts'
-import { type ControlPlane, startControlPlane } from './control-plane.ts'
+import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './control-plane.ts'
 import { connect, installDefinitions, runOperator } from './operator-rig.ts'
 
 /** What the tests of a file share; there while they run. */
@@ -17,7 +17,10 @@ export interface Cluster {
  * when both are there.
  */
 export function useCluster(
-  options: Parameters<typeof runOperator>[1] = {},
+  {
+    plane: planeOptions,
+    ...options
+  }: Parameters<typeof runOperator>[1] & { readonly plane?: ControlPlaneOptions } = {},
   prepare: (cluster: Cluster) => Promise<void> = () => Promise.resolve(),
 ): Cluster {
   let plane: ControlPlane | undefined
@@ -42,7 +45,7 @@ export function useCluster(
     },
   }
   beforeAll(async () => {
-    plane = await startControlPlane()
+    plane = await startControlPlane(planeOptions)
     connection = connect(plane)
     await installDefinitions(connection.client)
     operator = await runOperator(connection.client, options)

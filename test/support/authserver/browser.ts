@@ -7,14 +7,20 @@ export interface Seen {
   readonly headers: Headers
 }
 
+/** What sends the requests of a browser. */
+export type Send = (url: string, init: RequestInit) => Promise<Response>
+
 /** A browser without script: keeps cookies per host as browsers do, sends forms with their origin, follows nothing by itself. */
 export class Browser {
   readonly cookies = new Map<string, Map<string, string>>()
   readonly #headers: Readonly<Record<string, string>>
 
-  /** `headers` are sent with everything. */
-  constructor(headers: Readonly<Record<string, string>> = {}) {
+  readonly #fetch: Send
+
+  /** `headers` are sent with every request; `send` is used instead of `fetch`. */
+  constructor(headers: Readonly<Record<string, string>> = {}, send: Send = fetch) {
     this.#headers = headers
+    this.#fetch = send
   }
 
   async get(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Seen> {
@@ -47,7 +53,7 @@ export class Browser {
       ...(init.headers as Record<string, string>),
       ...(cookie === '' ? {} : { cookie }),
     }
-    const response = await fetch(url, { ...init, headers, redirect: 'manual' })
+    const response = await this.#fetch(url, { ...init, headers, redirect: 'manual' })
     for (const line of response.headers.getSetCookie()) {
       const [pair = '', ...attributes] = line.split('; ')
       const [name = '', value = ''] = pair.split('=')
