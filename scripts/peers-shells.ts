@@ -1,4 +1,4 @@
-import { COMMANDS } from '../src/cli/command-table.ts'
+import { COMMANDS } from '../src/cli/commands/index.ts'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
 import { EXIT, processIo } from './compose/index.ts'
-import { main } from './cli/index.ts'
+import { main } from './cli/commands/index.ts'
 
 /** Output that nobody reads would keep a server alive that has stopped; so long its reader may take for the last of it. */
 const LAST_OUTPUT_MS = 1000

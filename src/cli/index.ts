@@ -1,5 +1,4 @@
 export { command, CommandFailed, loggedCommand } from './command.ts'
-export { main } from './main.ts'
 export { ownCommand, printedPath } from './own-command.ts'
 export { LAB_CONFIG } from './lab-config.ts'
 export { serve } from './serve.ts'

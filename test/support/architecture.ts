@@ -106,7 +106,7 @@ const CONFINED: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** The one file that may import lab/: everything else of the product runs without it. */
-const LAB_IS_ENTERED_BY = 'cli/command-table.ts'
+const LAB_IS_ENTERED_BY = 'cli/commands/command-table.ts'
 
 const FORBIDDEN_NAMES = /(^|\/)(utils?|common|helpers?|shared|misc)(\.ts|\/|$)/
 

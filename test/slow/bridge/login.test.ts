@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { main } from '../../../src/cli/index.ts'
+import { main } from '../../../src/cli/commands/index.ts'
 import { openLab, type TestLab } from '../../support/e2e/lab.ts'
 import { connect1, connect2 } from '../../support/bridge/stdio-clients.ts'
 

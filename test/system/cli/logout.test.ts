@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openUserStore } from '../../../src/compose/login/index.ts'
 import type { LoginRecord } from '../../../src/login/index.ts'
 import { usePaperServer } from '../../support/login/paper-server.ts'
-import { main } from '../../../src/cli/index.ts'
+import { main } from '../../../src/cli/commands/index.ts'
 import { ioOf } from '../../support/compose/io.ts'
 
 const paper = usePaperServer()

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { afterEach, describe, expect, it } from 'vitest'
-import { main } from '../../../src/cli/index.ts'
+import { main } from '../../../src/cli/commands/index.ts'
 import { spawnExtauth } from '../../support/e2e/process.ts'
 
 const started: ChildProcess[] = []

@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { main } from '../../../src/cli/index.ts'
+import { main } from '../../../src/cli/commands/index.ts'
 import { openLab, post, type TestLab } from '../../support/e2e/lab.ts'
 
 const META = {

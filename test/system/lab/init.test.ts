@@ -14,7 +14,7 @@ import {
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { main } from '../../../src/cli/index.ts'
+import { main } from '../../../src/cli/commands/index.ts'
 import { runProxy } from '../../../src/compose/proxy/run-proxy.ts'
 import { AUTH_TYPES, type AuthType } from '../../../src/resources/index.ts'
 import { ioOf } from '../../support/compose/io.ts'

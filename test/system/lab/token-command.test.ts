@@ -1,6 +1,6 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { main } from '../../../src/cli/index.ts'
+import { main } from '../../../src/cli/commands/index.ts'
 import type { LabIdentityProvider } from '../../../lab/index.ts'
 import { startProvider } from '../../support/lab/standins.ts'
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Io } from '../../../src/compose/index.ts'
 import { specsOf } from '../../../src/cli/command.ts'
-import { COMMANDS } from '../../../src/cli/command-table.ts'
-import { main } from '../../../src/cli/index.ts'
+import { COMMANDS, main } from '../../../src/cli/commands/index.ts'
 
 const NAMES = Object.keys(COMMANDS)
 /** Those of a command too. */

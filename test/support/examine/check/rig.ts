@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { main } from '../../../../src/cli/index.ts'
+import { main } from '../../../../src/cli/commands/index.ts'
 import type { CheckResult } from '../../../../src/examine/check/result.ts'
 import type { Pair } from './certificates.ts'
 

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Io } from '../../../../src/compose/io.ts'
-import { main } from '../../../../src/cli/index.ts'
+import { main } from '../../../../src/cli/commands/index.ts'
 
 /** A ProxyConfig with two routes to one config with roles, and one without. */
 export const CONFIG = `

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { main } from '../../../../src/cli/index.ts'
+import { main } from '../../../../src/cli/commands/index.ts'
 import type { CheckResult } from '../../../../src/examine/check/result.ts'
 import { openLab, type TestLab } from '../../../support/e2e/lab.ts'
 

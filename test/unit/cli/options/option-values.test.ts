@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { COMMANDS } from '../../../../src/cli/command-table.ts'
 import { specsOf } from '../../../../src/cli/command.ts'
-import { main } from '../../../../src/cli/index.ts'
+import { COMMANDS, main } from '../../../../src/cli/commands/index.ts'
 import { environmentName, type OptionSpec } from '../../../../src/cli/options/options.ts'
 import * as kinds from '../../../../src/cli/options/option-values.ts'
 import { ioOf } from '../../../support/compose/io.ts'

@@ -1,8 +1,8 @@
-import { nearest } from '../core/index.ts'
+import { nearest } from '../../core/index.ts'
 import { COMMANDS } from './command-table.ts'
-import { specsOf } from './command.ts'
-import { EXIT, type Io } from '../compose/index.ts'
-import { environmentName } from './options/options.ts'
+import { specsOf } from '../command.ts'
+import { EXIT, type Io } from '../../compose/index.ts'
+import { environmentName } from '../options/options.ts'
 
 /** The `extauth` command: exit code 0 fine, 1 refused or failed, 2 usage (`explain`: 3 no role). */
 export async function main(argv: readonly string[], io: Io): Promise<number> {

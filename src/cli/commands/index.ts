@@ -1,0 +1,2 @@
+export { COMMANDS } from './command-table.ts'
+export { main } from './main.ts'
