@@ -46,8 +46,8 @@ function earlierChart(): string {
   cpSync(CHART, chart, { recursive: true })
   // Its operator does not run here, and nothing waits for its answers.
   rmSync(path.join(chart, 'templates/webhooks.yaml'))
-  const folder = path.join(chart, 'templates/crds')
-  for (const name of readdirSync(folder)) {
+  const folder = path.join(chart, 'files/crds')
+  for (const name of readdirSync(folder).filter((one) => one.startsWith('extauth.dev_'))) {
     const file = path.join(folder, name)
     const text = readFileSync(file, 'utf8')
     const before = text
