@@ -163,7 +163,7 @@ export function createCapture(options: CaptureOptions): Capture {
       const has = ({ requestBody, responseBody }: RequestRecord): boolean =>
         [requestBody, responseBody].some((body) => body?.text.toLowerCase().includes(wanted) === true)
       const going = [...open.values()].slice(-MAX_RECORDS).map((watched) => recordOf(watched, deps))
-      return [...ring.all(), ...going].filter(has).map(({ summary }) => summary.id)
+      return [...ring.search(wanted), ...going.filter(has).map(({ summary }) => summary.id)]
     },
     clear() {
       ring.clear()

@@ -113,5 +113,4 @@ export function sizeOf(record: RequestRecord): number {
   return bytes + sizeOfBody(record.requestBody) + sizeOfBody(record.responseBody)
 }
 
-/** Characters that are not in Latin-1 make a text of two bytes each. */
-const sizeOfBody = (body: ShownBody | undefined): number => (body === undefined ? 0 : 2 * body.text.length + PER_TEXT)
+const sizeOfBody = (body: ShownBody | undefined): number => (body === undefined ? 0 : body.text.length + PER_TEXT)

@@ -1,18 +1,41 @@
+import type { ShownBody } from './body-copy.ts'
 import { type RequestRecord, sizeOf } from './record.ts'
 
 /** The newest records, bounded in number and bytes. */
 export interface Ring {
   push(record: RequestRecord): void
   find(id: string): RequestRecord | undefined
-  /** Oldest first. */
+  /** Oldest first, without the texts of bodies. */
   all(): readonly RequestRecord[]
+  /** Ids of those whose bodies contain `text`, without regard to case; oldest first. */
+  search(text: string): readonly string[]
   clear(): void
   readonly bytes: number
   /** Records that went to make room since the last clearing. */
   readonly dropped: number
 }
 
-/** A ring for at most `maxRecords` records of together about `maxBytes`; the oldest go first. */
+/** Where the text of a body is in the byte store; one that ends past the end of the store goes on at its start. */
+interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+interface Kept {
+  /** Bodies have no text here. */
+  readonly record: RequestRecord
+  readonly request: Span
+  readonly response: Span
+  readonly bytes: number
+}
+
+const NOTHING: Span = { start: 0, end: 0 }
+
+/**
+ * A ring for at most `maxRecords` records of together about `maxBytes`; the oldest go first. Texts of bodies are kept as UTF-8
+ * in one buffer that is written around: as strings they would be garbage in the old space of the heap, which grows to several
+ * times what is kept before it is collected.
+ */
 export function createRing({
   maxRecords,
   maxBytes,
@@ -24,10 +47,13 @@ export function createRing({
   readonly onDropped?: (id: string) => void
 }): Ring {
   // Oldest first; those before `first` are gone. Looked through only when somebody asks for one.
-  let kept: ({ readonly record: RequestRecord; readonly bytes: number } | undefined)[] = []
+  let kept: (Kept | undefined)[] = []
   let first = 0
   let bytes = 0
   let dropped = 0
+  let store: Buffer | undefined
+  /** Where the next text begins in the store. */
+  let next = 0
 
   const dropOldest = (): void => {
     const oldest = kept[first]
@@ -40,26 +66,73 @@ export function createRing({
     kept = kept.slice(first)
     first = 0
   }
-  const isTooMuch = (): boolean => {
-    const count = kept.length - first
-    return count > maxRecords || (count > 0 && bytes > maxBytes)
+  /** For one more record of so many bytes. */
+  const makeRoom = (more: number): void => {
+    while (kept.length > first && (kept.length - first >= maxRecords || bytes + more > maxBytes)) dropOldest()
   }
-  const all = (): RequestRecord[] => kept.flatMap((one) => (one === undefined ? [] : [one.record]))
+  const write = (text: string, length: number): Span => {
+    if (length === 0) return NOTHING
+    store ??= Buffer.allocUnsafe(maxBytes)
+    const span = { start: next, end: next + length }
+    if (span.end <= maxBytes) store.write(text, next, length)
+    else {
+      const encoded = Buffer.from(text)
+      encoded.copy(store, next, 0, maxBytes - next)
+      encoded.copy(store, 0, maxBytes - next)
+    }
+    next = span.end % maxBytes
+    return span
+  }
+  const read = ({ start, end }: Span): string => {
+    if (store === undefined) return ''
+    if (end <= maxBytes) return store.toString('utf8', start, end)
+    return Buffer.concat([store.subarray(start), store.subarray(0, end - maxBytes)]).toString('utf8')
+  }
+  const whole = ({ record, request, response }: Kept): RequestRecord => ({
+    ...record,
+    requestBody: record.requestBody && { ...record.requestBody, text: read(request) },
+    responseBody: record.responseBody && { ...record.responseBody, text: read(response) },
+  })
+  const all = (): Kept[] => kept.filter((one) => one !== undefined)
+  const clear = (): void => {
+    kept = []
+    first = 0
+    bytes = 0
+    dropped = 0
+    next = 0
+    store = undefined
+  }
   return {
     push(record) {
-      const own = sizeOf(record)
-      kept.push({ record, bytes: own })
+      const { requestBody, responseBody } = record
+      const bare = { ...record, requestBody: withoutText(requestBody), responseBody: withoutText(responseBody) }
+      const ofRequest = Buffer.byteLength(requestBody?.text ?? '')
+      const ofResponse = Buffer.byteLength(responseBody?.text ?? '')
+      const own = sizeOf(bare) + ofRequest + ofResponse
+      makeRoom(own)
+      if (own > maxBytes) {
+        dropped++
+        return onDropped?.(record.summary.id)
+      }
+      const request = write(requestBody?.text ?? '', ofRequest)
+      const response = write(responseBody?.text ?? '', ofResponse)
+      kept.push({ record: bare, request, response, bytes: own })
       bytes += own
-      while (isTooMuch()) dropOldest()
     },
-    find: (id) => all().find(({ summary }) => summary.id === id),
-    all,
-    clear() {
-      kept = []
-      first = 0
-      bytes = 0
-      dropped = 0
+    find(id) {
+      const found = all().find(({ record }) => record.summary.id === id)
+      return found && whole(found)
     },
+    all: () => all().map(({ record }) => record),
+    search(text) {
+      const wanted = text.toLowerCase()
+      const has = ({ request, response }: Kept): boolean =>
+        [request, response].some((span) => read(span).toLowerCase().includes(wanted))
+      return all()
+        .filter(has)
+        .map(({ record }) => record.summary.id)
+    },
+    clear,
     get bytes() {
       return bytes
     },
@@ -68,3 +141,5 @@ export function createRing({
     },
   }
 }
+
+const withoutText = (body: ShownBody | undefined): ShownBody | undefined => body && { ...body, text: '' }

@@ -37,7 +37,7 @@ const ids = (ring: ReturnType<typeof createRing>) => ring.all().map(({ summary }
 
 describe('the ring', () => {
   it('drops the oldest past its number, and says how many', () => {
-    const ring = createRing({ maxRecords: 3, maxBytes: 1e9 })
+    const ring = createRing({ maxRecords: 3, maxBytes: 1e6 })
     for (const id of ['a', 'b', 'c', 'd', 'e']) ring.push(record(id))
     expect(ids(ring)).toEqual(['c', 'd', 'e'])
     expect(ring.dropped).toBe(2)
@@ -47,16 +47,33 @@ describe('the ring', () => {
 
   it('drops the oldest past its bytes', () => {
     const ring = createRing({ maxRecords: 500, maxBytes: 64 * 1024 })
-    for (const id of ['a', 'b', 'c']) ring.push(record(id, 'x'.repeat(12_000)))
+    for (const id of ['a', 'b', 'c']) ring.push(record(id, 'x'.repeat(24_000)))
     expect(ids(ring)).toEqual(['b', 'c'])
     expect(ring.bytes).toBeLessThanOrEqual(64 * 1024)
-    ring.push(record('huge', 'x'.repeat(40_000)))
+    ring.push(record('huge', 'x'.repeat(80_000)))
     expect(ids(ring)).toEqual([])
     expect(ring.bytes).toBe(0)
   })
 
+  it('gives each body as it was, wherever it is in the store', () => {
+    const ring = createRing({ maxRecords: 500, maxBytes: 100_000 })
+    const texts = Array.from({ length: 300 }, (_, index) => `${index} é€😀 `.repeat(1 + ((index * 7919) % 3000)))
+    for (const [index, text] of texts.entries()) {
+      ring.push({ ...record(String(index), text), responseBody: { text: `${text}!`, bytes: 0, cut: 'longer' } })
+      expect(ring.bytes).toBeLessThanOrEqual(100_000)
+      for (const { summary } of ring.all()) {
+        const kept = ring.find(summary.id)
+        expect(kept?.requestBody?.text === texts[Number(summary.id)]).toBe(true)
+        expect(kept?.responseBody?.text === `${texts[Number(summary.id)]}!`).toBe(true)
+      }
+    }
+    expect(ring.search('É€')).toEqual(ids(ring))
+    expect(ring.search('no such text')).toEqual([])
+    expect(ring.all().length).toBeGreaterThan(0)
+  })
+
   it('forgets all when it is cleared', () => {
-    const ring = createRing({ maxRecords: 1, maxBytes: 1e9 })
+    const ring = createRing({ maxRecords: 1, maxBytes: 1e6 })
     ring.push(record('a'))
     ring.push(record('b'))
     ring.clear()
