@@ -66,9 +66,10 @@ export function createRing({
     kept = kept.slice(first)
     first = 0
   }
-  /** For one more record of so many bytes. */
-  const makeRoom = (more: number): void => {
-    while (kept.length > first && (kept.length - first >= maxRecords || bytes + more > maxBytes)) dropOldest()
+  /** Whether one more record of so many bytes is too much beside those that are kept. */
+  const isTooMuch = (more: number): boolean => {
+    const count = kept.length - first
+    return count > 0 && (count >= maxRecords || bytes + more > maxBytes)
   }
   const write = (text: string, length: number): Span => {
     if (length === 0) return NOTHING
@@ -109,7 +110,7 @@ export function createRing({
       const ofRequest = Buffer.byteLength(requestBody?.text ?? '')
       const ofResponse = Buffer.byteLength(responseBody?.text ?? '')
       const own = sizeOf(bare) + ofRequest + ofResponse
-      makeRoom(own)
+      while (isTooMuch(own)) dropOldest()
       if (own > maxBytes) {
         dropped++
         return onDropped?.(record.summary.id)
