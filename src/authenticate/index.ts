@@ -9,5 +9,4 @@ export {
   type ResourceMetadataOptions,
 } from './resource-metadata.ts'
 export { createRouteAuthenticate, refuseBoundToken, type RouteAuthenticateOptions } from './route-authenticate.ts'
-export { scopesOf } from './scopes.ts'
 export { unverifiedIn } from './unverified.ts'

@@ -1,15 +1,5 @@
-import { type AuthenticatedCaller, type Caller, type ClaimValue, Failure } from '../core/index.ts'
+import { type Caller, Failure, scopesOf } from '../core/index.ts'
 import { shortText } from './compared.ts'
-
-/** Scopes in a claim: a string split at spaces (RFC 9068 §2.2.3, RFC 7662 §2.2) or an array of strings. */
-function scopesIn(claim: ClaimValue | undefined): readonly string[] {
-  if (typeof claim === 'string') return claim.split(' ')
-  return Array.isArray(claim) ? (claim as readonly ClaimValue[]).filter((one) => typeof one === 'string') : []
-}
-
-/** The scopes of a caller's token, from `scope` and from `scp`, which some providers write instead. */
-export const scopesOf = (caller: Pick<AuthenticatedCaller, 'claims'>): ReadonlySet<string> =>
-  new Set([...scopesIn(caller.claims['scope']), ...scopesIn(caller.claims['scp'])])
 
 /**
  * A check that a caller has all of `required`. Throws `insufficient_scope` (403) with the scopes for the challenge

@@ -1,7 +1,7 @@
 import type { CelEnv } from '@bufbuild/cel'
 import { nearest } from '../core/index.ts'
 import { MEANT, MEANT_NAMES } from './syntax-hints.ts'
-import { kindsOf } from './kinds.ts'
+import { type Kinds, kindsOf } from './kinds.ts'
 import { LIMITS } from './limits.ts'
 import { MatcherError, positionAt } from './parse.ts'
 import { INDEX, RANGE, type Expression, type ParsedExpression } from './tree.ts'
@@ -14,6 +14,12 @@ export interface Node {
   /** The key that is looked up here, where the expression itself spells it. */
   readonly key: string | undefined
 }
+
+/** What the variables of expressions are. */
+const VARIABLE_KINDS: ReadonlyMap<string, Kinds> = new Map([
+  ...['claims', 'mcp', 'actor'].map((name) => [name, new Set(['map'])] as const),
+  ['route', new Set(['string'])] as const,
+])
 
 /** Names of types, as in `type(claims.x) == string`. */
 const TYPES = new Set(['int', 'uint', 'double', 'bool', 'string', 'bytes', 'list', 'map', 'null_type', 'type'])
@@ -37,7 +43,7 @@ export function checkExpression(
 ): ReadonlyMap<number, Node> {
   const checker = new Checker(text, parsed, env, patterns)
   checker.visit(parsed.expr, { variables: new Set(variables), depth: 0, macros: 0 })
-  const kinds = kindsOf(parsed.expr, env, new Map([['claims', new Set(['map'])]]))
+  const kinds = kindsOf(parsed.expr, env, VARIABLE_KINDS)
   if (kinds !== undefined && !kinds.has(wanted)) {
     const found = [...kinds].join(' or ')
     throw new MatcherError(`the result must be a ${wanted}, but this is always ${found}`, { line: 1, column: 1 })
@@ -169,7 +175,10 @@ class Checker {
     const bare = name.startsWith('.') ? name.slice(1) : name
     if (scope.variables.has(bare) || TYPES.has(bare)) return
     const meant = MEANT_NAMES.get(bare.toLowerCase())
-    const hint = meant === undefined ? 'the claims of the token are in "claims"' : `write ${meant}`
+    const known = [...scope.variables].filter((variable) => VARIABLE_KINDS.has(variable))
+    const variables =
+      known.length > 1 ? `the variables are ${known.join(', ')}` : 'the claims of the token are in "claims"'
+    const hint = meant === undefined ? variables : `write ${meant}`
     throw this.#error(expression, `unknown variable "${bare}"; ${hint}`)
   }
 

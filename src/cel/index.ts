@@ -1,4 +1,10 @@
 export { LIMITS as MATCHER_LIMITS } from './limits.ts'
 export { compileMatcher, compileText, type Matcher, type MatcherResult, type TextExpression } from './matcher.ts'
+export {
+  compileRequestMatcher,
+  type RequestMatcher,
+  type RequestVariables,
+  requestVariables,
+} from './request-matcher.ts'
 export { remarksOnMatcher, type MatcherRemark } from './remarks.ts'
 export { MatcherError, type Position } from './parse.ts'

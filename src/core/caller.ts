@@ -77,3 +77,13 @@ export const onBehalfOf = ({ issuer, identity, tokenDigest }: AuthenticatedCalle
 export type Caller = AnonymousCaller | AuthenticatedCaller
 
 export const ANONYMOUS: AnonymousCaller = Object.freeze({ kind: 'anonymous' })
+
+/** Scopes in a claim: a string split at spaces (RFC 9068 §2.2.3, RFC 7662 §2.2) or an array of strings. */
+function scopesIn(claim: ClaimValue | undefined): readonly string[] {
+  if (typeof claim === 'string') return claim.split(' ')
+  return Array.isArray(claim) ? (claim as readonly ClaimValue[]).filter((one) => typeof one === 'string') : []
+}
+
+/** The scopes of a caller's token, from `scope` and from `scp`, which some providers write instead. */
+export const scopesOf = (caller: Pick<AuthenticatedCaller, 'claims'>): ReadonlySet<string> =>
+  new Set([...scopesIn(caller.claims['scope']), ...scopesIn(caller.claims['scp'])])

@@ -57,6 +57,8 @@ export interface FailureOptions {
   readonly refusal?: OAuthRefusal | undefined
   /** The rule that was broken; its words are the default of `detail`. */
   readonly rule?: RuleCode | undefined
+  /** JSON-RPC error code on MCP routes. Default -32000. */
+  readonly rpcCode?: number | undefined
 }
 
 /**
@@ -76,6 +78,7 @@ export class Failure extends Error {
   readonly at: string | undefined
   readonly refusal: OAuthRefusal | undefined
   readonly rule: RuleCode | undefined
+  readonly rpcCode: number | undefined
 
   constructor(code: FailureCode, options: FailureOptions = {}) {
     const { stackTraceLimit } = Error
@@ -95,6 +98,7 @@ export class Failure extends Error {
     this.limit = options.limit
     this.at = options.at
     this.refusal = options.refusal
+    this.rpcCode = options.rpcCode
   }
 
   /** What a client is told: the table's sentence, with the limit that was reached, or the scheme that was sent instead of a token. */

@@ -229,6 +229,51 @@ export const RULES = {
     'Write `issuerUrl` as the document has it, byte for byte, trailing slash included: tokens name that issuer.',
     'configuration',
   ),
+  mcp_method: rule(
+    'a body on another method than POST, or another method',
+    'requests of this route are authorized by their body, and only POST has one here',
+    'Send MCP messages with POST; GET and DELETE have no body.',
+  ),
+  mcp_media_type: rule(
+    'the body is not application/json',
+    'the media type of the body is not `application/json` in UTF-8, or it is sent twice',
+    'Send one JSON-RPC message as `application/json`.',
+  ),
+  mcp_encoding: rule(
+    'the body has a content encoding',
+    'the body has a `Content-Encoding`, and is authorized by what it says without one',
+    'Send the body as it is.',
+  ),
+  mcp_json: rule(
+    'the body is not JSON that all readers understand alike',
+    'the body is not a JSON object in UTF-8, or has a field twice (case aside), a lone surrogate, or more than 64 levels',
+    'Send one JSON-RPC message; batches are not accepted here.',
+  ),
+  mcp_message: rule(
+    'the body is not a JSON-RPC 2.0 message',
+    'the body is not a JSON-RPC 2.0 message',
+    'Send one JSON-RPC message.',
+  ),
+  mcp_params: rule(
+    'params do not fit the method',
+    'a field of `params` by which the request is authorized is missing or has the wrong type',
+    'Send the parameters that MCP defines for the method.',
+  ),
+  mcp_field_case: rule(
+    'a field differs from a known one by case',
+    'a field of the message differs from a known one by case only, and some readers take it for that one',
+    'Spell the fields as MCP does.',
+  ),
+  mcp_header_repeated: rule(
+    'Mcp-Method or Mcp-Name is sent twice',
+    'the header `Mcp-Method` or `Mcp-Name` is sent twice',
+    'Send each once.',
+  ),
+  mcp_header_mismatch: rule(
+    'Mcp-Method or Mcp-Name differs from the body',
+    'the header `Mcp-Method` or `Mcp-Name` differs from what the body says',
+    'Send the values of the body.',
+  ),
 } as const satisfies Readonly<Record<string, Rule>>
 
 export type RuleCode = keyof typeof RULES

@@ -4,6 +4,7 @@ import type { CredentialLookup, DropRule, RequestResult } from './trace.ts'
 import type { Failure } from './failure.ts'
 import type { ClientRequest, ClientResponse } from './local-handler.ts'
 import type { FailureCode } from './failures.ts'
+import type { RequestView } from './request-view.ts'
 
 declare const stage: unique symbol
 
@@ -64,6 +65,8 @@ export type Matched = Staged<
     /** End-to-end headers to forward, flat (name, value, …), after the header policy. */
     readonly headers: string[]
     body: Body
+    /** What the request asks for; undefined on routes where requests are not read. Set by the stage `authorize`. */
+    view: RequestView | undefined
     /** Gives a client the session id of the backend in the form bound to this caller. Set by the session stage. */
     sessionToClient: ((backendSessionId: string) => string) | undefined
   }
@@ -129,6 +132,16 @@ export interface Attempt {
 
 /** Matched → Known. Throws `Failure` (401, 403, 503). */
 export type Authenticate = (matched: Matched) => Known | Promise<Known>
+
+/** Reads an MCP request and decides whether this caller may make it, before a credential is obtained. */
+export interface Authorize {
+  /** Bytes of a body that is read; a larger one is refused. */
+  readonly limitBytes: number
+  /** Looked at before a body is taken. Throws `Failure` bad_request. */
+  admit(inbound: Inbound): void
+  /** Sets `matched.view`. Throws `Failure` (400, 403) for a request that is ambiguous or not allowed. */
+  authorize(known: Known): void
+}
 
 /** Known → Armed, and what to do when the backend refuses the credential. */
 export interface Obtain {
@@ -209,6 +222,8 @@ export interface Route {
   readonly realm: string
 
   readonly authenticate: Authenticate
+  /** Absent: requests are not read, and all are allowed. */
+  readonly authorize?: Authorize | undefined
   /**
    * True when the session behind the caller's token was revoked since; asked about each GET stream twice a second. Absent: no
    * caller of this route has one.

@@ -1,6 +1,6 @@
 import { FAILURES, type Failure } from '../core/index.ts'
 
-/** JSON-RPC code of every failure that is ours and not the backend's (decisions §5). */
+/** JSON-RPC code of failures that are ours and not the backend's (decisions §5), where none is more specific. */
 const JSON_RPC_CODE = -32_000
 
 /**
@@ -12,7 +12,7 @@ export function mcpFailureBody(failure: Failure, requestId: string, id?: string 
     jsonrpc: '2.0',
     id,
     error: {
-      code: JSON_RPC_CODE,
+      code: failure.rpcCode ?? JSON_RPC_CODE,
       message: failure.sentence,
       data: { reason: failure.code, requestId },
     },

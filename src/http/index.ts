@@ -21,6 +21,6 @@ export {
 export { parseHttpDate } from './http-date.ts'
 export { parseRetryAfter, retryAfterFor } from './retry-after.ts'
 export { shownUrl } from './shown-url.ts'
-export { JsonError, parseJsonObject, readJsonObject } from './strict-json.ts'
+export { foldName, JsonError, parseJsonObject, readJsonObject, type StrictJsonOptions } from './strict-json.ts'
 export { checkTokenInHost, checkTokenInTarget } from './token-in-target.ts'
 export { HOP_BY_HOP } from './hop-by-hop.ts'

@@ -3,6 +3,19 @@ import type { ClaimValue, Claims } from '../core/index.ts'
 /** Deeper nesting than any claim has; parsing recurses once per level. */
 const MAX_DEPTH = 32
 
+/** How strict a reader is beyond what every document is held to. */
+export interface StrictJsonOptions {
+  /** Levels of nesting. Default 32. */
+  readonly maxDepth?: number
+  /** A field of the document below which, and in the document itself, names are equal that differ by case only. */
+  readonly caseInsensitiveIn?: string
+  /** Refuses lone surrogates, which readers replace by different characters. Default false. */
+  readonly wellFormed?: boolean
+}
+
+/** A name as readers that ignore case compare it: simple folding, `ſ` and the Kelvin sign included. */
+export const foldName = (name: string): string => name.toUpperCase().toLowerCase()
+
 const SPACE = /[\t\n\r ]*/y
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
@@ -25,8 +38,8 @@ export class JsonError extends Error {
  * appears twice (RFC 7519 §4, RFC 8259 §4: readers disagree on which counts), nesting deeper than 32 levels and numbers
  * that are not finite. Throws `JsonError`.
  */
-export function parseJsonObject(text: string): Claims {
-  const value = new Reader(text).document()
+export function parseJsonObject(text: string, options: StrictJsonOptions = {}): Claims {
+  const value = new Reader(text, options).document()
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new JsonError('not an object')
   return value as Claims
 }
@@ -34,9 +47,9 @@ export function parseJsonObject(text: string): Claims {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The same for bytes from outside; undefined for everything but UTF-8 text of such an object. */
-export function readJsonObject(bytes: Uint8Array): Claims | undefined {
+export function readJsonObject(bytes: Uint8Array, options: StrictJsonOptions = {}): Claims | undefined {
   try {
-    return parseJsonObject(utf8.decode(bytes))
+    return parseJsonObject(utf8.decode(bytes), options)
   } catch {
     return undefined
   }
@@ -44,10 +57,18 @@ export function readJsonObject(bytes: Uint8Array): Claims | undefined {
 
 class Reader {
   readonly #text: string
+  readonly #maxDepth: number
+  readonly #caseInsensitiveIn: string | undefined
+  readonly #wellFormed: boolean
   #at = 0
+  /** The field of the document that is being read. */
+  #field: string | undefined = undefined
 
-  constructor(text: string) {
+  constructor(text: string, { maxDepth = MAX_DEPTH, caseInsensitiveIn, wellFormed = false }: StrictJsonOptions) {
     this.#text = text
+    this.#maxDepth = maxDepth
+    this.#caseInsensitiveIn = caseInsensitiveIn
+    this.#wellFormed = wellFormed
   }
 
   document(): ClaimValue {
@@ -73,7 +94,7 @@ class Reader {
   }
 
   #value(depth: number): ClaimValue {
-    if (depth > MAX_DEPTH) throw new JsonError('nested too deep')
+    if (depth > this.#maxDepth) throw new JsonError('nested too deep')
     if (this.#takes('{')) return this.#object(depth)
     if (this.#takes('[')) return this.#array(depth)
     if (this.#text[this.#at] === '"') return this.#string()
@@ -99,7 +120,9 @@ class Reader {
       if (code === BACKSLASH) at += 1
       else if (code === QUOTE) {
         this.#at = at + 1
-        return unquote(this.#text.slice(start, at + 1))
+        const value = unquote(this.#text.slice(start, at + 1))
+        if (this.#wellFormed && !value.isWellFormed()) throw new JsonError('a lone surrogate')
+        return value
       }
     }
     throw new JsonError('a string without an end')
@@ -109,10 +132,16 @@ class Reader {
     // Without a prototype `__proto__` and `constructor` are names like any other.
     const members = Object.create(null) as Record<string, ClaimValue>
     if (this.#takes('}')) return Object.freeze(members)
+    const ignoresCase =
+      this.#caseInsensitiveIn !== undefined && (depth === 0 || this.#field === this.#caseInsensitiveIn)
+    const folded = ignoresCase ? new Set<string>() : undefined
     do {
       this.#match(SPACE)
       const name = this.#string()
       if (Object.hasOwn(members, name)) throw new JsonError('a name appears twice')
+      if (folded !== undefined && folded.size === folded.add(foldName(name)).size)
+        throw new JsonError('a name appears twice, in different case')
+      if (depth === 0) this.#field = name
       if (!this.#takes(':')) throw new JsonError('a name without a value')
       members[name] = this.#value(depth + 1)
     } while (this.#takes(','))

@@ -20,6 +20,7 @@ export interface CaptureOptions {
   /** Milliseconds that only go forward, with fractions. */
   readonly monotonicMs: () => number
   readonly decisionOf: RecordDeps['decisionOf']
+  readonly rulesOf: RecordDeps['rulesOf']
   readonly signingOf: (sealed: Sealed) => ReturnType<RecordDeps['signingOf']>
 }
 

@@ -1,4 +1,13 @@
-import { callerHash, explain, MASK, type Compared, type Explanation, type Sealed, maskLooks } from '../core/index.ts'
+import {
+  callerHash,
+  explain,
+  MASK,
+  type Compared,
+  type Explanation,
+  type RuleDecision,
+  type Sealed,
+  maskLooks,
+} from '../core/index.ts'
 import { BodyCopy, type Room, type ShownBody } from './body-copy.ts'
 import { maskQuery, maskTarget } from './mask.ts'
 import { unsearchedHead, searched, type Searched } from './masked-heads.ts'
@@ -15,6 +24,8 @@ export interface RecordDeps {
   readonly room: Room
   /** The role decision of a request; undefined where there is none. */
   readonly decisionOf: (requestId: string) => object | undefined
+  /** What the rules of the route decided on a request; undefined where none did. */
+  readonly rulesOf: (requestId: string) => RuleDecision | undefined
   /** What a signature was made of; undefined where nothing is signed. */
   readonly signingOf: (
     sealed: Sealed,
@@ -43,6 +54,7 @@ export function recordOf(watched: WatchedRequest, deps: RecordDeps): RequestReco
     targetOrigin: matchedTo?.route.target.origin,
     attempts: watched.attempts.map((attempt, at) => attemptOf(attempt, heads.attempts[at], { texts, mask }, deps)),
     decision: knownAs === undefined ? undefined : deps.decisionOf(watched.id),
+    rules: knownAs === undefined || matchedTo?.route.authorize === undefined ? undefined : deps.rulesOf(watched.id),
     responded: answer && {
       status: answer.status,
       head: withoutQuery(mask.mask(heads.responded), matchedTo === undefined),

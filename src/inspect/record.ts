@@ -1,4 +1,4 @@
-import type { Again, CredentialLookup, Explanation } from '../core/index.ts'
+import type { Again, CredentialLookup, Explanation, RuleDecision } from '../core/index.ts'
 import type { ShownBody } from './body-copy.ts'
 
 /** What a request is, for the list. Nothing in it is secret. */
@@ -84,7 +84,10 @@ export interface RequestRecord {
   readonly owned: readonly string[]
   readonly targetOrigin: string | undefined
   readonly attempts: readonly Attempt[]
+  /** The role decision. */
   readonly decision: object | undefined
+  /** What the rules of the route decided; undefined where none did. */
+  readonly rules: RuleDecision | undefined
   readonly responded: { readonly status: number; readonly head: string } | undefined
   readonly marks: Readonly<Marks>
   /** What became of it that its client was not told; a sentence of ours. */
@@ -98,10 +101,11 @@ export interface RequestRecord {
 const PER_RECORD = 1500
 const PER_ATTEMPT = 400
 const PER_TEXT = 24
+const PER_STEP = 120
 
 /** About how many bytes of memory a record takes. */
 export function sizeOf(record: RequestRecord): number {
-  const { summary, received, attempts, responded, caller, decision } = record
+  const { summary, received, attempts, responded, caller, decision, rules } = record
   let bytes = PER_RECORD + received.length + (responded?.head.length ?? 0) + summary.target.length
   for (const { sent, received: answer } of attempts) {
     bytes += PER_ATTEMPT + (sent?.head.length ?? 0) + (answer?.head.length ?? 0)
@@ -110,6 +114,7 @@ export function sizeOf(record: RequestRecord): number {
   if (caller?.claims !== undefined) bytes += JSON.stringify(caller.claims).length
   // Kept with the caller, and by all requests of it.
   if (decision !== undefined) bytes += PER_RECORD
+  bytes += (rules?.steps.length ?? 0) * PER_STEP
   return bytes + sizeOfBody(record.requestBody) + sizeOfBody(record.responseBody)
 }
 

@@ -10,14 +10,20 @@ const NAME_SOURCES: Readonly<Record<string, string>> = {
   'tasks/cancel': 'taskId',
 }
 
-/** The headers that a stateless request repeats of its body, so that whoever routes it need not read that. */
-export function statelessHeaders(version: string, method: string, params: Params): Record<string, string> {
+/** What `Mcp-Name` repeats of a request; undefined where it has nothing to repeat. */
+export function namedIn(method: string, params: Params): string | undefined {
   const source = Object.hasOwn(NAME_SOURCES, method) ? NAME_SOURCES[method] : undefined
   const name = source === undefined ? undefined : params[source]
+  return typeof name === 'string' ? name : undefined
+}
+
+/** The headers that a stateless request repeats of its body, so that whoever routes it need not read that. */
+export function statelessHeaders(version: string, method: string, params: Params): Record<string, string> {
+  const name = namedIn(method, params)
   return {
     'mcp-protocol-version': headerText(version),
     'mcp-method': headerText(method),
-    ...(typeof name === 'string' ? { 'mcp-name': headerText(name) } : {}),
+    ...(name === undefined ? {} : { 'mcp-name': headerText(name) }),
   }
 }
 
@@ -26,6 +32,19 @@ export const headerText = (text: string): string =>
   /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text)
     ? text
     : `=?base64?${btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCodePoint(byte)).join(''))}?=`
+
+/** The text of such a header value; undefined for base64 that is none, or no UTF-8. */
+export function textOfHeader(value: string): string | undefined {
+  const coded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1]
+  if (coded === undefined) return value
+  try {
+    return utf8.decode(Uint8Array.from(atob(coded), (character) => character.codePointAt(0) ?? 0))
+  } catch {
+    return undefined
+  }
+}
+
+const utf8 = /* @__PURE__ */ new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** A parameter of a tool that goes into a header as well. */
 interface Declared {

@@ -1,5 +1,5 @@
 export { EventReader, OversizedEvent, type ServerEvent } from './events.ts'
-export { headerText, statelessHeaders, ToolParameters } from './headers.ts'
+export { headerText, namedIn, statelessHeaders, textOfHeader, ToolParameters } from './headers.ts'
 export { jsonRpcIdOf } from './json-rpc-id.ts'
 export { DISCOVER, INITIALIZE, type McpRequest, readAnswer, serverOf } from './mcp-request.ts'
 export {
@@ -12,6 +12,7 @@ export {
   keyOf,
   type Malformed,
   type Message,
+  messageOf,
   type Notification,
   type Params,
   parseMessage,

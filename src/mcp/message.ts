@@ -83,7 +83,8 @@ const bufferOf = (bytes: Uint8Array): Buffer =>
 export const isBatch = (bytes: Uint8Array): boolean =>
   bufferOf(bytes).toString('latin1', 0, 64).trimStart().startsWith('[')
 
-function messageOf(value: unknown, bytes: Buffer): Message | Malformed {
+/** The message that a parsed value is, which came in these bytes. */
+export function messageOf(value: unknown, bytes: Buffer): Message | Malformed {
   if (!isObject(value)) return malformed(INVALID_REQUEST, 'not a JSON-RPC message')
   const { jsonrpc, id, method, params } = value
   const known = isId(id) ? id : null

@@ -75,6 +75,7 @@ function mint(parts: {
     authorization,
     headers,
     body: NO_BODY,
+    view: undefined,
     sessionToClient: undefined,
   } as unknown as Matched
 }

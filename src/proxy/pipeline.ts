@@ -12,6 +12,7 @@ export interface PipelineTools {
 }
 
 const BUFFERED_BODY = { name: 'limits.bufferedBody', of: 'the route' }
+const EVALUATED_BODY = { name: 'limits.evaluatedBody', of: 'the route' }
 
 /** What an answer that went out was like. */
 export type Answered = Extract<Outcome, { done: true }>
@@ -37,6 +38,7 @@ export async function runPipeline(
   sessions.bind(known) // whose session it is
   const body = bodyOf(matched, inbound, bodyWatch) // only now: nobody unknown makes us keep anything
   inbound.body = matched.body = body instanceof Promise ? await body : body
+  if (!inbound.gone) route.authorize?.authorize(known) // what it asks for, and whether this caller may
   const attempts = new Attempts(matched.body)
   for (const attempt of attempts) {
     if (inbound.gone) break // refused while its body was read, or left: no credential is obtained for it
@@ -74,6 +76,17 @@ const send = ({ isUpgrade }: InboundRequest, sealed: Sealed): Promise<Outcome> =
 
 function bodyOf({ route }: Matched, inbound: InboundRequest, watch: BodyWatch): Body | Promise<Body> {
   route.apply.admit(inbound)
+  const { authorize } = route
+  if (authorize !== undefined) {
+    authorize.admit(inbound)
+    // The bytes that are evaluated are kept, and are those that are sent.
+    return takeBody(inbound, {
+      mustKeep: true,
+      limitBytes: authorize.limitBytes,
+      limitSetting: EVALUATED_BODY,
+      watch,
+    })
+  }
   return takeBody(inbound, {
     mustKeep: route.apply.needsBody,
     limitBytes: route.limits.bufferedBody,

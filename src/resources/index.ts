@@ -1,3 +1,4 @@
+export { type Authorization, type AuthorizationRule, type RequestSelector, remarksOnRules } from './authorization.ts'
 export {
   authSection,
   type AuthSection,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { authorization } from './authorization.ts'
 import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
 import { storage } from './embedded-storage.ts'
 import { headerForward } from './workloads/header-forward.ts'
@@ -115,6 +116,11 @@ export const limits = () =>
     bufferedBody: size(0, 1024 * 1024 * 1024)
       .prefault('10Mi')
       .describe('Largest request body of a type that signs it (cloudSts); more is answered with 413.'),
+    evaluatedBody: size(0, 1024 * 1024 * 1024)
+      .prefault('1Mi')
+      .describe(
+        'Largest request body on routes with `authorization`, where bodies are read; more is answered with 413. `bufferedBody` where that is less.',
+      ),
   })
 
 const targetTls = () =>
@@ -166,6 +172,9 @@ export const route = () =>
       .optional()
       .describe('Replaces the default for this route.'),
     requiredScopes: scopes().default([]).describe('Scopes that the token of a caller must have; 403 otherwise.'),
+    authorization: later(authorization)
+      .optional()
+      .describe('Which MCP requests are allowed; every request when absent.'),
     allowBoundTokens: allowBoundTokens().default(false),
     passHeaders: z
       .array(passableHeader())

@@ -45,7 +45,7 @@ export async function buildCandidate(
   turn: () => Promise<unknown> = setImmediate,
 ): Promise<Candidate> {
   services.stores.use(rooms)
-  const { clock, log, decisions, egressProxy } = services
+  const { clock, log, decisions, egressProxy, protocol } = services
   const secrets = services.secrets.hold()
   const files = services.namedFiles.hold()
   const authenticators = services.authenticators.hold()
@@ -78,7 +78,7 @@ export async function buildCandidate(
     keep({ close: () => receivers.release() })
     const backends = createBackends(keep, services.backendConnections)
     const shared = createSharedParts()
-    const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain, backends, shared }
+    const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain, backends, shared, protocol }
     const routes: Route[] = []
     for (const resolved of config.routes) {
       routes.push(placed(places, { route: resolved.name }, () => buildRoute(resolved, listenUrl, deps, keep)))

@@ -66,6 +66,7 @@ export function openInspection(
     monotonicMs: () => performance.now(),
     version: VERSION,
     decisionOf: (requestId) => decisions.of(requestId)?.decision,
+    rulesOf: (requestId) => decisions.of(requestId)?.rules,
     signingOf: signingSteps,
     config: () => inspected().config(),
     readiness: () => inspected().readiness(),

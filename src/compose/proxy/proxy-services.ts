@@ -6,6 +6,7 @@ import { createDecisionLog, createIdentityPool, type DecisionLog } from '../../o
 import type { ObtainDeps } from '../../obtain/index.ts'
 import { openSecrets, type OpenSecrets } from '../../secrets/index.ts'
 import type { Stores } from '../../storage/index.ts'
+import { createProtocolMemory, type ProtocolMemory } from '../../authorize/index.ts'
 import { type AuthServers, createAuthServers } from './auth-servers.ts'
 import { boundOfBackends } from './backends.ts'
 import { type Authenticators, createAuthenticators } from './authenticators.ts'
@@ -39,6 +40,8 @@ export interface Services {
   readonly sharing: SharedCacheSlot
   readonly stores: LateStores
   readonly decisions: DecisionLog
+  /** What was seen of backends by routes with rules. */
+  readonly protocol: ProtocolMemory
   /** Identities of the process at AWS, held by the configurations that use them. */
   readonly identities: ReturnType<typeof createIdentityPool>
   /** For the sources of credentials, without what each configuration holds for itself. */
@@ -112,6 +115,7 @@ export function createServices(options: ServicesOptions): Services {
     sharing,
     stores,
     decisions: createDecisionLog({ clock, showClaims: options.showClaims ?? false }),
+    protocol: createProtocolMemory(),
     identities: createIdentityPool(),
     obtain: {
       clock,

@@ -1,4 +1,5 @@
 import { createApply } from '../../apply/index.ts'
+import { createAuthorizer, type ProtocolMemory } from '../../authorize/index.ts'
 import { createRouteAuthenticate } from '../../authenticate/index.ts'
 import type { Clock, Route } from '../../core/index.ts'
 import { createForward } from '../../forward/index.ts'
@@ -22,6 +23,7 @@ export interface RouteDeps {
   readonly backends: Backends
   readonly egressProxy: EgressProxy | undefined
   readonly shared: SharedParts
+  readonly protocol: ProtocolMemory
 }
 
 /** Remembers something that has to be closed, and gives it back. */
@@ -55,12 +57,28 @@ export function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: Rou
     authenticate: shared(authenticator, ['authenticate', requiredScopes, allowBoundTokens, publicPaths], () =>
       createRouteAuthenticate(authenticator, { requiredScopes, allowBoundTokens, publicPaths }),
     ),
+    authorize: authorizeOf(resolved, deps),
     obtain: obtainOf(resolved, deps, keep),
     apply: shared(backend, ['apply', target.host, signsBody], () =>
       createApply({ host: target.host, needsBody: signsBody, clock }),
     ),
     forward,
   }
+}
+
+/** Absent where nothing needs what requests say: their bodies are not read then. */
+function authorizeOf(resolved: ResolvedRoute, { obtain, decisions, protocol }: RouteDeps): Route['authorize'] {
+  const { name, authorization, limits, target } = resolved
+  if (authorization === undefined) return undefined
+  const own = decisions.forRoute(name)
+  return createAuthorizer({
+    route: name,
+    authorization,
+    limitBytes: Math.min(limits.evaluatedBody, limits.bufferedBody),
+    metrics: obtain.metrics,
+    memory: protocol.of(name, `${target.origin}${target.path}`),
+    onDecision: (known, { mcp }, decision) => own.authorized(known, mcp, decision),
+  })
 }
 
 /** Whose credential is the same whoever calls has one source for all routes with this config; a source for callers is of its route. */

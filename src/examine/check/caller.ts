@@ -1,6 +1,6 @@
-import { refuseBoundToken, scopesOf } from '../../authenticate/index.ts'
+import { refuseBoundToken } from '../../authenticate/index.ts'
 import { shapeOf } from '../../oauth/index.ts'
-import { type AuthenticatedCaller, type Claims, Secret } from '../../core/index.ts'
+import { type AuthenticatedCaller, type Claims, scopesOf, Secret } from '../../core/index.ts'
 import type { ResolvedRoute } from '../../resources/index.ts'
 import type { CheckContext } from './context.ts'
 import { about, type CheckResult } from './result.ts'

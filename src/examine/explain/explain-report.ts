@@ -1,6 +1,5 @@
-import { scopesOf } from '../../authenticate/index.ts'
 import { hashKey } from '../../cache/index.ts'
-import { type Claims, FAILURES, GATEWAY_HEADERS } from '../../core/index.ts'
+import { type Claims, FAILURES, GATEWAY_HEADERS, scopesOf } from '../../core/index.ts'
 import { AMZ_CREDENTIALS, HEARSAY } from '../../http/index.ts'
 import { createRoleMapper, decide, keyParts, type Decision } from '../../obtain/cloud-sts/index.ts'
 import { refusedByToken } from '../../obtain/index.ts'

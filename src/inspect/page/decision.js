@@ -131,6 +131,45 @@ function Decision({ decision }) {
   </div>`
 }
 
+/** Which rule allowed or denied the request, and what became of the others. */
+export function RulesPart({ rules }) {
+  if (rules === undefined) return null
+  const verdict = rules.allowed
+    ? 'allowed'
+    : rules.missingScopes.length > 0
+      ? `scopes missing: ${rules.missingScopes.join(' ')}`
+      : 'denied'
+  return html`<section class="part" aria-label="Authorization">
+    <h3>Authorization</h3>
+    <p>
+      ${verdict} by ${rules.rule === undefined ? 'the default of the route' : html`the rule <code><${Text} of=${rules.rule} /></code>`}
+    </p>
+    <div class="scroll" tabindex="0" role="region" aria-label="Rules">
+      <table class="mappings">
+        <thead>
+          <tr>
+            <th scope="col">Rule</th>
+            <th scope="col">Effect</th>
+            <th scope="col">Verdict</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${rules.steps.map(
+            (step) =>
+              html`<tr key=${step.rule} class=${`v-${step.outcome}`}>
+                <th scope="row"><${Text} of=${step.rule} /></th>
+                <td>${step.effect}</td>
+                <td>
+                  ${OUTCOMES[step.outcome]}${step.reason ? `: ${step.reason}` : ''}${step.missingKey ? ` (${step.missingKey})` : ''}
+                </td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  </section>`
+}
+
 function credentialLine(attempt, count, atMs) {
   const which = count > 1 ? `Attempt ${attempt.number}: ` : ''
   return `${which}${attempt.credential ? KINDS[attempt.credential] : 'no credential'}, ${whereFrom(attempt, atMs)}`

@@ -2,7 +2,7 @@ import { SendAgain } from './again.js'
 import { follow, load } from './api.js'
 import { Body } from './bodies.js'
 import { Copy, curlOf } from './curl.js'
-import { CallerPart, CredentialPart } from './decision.js'
+import { CallerPart, CredentialPart, RulesPart } from './decision.js'
 import { SaveHar } from './har.js'
 import { AnswerPart, ReceivedPart, SentPart } from './heads.js'
 import { durationOf, html, Text, timeOf, useEffect, useState } from './html.js'
@@ -109,6 +109,7 @@ export function RequestDetail({ id, users, onClose }) {
     <${Timeline} phases=${request.timeline} />
     <${ReceivedPart} request=${request} />
     <${CallerPart} caller=${request.caller} />
+    <${RulesPart} rules=${request.rules} />
     <${CredentialPart} request=${request} />
     ${request.attempts.map((attempt) => html`<${SentPart} key=${attempt.number} attempt=${attempt} request=${request} />`)}
     <${AnswerPart} request=${request} />

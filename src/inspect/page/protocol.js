@@ -147,14 +147,19 @@ const NAME_SOURCES = {
 	"tasks/update": "taskId",
 	"tasks/cancel": "taskId"
 };
-/** The headers that a stateless request repeats of its body, so that whoever routes it need not read that. */
-function statelessHeaders(version, method, params) {
+/** What `Mcp-Name` repeats of a request; undefined where it has nothing to repeat. */
+function namedIn(method, params) {
 	const source = Object.hasOwn(NAME_SOURCES, method) ? NAME_SOURCES[method] : void 0;
 	const name = source === void 0 ? void 0 : params[source];
+	return typeof name === "string" ? name : void 0;
+}
+/** The headers that a stateless request repeats of its body, so that whoever routes it need not read that. */
+function statelessHeaders(version, method, params) {
+	const name = namedIn(method, params);
 	return {
 		"mcp-protocol-version": headerText(version),
 		"mcp-method": headerText(method),
-		...typeof name === "string" ? { "mcp-name": headerText(name) } : {}
+		...name === void 0 ? {} : { "mcp-name": headerText(name) }
 	};
 }
 /** A text as a header value: itself where it is plain, else in base64 as the protocol marks it. */

@@ -48,6 +48,7 @@ export type RouteField =
   | 'resourceUrl'
   | 'requiredScopes'
   | 'headerForward'
+  | 'authorization'
 
 /** Route `index` of a ProxyConfig. */
 export function routeOfProxy(proxy: Located<ProxyConfig>, route: ProxyRoute, index: number): DraftRoute {
@@ -75,6 +76,7 @@ const PATHS: Readonly<Record<RouteField, readonly string[]>> = {
   resourceUrl: ['resourceUrl'],
   requiredScopes: ['requiredScopes'],
   headerForward: ['headerForward'],
+  authorization: ['authorization'],
 }
 
 /**

@@ -4,6 +4,7 @@ import {
   forwardedNames,
   headersSetBy,
   remarksOnAudience,
+  remarksOnRules,
   remarksOnTarget,
   type ResolvedAuth,
 } from '../../resources/index.ts'
@@ -29,6 +30,7 @@ const RULES: readonly ((facts: RouteFacts) => Problem[])[] = [
   openPaths,
   scopesNeedCallers,
   forwardedTwice,
+  rulesNeedMessages,
 ]
 
 const forwardedBy = ({ settings }: DraftRoute): readonly string[] => forwardedNames(settings.headerForward)
@@ -87,6 +89,24 @@ function scopesNeedCallers({ draft, callers }: RouteFacts): Problem[] {
   ]
 }
 
+/** Rules decide on the messages of callers: those of an upgraded connection are not seen. */
+function rulesNeedMessages({ draft, callers }: RouteFacts): Problem[] {
+  const { authorization, allowUpgrade } = draft.settings
+  if (authorization === undefined) return []
+  const problems: Problem[] = []
+  if (allowUpgrade) {
+    const message =
+      'messages of an upgraded connection are not evaluated, expected "allowUpgrade: false" or no "authorization"'
+    problems.push(draft.problem('authorization', message))
+  }
+  const scoped = authorization.rules.find(({ requireScopes }) => requireScopes.length > 0)
+  if (callers.mode === 'anonymous' && scoped !== undefined) {
+    const message = `"requireScopes" of "${scoped.name}": callers are anonymous here and have no scopes`
+    problems.push(draft.problem('authorization', message))
+  }
+  return problems
+}
+
 /** What is allowed on this route but should be known. */
 export function routeWarnings(facts: RouteFacts): Problem[] {
   const { draft, auth, callers, isLocal } = facts
@@ -105,6 +125,12 @@ export function routeWarnings(facts: RouteFacts): Problem[] {
   if (targetTls?.insecureSkipVerify === true) {
     found.push(draft.problem('target', '"insecureSkipVerify" is set: any server can pose as this backend'))
   }
+  const { authorization } = draft.settings
+  if (authorization !== undefined)
+    for (const { index, message } of remarksOnRules(authorization)) {
+      const { name } = authorization.rules[index] ?? { name: '' }
+      found.push(draft.problem('authorization', `rule "${name}": ${message}`))
+    }
   if (insecureAllowAnonymous && callers.mode === 'anonymous' && !isLocal) {
     found.push(
       draft.problem(

@@ -1,4 +1,4 @@
-import type { AuthenticatedCaller, Claims, Clock, Known, Obtain } from '../../core/index.ts'
+import type { AuthenticatedCaller, Claims, Clock, Known, McpView, Obtain, RuleDecision } from '../../core/index.ts'
 import type { Decision } from './decision.ts'
 import type { RoleChoice } from './role-mapper.ts'
 import type { SessionAttributes, Tag } from './session-attributes.ts'
@@ -14,12 +14,22 @@ type ValuelessAttributes = Pick<SessionAttributes, 'writtenPolicy' | 'policyArns
   readonly tags: readonly Omit<Tag, 'value'>[]
 }
 
-/** One request and the decision that it ran under; the decision may be older than the request. */
+/** What a request was about, as rules saw it; the arguments only where claim values are shown and they are not large. */
+export type RecordedRequest = Pick<McpView, 'method' | 'kind' | 'name' | 'uri'> & {
+  readonly args?: Claims
+  readonly annotations: Claims
+}
+
+/** One request and what was decided for it; the role decision may be older than the request. */
 export interface DecisionRecord {
   readonly atMs: number
   readonly requestId: string
   readonly route: string
-  readonly decision: ShownDecision
+  /** The role of the caller; absent where none is chosen. */
+  readonly decision?: ShownDecision
+  /** What was asked for and which rule decided; absent on routes without rules. */
+  readonly mcp?: RecordedRequest
+  readonly rules?: RuleDecision
   /** Only when claim values are shown. */
   readonly claims?: Claims
 }
@@ -28,6 +38,8 @@ export interface DecisionRecord {
 export interface RouteDecisions {
   /** What was decided for a caller; kept as long as the caller is. */
   remember(caller: AuthenticatedCaller, decision: Decision): void
+  /** Records what the rules of the route decided on a request. */
+  authorized(known: Known, mcp: McpView, rules: RuleDecision): void
   /** The stage `obtain`, recording each request with the decision that its caller has. */
   recording<O extends Obtain>(obtain: O): O
 }
@@ -55,6 +67,10 @@ const withoutValues = ({ tags, writtenPolicy, policyArns, externalId }: SessionA
   externalId,
 })
 
+/** Characters of names, and of arguments as JSON, that a record keeps. */
+const SHOWN_CHARACTERS = 1024
+const SHOWN_ARGUMENTS = 16 * 1024
+
 /** A ring of the last requests with their decisions, for `GET /decisions` of the admin listener. */
 export function createDecisionLog({ clock, capacity = 200, showClaims = false }: DecisionLogOptions): DecisionLog {
   const ring: DecisionRecord[] = []
@@ -71,17 +87,38 @@ export function createDecisionLog({ clock, capacity = 200, showClaims = false }:
     }
   }
 
-  const record = (route: string, { matched, caller }: Known, decision: ShownDecision) => {
+  /** One record for a request, whose parts are decided one after the other. */
+  const recorded = new WeakMap<Known, { decision?: ShownDecision }>()
+
+  const record = (route: string, known: Known, part: Pick<DecisionRecord, 'decision' | 'mcp' | 'rules'>) => {
+    const { matched, caller } = known
+    const begun = recorded.get(known)
+    if (begun !== undefined) {
+      Object.assign(begun, part)
+      return
+    }
     const claims = showClaims && caller.kind === 'authenticated' ? { claims: caller.claims } : {}
-    ring[next] = { atMs: clock.now(), requestId: matched.inbound.id, route, decision, ...claims }
+    const made = { atMs: clock.now(), requestId: matched.inbound.id, route, ...part, ...claims }
+    recorded.set(known, made)
+    ring[next] = made
     next = (next + 1) % capacity
   }
+
+  const requestOf = ({ method, kind, name, uri, args, annotations }: McpView): RecordedRequest => ({
+    method: method.slice(0, SHOWN_CHARACTERS),
+    kind,
+    name: name.slice(0, SHOWN_CHARACTERS),
+    uri: uri.slice(0, SHOWN_CHARACTERS),
+    annotations,
+    ...(showClaims && JSON.stringify(args).length <= SHOWN_ARGUMENTS ? { args } : {}),
+  })
 
   return {
     forRoute(route) {
       const decisions = new WeakMap<AuthenticatedCaller, ShownDecision>()
       return {
         remember: (caller, decision) => void decisions.set(caller, shown(decision)),
+        authorized: (known, mcp, rules) => record(route, known, { mcp: requestOf(mcp), rules }),
         recording: (obtain) => ({
           ...obtain,
           obtain(known) {
@@ -90,7 +127,7 @@ export function createDecisionLog({ clock, capacity = 200, showClaims = false }:
             } finally {
               // After: the first request of a caller makes the decision, and refusals are recorded as well.
               const decision = known.caller.kind === 'authenticated' ? decisions.get(known.caller) : undefined
-              if (decision !== undefined) record(route, known, decision)
+              if (decision !== undefined) record(route, known, { decision })
             }
           },
         }),

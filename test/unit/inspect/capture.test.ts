@@ -30,6 +30,7 @@ async function start(
     log,
     monotonicMs: () => performance.now(),
     decisionOf: () => undefined,
+    rulesOf: () => undefined,
     signingOf,
   })
   let count = 0

@@ -30,6 +30,7 @@ beforeEach(async () => {
     log: SILENT,
     monotonicMs: () => performance.now(),
     decisionOf: () => undefined,
+    rulesOf: () => undefined,
     signingOf: () => undefined,
     version: '1.2.3',
     config: () => ({ routes: [{ target: { query: 'api_key=not-for-the-page&a=b' } }] }),

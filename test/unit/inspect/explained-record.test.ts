@@ -30,6 +30,7 @@ async function watched(statuses: readonly number[], route: RouteOptions, maxByte
     log: createRecordingLog(),
     monotonicMs: () => performance.now(),
     decisionOf: () => undefined,
+    rulesOf: () => undefined,
     signingOf: () => undefined,
   })
   let count = 0

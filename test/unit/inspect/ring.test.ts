@@ -26,6 +26,7 @@ const record = (id: string, text = ''): RequestRecord => ({
   targetOrigin: undefined,
   attempts: [],
   decision: undefined,
+  rules: undefined,
   responded: undefined,
   marks: {},
   detail: undefined,

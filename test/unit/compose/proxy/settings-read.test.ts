@@ -78,7 +78,24 @@ const ROUTE = {
     addHeadersFromSecret: [{ headerName: 'X-Api', valueSecretRef: secret }],
   },
   timeouts: { connect: '1s', firstByte: '2s', idle: '3s' },
-  limits: { bufferedBody: '1Mi' },
+  limits: { bufferedBody: '1Mi', evaluatedBody: '64Ki' },
+  authorization: {
+    default: 'deny',
+    rules: [
+      {
+        name: 'a',
+        priority: 1,
+        tools: ['a*'],
+        prompts: ['a*'],
+        resources: ['a*'],
+        methods: ['a*'],
+        when: 'true',
+        requireScopes: ['a'],
+        effect: 'allow',
+      },
+      { name: 'b', priority: 2, effect: 'allow' },
+    ],
+  },
   sseKeepAlive: '4s',
   http2: true,
   allowUpgrade: true,
@@ -122,11 +139,15 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
 
 function load(): Loaded {
   // One route more, for which the defaults are, and one that anybody may call.
-  const { headerForward, ...first } = ROUTE
-  const { auth: _, ...other } = { ...first, name: 'b', path: '/b', resourceUrl: 'https://mcp.example.com/b' }
+  const { headerForward, authorization, ...first } = ROUTE
+  const { auth: _, ...rest } = { ...first, name: 'b', path: '/b', resourceUrl: 'https://mcp.example.com/b' }
+  // Messages of upgraded connections are not evaluated.
+  const other = { ...rest, authorization, allowUpgrade: false }
   // Headers are no more for paths that anybody may call than a credential is.
   const open = { headerForward, name: 'c', path: '/c', target: `${backend}/mcp?key=c`, auth: { mode: 'anonymous' } }
-  const routes = [first, other, { ...open, externalAuthConfigRef: { name: 'key' }, insecureAllowAnonymous: true }]
+  const anonymous = { ...open, externalAuthConfigRef: { name: 'key' }, insecureAllowAnonymous: true }
+  const ruled = { name: 'd', path: '/d', target: `${backend}/mcp?key=d`, authorization: { default: 'allow' } }
+  const routes = [first, other, anonymous, { ...anonymous, ...ruled }]
   const key = { type: 'headerInjection', headerInjection: { headerName: 'X-Key', valueSecretRef: secret } }
   const documents = [proxy({ ...SPEC, routes }), externalAuth({ type: 'unauthenticated' }), externalAuth(key, 'key')]
   const text = documents.map((document) => JSON.stringify(document)).join('\n---\n')
@@ -171,6 +192,12 @@ async function run(config: ResolvedProxy): Promise<Recorded<readonly Route[]>> {
   const served = await startProxy(sockets, { ...runtime, routes: routes.value })
   expect((await fetch(`${served.url}/a/x`)).status).toBe(401)
   expect((await fetch(`${served.url}/c`, { method: 'POST', body: 'x' })).status).toBe(502)
+  const message = {
+    method: 'POST',
+    body: '{"jsonrpc":"2.0","method":"a"}',
+    headers: { 'content-type': 'application/json' },
+  }
+  expect((await fetch(`${served.url}/d`, message)).status).toBe(502)
   const upgrade = rawConnect(
     served.url,
     'GET /c HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',

@@ -1,0 +1,210 @@
+import {
+  type ClientRequest,
+  type Claims,
+  type ClaimValue,
+  Failure,
+  type ListField,
+  type McpKind,
+  type McpView,
+  type RequestView,
+  type RuleCode,
+} from '../core/index.ts'
+import { foldName, readJsonObject } from '../http/index.ts'
+import { isObject, messageOf, namedIn, type Params, textOfHeader } from '../mcp/index.ts'
+
+/** JSON depth of a body that is evaluated. */
+const MAX_DEPTH = 64
+/** JSON-RPC error code for headers that differ from the body (MCP 2026-07-28). */
+const HEADER_MISMATCH = -32_020
+
+const EMPTY: Claims = Object.freeze(Object.create(null) as Record<string, ClaimValue>)
+/** A request without a message, or a response of the client. */
+const NO_MESSAGE: RequestView = Object.freeze({
+  mcp: Object.freeze({ method: '', kind: 'other', name: '', uri: '', args: EMPTY, annotations: EMPTY }),
+  subjects: [],
+  id: undefined,
+  list: undefined,
+})
+
+const LISTS: Readonly<Record<string, ListField>> = {
+  'tools/list': 'tools',
+  'prompts/list': 'prompts',
+  'resources/list': 'resources',
+  'resources/templates/list': 'resourceTemplates',
+}
+
+/** What a message is about that no rule restricts: the handshake, and what follows a request that was let through. */
+const NEVER_EVALUATED: ReadonlySet<string> = new Set([
+  'initialize',
+  'notifications/initialized',
+  'ping',
+  'server/discover',
+  'notifications/cancelled',
+  'notifications/progress',
+  'logging/setLevel',
+])
+
+/** Fields by which requests are evaluated: in another case, some readers take them for these. */
+const ENVELOPE_FIELDS = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
+const PARAMS_FIELDS = ['name', 'arguments', 'uri', 'ref', 'taskId', 'notifications', 'task', '_meta']
+const REF_FIELDS = ['type', 'name', 'uri']
+const LISTEN_FIELDS = ['resourceSubscriptions', 'taskIds']
+
+/** What is known of calls and tools beside the request. */
+export interface ReadContext {
+  /** Hints of a tool from the last list; empty where there are none. */
+  readonly annotationsOf: (tool: string) => Claims
+  /** The call that created a task of this caller; undefined for an unknown one. */
+  readonly taskOf: (id: string) => McpView | undefined
+}
+
+const refused = (rule: RuleCode, rpcCode?: number): Failure => new Failure('bad_request', { rule, rpcCode })
+
+/** Refuses before its body is read what could be understood in two ways. Throws `bad_request`. */
+export function admitRequest(method: string, request: ClientRequest): void {
+  const has = (name: string): readonly string[] => valuesOf(request, name)
+  if (has('mcp-method').length > 1 || has('mcp-name').length > 1) throw refused('mcp_header_repeated', HEADER_MISMATCH)
+  const hasBody =
+    request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
+  if (method !== 'POST') {
+    // Bodies of other methods are not evaluated, so none is sent on.
+    if (hasBody || !['GET', 'HEAD', 'DELETE'].includes(method)) throw refused('mcp_method')
+    return
+  }
+  const [type = '', ...more] = has('content-type')
+  if (more.length > 0 || !/^application\/json[\t ]*(?:;[\t ]*charset="?utf-8"?[\t ]*)?$/i.test(type))
+    throw refused('mcp_media_type')
+  const codings = has('content-encoding')
+  if (codings.some((coding) => coding.trim().toLowerCase() !== 'identity')) throw refused('mcp_encoding')
+}
+
+function valuesOf({ rawHeaders }: ClientRequest, name: string): readonly string[] {
+  const values: string[] = []
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.toLowerCase() === name) values.push(rawHeaders[at + 1] ?? '')
+  return values
+}
+
+/**
+ * The one JSON-RPC message of a POST. Throws `bad_request` for what two readers could understand differently: duplicate
+ * fields (by case, too), fields in another case, a batch, headers that differ from the body, and text that is not UTF-8.
+ */
+export function readRequest(request: ClientRequest, body: Buffer | undefined, context: ReadContext): RequestView {
+  if (request.method !== 'POST') return NO_MESSAGE
+  const value = body === undefined ? undefined : readJsonObject(body, STRICT)
+  if (body === undefined || value === undefined) throw refused('mcp_json')
+  expectExact(value, ENVELOPE_FIELDS)
+  const message = messageOf(value, body)
+  if (message.kind === 'malformed') throw refused('mcp_message')
+  if (message.kind === 'response') {
+    compareHeaders(request, '', {})
+    return NO_MESSAGE
+  }
+  const { method, params } = message
+  if (value['params'] !== undefined && !isObject(value['params'])) throw refused('mcp_params')
+  expectExact(params, PARAMS_FIELDS)
+  compareHeaders(request, method, params)
+  const mcp = viewOf(method, params, context)
+  return {
+    mcp,
+    subjects: NEVER_EVALUATED.has(method) ? [] : subjectsOf(mcp, params, context),
+    id: message.kind === 'request' ? message.id : undefined,
+    list: Object.hasOwn(LISTS, method) ? LISTS[method] : undefined,
+  }
+}
+
+const STRICT = { maxDepth: MAX_DEPTH, caseInsensitiveIn: 'params', wellFormed: true }
+
+const foldedFields = new Map<readonly string[], ReadonlyMap<string, string>>()
+
+/** Some readers of JSON ignore case: a field that differs from a known one by case only is taken for it there. */
+function expectExact(object: Readonly<Record<string, unknown>>, fields: readonly string[]): void {
+  let known = foldedFields.get(fields)
+  if (known === undefined) {
+    known = new Map(fields.map((field) => [foldName(field), field]))
+    foldedFields.set(fields, known)
+  }
+  for (const name of Object.keys(object)) {
+    const meant = known.get(foldName(name))
+    if (meant !== undefined && meant !== name) throw refused('mcp_field_case')
+  }
+}
+
+function compareHeaders(request: ClientRequest, method: string, params: Params): void {
+  const differs = (name: string, expected: string): boolean => {
+    const [value] = valuesOf(request, name)
+    return value !== undefined && textOfHeader(value.trim()) !== expected
+  }
+  if (differs('mcp-method', method) || differs('mcp-name', namedIn(method, params) ?? ''))
+    throw refused('mcp_header_mismatch', HEADER_MISMATCH)
+}
+
+function viewOf(method: string, params: Params, { annotationsOf, taskOf }: ReadContext): McpView {
+  const view = (kind: McpKind, name: string, uri: string, more: Partial<McpView> = {}): McpView =>
+    Object.freeze({ method, kind, name, uri, args: EMPTY, annotations: EMPTY, ...more })
+  switch (method) {
+    case 'tools/call': {
+      const name = textOf(params['name'])
+      return view('tool', name, '', { args: argumentsOf(params), annotations: annotationsOf(name) })
+    }
+    case 'prompts/get':
+      return view('prompt', textOf(params['name']), '', { args: argumentsOf(params) })
+    case 'resources/read':
+    case 'resources/subscribe':
+    case 'resources/unsubscribe':
+      return view('resource', '', textOf(params['uri']))
+    case 'completion/complete': {
+      const { ref } = params
+      if (!isObject(ref)) throw refused('mcp_params')
+      expectExact(ref, REF_FIELDS)
+      if (ref['type'] === 'ref/prompt' && ref['uri'] === undefined) return view('prompt', textOf(ref['name']), '')
+      if (ref['type'] === 'ref/resource' && ref['name'] === undefined) return view('resource', '', textOf(ref['uri']))
+      throw refused('mcp_params')
+    }
+    default: {
+      const id = params['taskId']
+      const created = method.startsWith('tasks/') && typeof id === 'string' ? taskOf(id) : undefined
+      return created === undefined ? view('other', '', '') : created
+    }
+  }
+}
+
+/** What rules decide on. A task that is unknown is of no call: `DENIED` stands for it. */
+function subjectsOf(mcp: McpView, params: Params, { taskOf }: ReadContext): readonly McpView[] {
+  const { method } = mcp
+  if (method === 'subscriptions/listen') {
+    const { notifications = {} } = params
+    if (!isObject(notifications)) throw refused('mcp_params')
+    expectExact(notifications, LISTEN_FIELDS)
+    const uris = textsOf(notifications['resourceSubscriptions'])
+    const tasks = textsOf(notifications['taskIds'])
+    if (uris.length + tasks.length === 0) return [mcp]
+    return [
+      ...uris.map((uri): McpView => ({ method, kind: 'resource', name: '', uri, args: EMPTY, annotations: EMPTY })),
+      ...tasks.map((id) => taskOf(id) ?? UNKNOWN_TASK),
+    ]
+  }
+  const { taskId } = params
+  if (method.startsWith('tasks/') && taskId !== undefined) return [taskOf(textOf(taskId)) ?? UNKNOWN_TASK]
+  return [mcp]
+}
+
+/** The task of another caller, or of none: always denied. */
+export const UNKNOWN_TASK: McpView = Object.freeze({ ...NO_MESSAGE.mcp })
+
+const textOf = (value: unknown): string => {
+  if (typeof value !== 'string') throw refused('mcp_params')
+  return value
+}
+
+const textsOf = (value: unknown = []): readonly string[] => {
+  if (!Array.isArray(value)) throw refused('mcp_params')
+  return value.map(textOf)
+}
+
+function argumentsOf({ arguments: given }: Params): Claims {
+  if (given === undefined || given === null) return EMPTY
+  if (!isObject(given)) throw refused('mcp_params')
+  // Read strictly with the body: frozen, without prototypes.
+  return given as Claims
+}

@@ -1,0 +1,239 @@
+import {
+  compileRequestMatcher,
+  MatcherError,
+  type RequestMatcher,
+  type RequestVariables,
+  requestVariables,
+} from '../cel/index.ts'
+import {
+  type Caller,
+  type Claims,
+  type ClaimValue,
+  Failure,
+  type ListField,
+  type McpView,
+  type RuleDecision,
+  type RuleStep,
+  scopesOf,
+} from '../core/index.ts'
+import type { Authorization, RequestSelector } from '../resources/index.ts'
+import { compileGlob, type Glob, matchTemplate } from './glob.ts'
+import { UNKNOWN_TASK } from './read-request.ts'
+
+/** What is decided about beside the request. */
+export interface RuleContext {
+  readonly caller: Pick<Extract<Caller, { kind: 'authenticated' }>, 'claims'> | { readonly kind: 'anonymous' }
+  readonly route: string
+}
+
+/** The rules of a route, compiled. */
+export interface Rules {
+  /** Decides on one subject of a request. With `all`, rules after the deciding one are evaluated too, for the trace. */
+  decide(subject: McpView, context: RuleContext, options?: { readonly all?: boolean }): RuleDecision
+  /** Decides on all of them: every one must be allowed. No subject: allowed. */
+  decideAll(subjects: readonly McpView[], context: RuleContext, options?: { readonly all?: boolean }): RuleDecision
+  /** Whether some use of an item of a list could be allowed; `key` is its name or URI. */
+  couldAllow(list: ListField, key: string, annotations: Claims, context: RuleContext): boolean
+  /** Names of the rules in the order of evaluation. */
+  readonly names: readonly string[]
+}
+
+interface Selector {
+  readonly tools: readonly Glob[]
+  readonly prompts: readonly Glob[]
+  readonly resources: readonly Glob[]
+  readonly methods: readonly Glob[]
+  readonly isEmpty: boolean
+}
+
+interface Compiled {
+  readonly name: string
+  readonly effect: 'allow' | 'deny'
+  readonly selector: Selector
+  readonly matcher: RequestMatcher | undefined
+  readonly requireScopes: readonly string[]
+}
+
+/** Methods that are decided by rules with `methods` only: the lists, which are filtered, and a stream that names no resource. */
+const BY_METHOD_ONLY: ReadonlySet<string> = new Set([
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'subscriptions/listen',
+])
+
+/** What can be done with the items of a list. */
+const USES: Readonly<Record<ListField, { readonly kind: McpView['kind']; readonly methods: readonly string[] }>> = {
+  tools: { kind: 'tool', methods: ['tools/call'] },
+  prompts: { kind: 'prompt', methods: ['prompts/get'] },
+  resources: { kind: 'resource', methods: ['resources/read', 'resources/subscribe'] },
+  resourceTemplates: { kind: 'resource', methods: ['resources/read', 'resources/subscribe'] },
+}
+
+const EMPTY: Claims = Object.freeze(Object.create(null) as Record<string, ClaimValue>)
+
+/**
+ * Compiles the rules of a route: sorted once by priority, absent last, ties in the order of the file; the first match
+ * decides. Throws `config_error` for an expression that cannot be compiled.
+ */
+export function compileRules(authorization: Authorization): Rules {
+  const rules = authorization.rules
+    .map((rule, index) => ({ rule, index }))
+    .toSorted((a, b) => (a.rule.priority ?? Infinity) - (b.rule.priority ?? Infinity) || a.index - b.index)
+    .map(({ rule }): Compiled => ({
+      name: rule.name,
+      effect: rule.effect,
+      selector: compileSelector(rule),
+      matcher: rule.when === undefined ? undefined : compiled(rule.name, rule.when),
+      requireScopes: rule.requireScopes,
+    }))
+  const isAllowedByDefault = authorization.default === 'allow'
+
+  const decide: Rules['decide'] = (subject, context, { all = false } = {}) => {
+    const steps: RuleStep[] = []
+    const byMethodOnly = subject.kind === 'other' && BY_METHOD_ONLY.has(subject.method)
+    let decided: Pick<RuleDecision, 'allowed' | 'rule' | 'missingScopes'> | undefined
+    if (subject === UNKNOWN_TASK) decided = { allowed: false, rule: undefined, missingScopes: [] }
+    let variables: RequestVariables | undefined
+    for (const { name, effect, selector, matcher, requireScopes } of rules) {
+      if (decided !== undefined && !all) {
+        steps.push({ rule: name, effect, outcome: 'not_evaluated' })
+        continue
+      }
+      const applies = byMethodOnly ? matchesAny(selector.methods, subject.method) : selects(selector, subject)
+      if (!applies) {
+        steps.push({ rule: name, effect, outcome: 'not_matched' })
+        continue
+      }
+      const result = matcher?.evaluate((variables ??= variablesOf(subject, context))) ?? MATCHED
+      steps.push(
+        result.outcome === 'error' ? errorStep(name, effect, result) : { rule: name, effect, outcome: result.outcome },
+      )
+      if (decided !== undefined) continue
+      if (result.outcome === 'limit' || (result.outcome === 'error' && effect === 'deny'))
+        decided = { allowed: false, rule: name, missingScopes: [] }
+      else if (result.outcome === 'matched') {
+        const missingScopes = effect === 'allow' ? scopesMissing(requireScopes, context) : []
+        decided = { allowed: effect === 'allow' && missingScopes.length === 0, rule: name, missingScopes }
+      }
+    }
+    return {
+      steps,
+      ...(decided ?? { allowed: isAllowedByDefault || byMethodOnly, rule: undefined, missingScopes: [] }),
+    }
+  }
+
+  return {
+    names: rules.map(({ name }) => name),
+    decide,
+    decideAll(subjects, context, options) {
+      let decided: RuleDecision = ALLOWED
+      const missing = new Set<string>()
+      for (const subject of subjects) {
+        const decision = decide(subject, context, options)
+        // One that no scope would help decides over others that need scopes.
+        if (!decision.allowed && decision.missingScopes.length === 0) return decision
+        for (const scope of decision.missingScopes) missing.add(scope)
+        if (decided.allowed) decided = decision
+      }
+      return missing.size === 0 ? decided : { ...decided, missingScopes: [...missing] }
+    },
+    couldAllow(list, key, annotations, context) {
+      const { kind, methods } = USES[list]
+      const isResource = kind === 'resource'
+      const named = { kind, name: isResource ? '' : key, uri: isResource ? key : '', args: EMPTY, annotations }
+      return methods.some((method) => couldAllowUse({ ...named, method }, list === 'resourceTemplates', context))
+    },
+  }
+
+  function couldAllowUse(subject: McpView, isTemplate: boolean, context: RuleContext): boolean {
+    let variables: RequestVariables | undefined
+    for (const { effect, selector, matcher } of rules) {
+      const part = isTemplate ? templatePart(selector, subject) : selects(selector, subject) ? 'all' : 'none'
+      if (part === 'none') continue
+      // What only a call has could make the expression true, and another call false.
+      const isOpen = matcher !== undefined && (matcher.reads.has('args') || (isTemplate && matcher.reads.has('uri')))
+      if (isOpen || (part === 'some' && effect === 'deny')) {
+        if (effect === 'allow') return true
+        continue
+      }
+      const { outcome } = matcher?.evaluate((variables ??= variablesOf(subject, context))) ?? MATCHED
+      if (outcome === 'limit') return false
+      if (effect === 'deny' && outcome !== 'not_matched') return false
+      if (effect === 'allow' && outcome === 'matched') return true
+    }
+    return isAllowedByDefault
+  }
+}
+
+const MATCHED = Object.freeze({ outcome: 'matched' as const })
+const ALLOWED: RuleDecision = Object.freeze({ allowed: true, rule: undefined, missingScopes: [], steps: [] })
+
+/** Compiles the shorthands of a rule, a role mapping or a credential. */
+export function compileSelector({ tools = [], prompts = [], resources = [], methods = [] }: RequestSelector): Selector {
+  const all = { tools, prompts, resources, methods }
+  return {
+    tools: tools.map(compileGlob),
+    prompts: prompts.map(compileGlob),
+    resources: resources.map(compileGlob),
+    methods: methods.map(compileGlob),
+    isEmpty: Object.values(all).every((globs) => globs.length === 0),
+  }
+}
+
+/** Whether one of the shorthands names the request; without any, every request is meant. */
+export function selects(selector: Selector, { method, kind, name, uri }: McpView): boolean {
+  if (selector.isEmpty || matchesAny(selector.methods, method)) return true
+  if (kind === 'tool') return matchesAny(selector.tools, name)
+  if (kind === 'prompt') return matchesAny(selector.prompts, name)
+  return kind === 'resource' && matchesAny(selector.resources, uri)
+}
+
+const matchesAny = (globs: readonly Glob[], text: string): boolean => {
+  for (const glob of globs) if (glob.matches(text)) return true
+  return false
+}
+
+function templatePart(selector: Selector, { method, uri }: McpView): 'all' | 'some' | 'none' {
+  if (selector.isEmpty || matchesAny(selector.methods, method)) return 'all'
+  const parts = new Set(selector.resources.map((glob) => matchTemplate(glob, uri)))
+  return parts.has('all') ? 'all' : parts.has('some') ? 'some' : 'none'
+}
+
+/** The variables of expressions about one request. */
+export function variablesOf(subject: McpView, context: RuleContext): RequestVariables {
+  const claims = 'claims' in context.caller ? context.caller.claims : EMPTY
+  const act = claims['act']
+  const isActor = typeof act === 'object' && act !== null && !Array.isArray(act)
+  return requestVariables({
+    mcp: subject as unknown as Claims,
+    claims,
+    actor: isActor ? (act as Claims) : EMPTY,
+    route: context.route,
+  })
+}
+
+function scopesMissing(required: readonly string[], { caller }: RuleContext): readonly string[] {
+  if (required.length === 0) return []
+  const granted = 'claims' in caller ? scopesOf(caller) : new Set<string>()
+  return required.filter((scope) => !granted.has(scope))
+}
+
+function errorStep(
+  rule: string,
+  effect: 'allow' | 'deny',
+  { position, reason, missingKey }: Extract<ReturnType<RequestMatcher['evaluate']>, { outcome: 'error' }>,
+): RuleStep {
+  return { rule, effect, outcome: 'error', position, reason, ...(missingKey === undefined ? {} : { missingKey }) }
+}
+
+function compiled(name: string, when: string): RequestMatcher {
+  try {
+    return compileRequestMatcher(when)
+  } catch (error) {
+    if (!(error instanceof MatcherError)) throw error
+    const place = `line ${error.line}, column ${error.column}`
+    throw new Failure('config_error', { detail: `"when" of rule "${name}", ${place}: ${error.message}` })
+  }
+}
