@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { SourceFile } from './architecture.ts'
 
 /** Circles of files that import each other, whatever they import; each as its files in order of their names. */
-export function circles(files: readonly SourceFile[]): string[][] {
+export function circles(files: readonly Pick<SourceFile, 'path' | 'imports'>[]): string[][] {
   const targets = new Map(
     files.map((file) => [
       file.path,
