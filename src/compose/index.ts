@@ -1,6 +1,5 @@
 export type { ProxyControls, Purged, ReloadResult } from './admin.ts'
 export { checkFiles, type NamedThings } from './check-files.ts'
-export { Closers, whole } from './closers.ts'
 export { ConfigError, placed, placedListener } from './config-error.ts'
 export { egressFrom } from './egress.ts'
 export { type FileToJudge, type FileVerdict, judgeFile, judgeSecret, verdictSentence } from './file-verdict.ts'

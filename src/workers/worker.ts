@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { type Common, type ProxyProcess, type ProxyProcessOptions, startProxy } from '../compose/proxy/index.ts'
 import { createEphemeralKeys, type EphemeralKeys } from '../signing/index.ts'
 import { asFailure, causeOf, Secret } from '../core/index.ts'
-import { Closers, ConfigError, EXIT, type Io, namesIn } from '../compose/index.ts'
+import { ConfigError, EXIT, type Io, namesIn } from '../compose/index.ts'
 import type { OpenLog } from '../report/index.ts'
 import { createMemoryOverChannel } from './memory-over-channel.ts'
 import type { StartFailure, SupervisorMethods, WorkerMethods } from './messages.ts'
@@ -42,12 +42,12 @@ export async function runWorker(
   }
   const peer = createPeer<SupervisorMethods>(channel, methods)
   const memory = createMemoryOverChannel(peer, log)
-  const closers = new Closers()
+  await using opened = new AsyncDisposableStack()
   try {
     const { stdin, common } = await commonOf(peer, memory.open)
-    proxy = await startProxy({ ...options, stdin }, closers, common)
+    proxy = await startProxy({ ...options, stdin }, opened, common)
   } catch (error) {
-    await closers.close()
+    await opened.disposeAsync()
     log.flush()
     await peer.ask('failed', [describe(error)])
     return EXIT.failed
@@ -59,7 +59,7 @@ export async function runWorker(
   io.onReload(() => undefined)
   // A terminal tells every process; the supervisor tells its workers.
   await Promise.race([io.stop, told])
-  await closers.close()
+  await opened.disposeAsync()
   log.flush()
   return EXIT.fine
 }

@@ -13,7 +13,6 @@ import {
 } from '../../operator/index.ts'
 import { startOps } from '../../ops/index.ts'
 import { openMetrics } from '../../report/index.ts'
-import { type Closers, whole } from '../closers.ts'
 import type { Io } from '../io.ts'
 import { VERSION } from '../version.ts'
 import { type ClusterChoice, kubeSettings } from './kube-settings.ts'
@@ -67,14 +66,16 @@ export interface RunningOperator {
 /** Starts the operator. Throws `UsageError` where nothing says which cluster, and a `Failure` that says what is in the way. */
 export async function runOperator(options: RunOperatorOptions): Promise<RunningOperator> {
   try {
-    return await whole((closers) => start(options, closers))
+    await using opening = new AsyncDisposableStack()
+    return await start(options, opening)
   } catch (error) {
     if (!(error instanceof KubeError)) throw error
     throw new Failure('config_error', { detail: error.message, cause: error })
   }
 }
 
-async function start(options: RunOperatorOptions, closers: Closers): Promise<RunningOperator> {
+/** What it opens is on `opening` until it returns: a failure closes it. */
+async function start(options: RunOperatorOptions, opening: AsyncDisposableStack): Promise<RunningOperator> {
   const { apiGroup, namespace, log, webhook } = options
   const settings = kubeSettings(options.cluster, options.env)
   const ownNamespace = options.ownNamespace ?? settings.namespace
@@ -86,7 +87,7 @@ async function start(options: RunOperatorOptions, closers: Closers): Promise<Run
     userAgent: `extauth-operator/${VERSION}`,
     log,
   })
-  closers.keep(connection)
+  opening.defer(() => connection.close())
   let operator: Operator | undefined
   let waitsFor = 'the API server'
   const ops = await startOps({
@@ -100,6 +101,7 @@ async function start(options: RunOperatorOptions, closers: Closers): Promise<Run
   const tenants = { restrictPodTemplate, secretsByLabel }
   log.info({ admin: ops.url, apiGroup, namespace, ...tenants, version: VERSION }, 'listening')
 
+  const opened = opening.move()
   const stop = new AbortController()
   /** A cluster that restarts may run this pod before its API server answers: the process waits, healthy and not ready. */
   const read = <T>(what: string, attempt: () => Promise<T>): Promise<T | undefined> =>
@@ -134,7 +136,7 @@ async function start(options: RunOperatorOptions, closers: Closers): Promise<Run
       pods: options.pods,
       ownsKinds: isOurs,
       writesStatus: isOurs || options.writesStatus,
-      webhook: webhook && webhookOptions(webhook, ownNamespace, log, closers),
+      webhook: webhook && webhookOptions(webhook, ownNamespace, log, opened),
       onLost: (what) => {
         // After the lease is lost nothing may be written: requests to the API server are aborted.
         if (what === 'lease') void connection.close()
@@ -144,7 +146,7 @@ async function start(options: RunOperatorOptions, closers: Closers): Promise<Run
       log,
       metrics,
     })
-    closers.keep(operator)
+    opened.adopt(operator, (running) => running.close())
   }
   const started = startWhenAnswered().catch(lost.reject)
   return {
@@ -153,7 +155,7 @@ async function start(options: RunOperatorOptions, closers: Closers): Promise<Run
       stop.abort()
       await started
       try {
-        await closers.close()
+        await opened.disposeAsync()
       } finally {
         await ops.close()
       }
@@ -175,12 +177,12 @@ function webhookOptions(
   { address, service, names, lifetimeMs, certificateDirectory }: WebhookChoice,
   namespace: string,
   log: Log,
-  closers: Closers,
+  stack: AsyncDisposableStack,
 ): WebhookOptions {
   return {
     address,
     names: [`${service}.${namespace}.svc`, `${service}.${namespace}.svc.cluster.local`, ...names],
     lifetimeMs,
-    files: certificateDirectory === undefined ? undefined : followPair(certificateDirectory, log, closers),
+    files: certificateDirectory === undefined ? undefined : followPair(certificateDirectory, log, stack),
   }
 }

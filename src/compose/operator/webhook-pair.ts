@@ -2,15 +2,18 @@ import path from 'node:path'
 import { type Log, Secret } from '../../core/index.ts'
 import { openWatchedFile } from '../../files/index.ts'
 import { type Certificate, readCertificate, type WebhookOptions } from '../../operator/index.ts'
-import type { Closers } from '../closers.ts'
 
 const MAX_PEM_BYTES = 1024 * 1024
 
 /** The pair that cert-manager keeps in a mounted Secret. */
-export function followPair(directory: string, log: Log, closers: Closers): NonNullable<WebhookOptions['files']> {
+export function followPair(
+  directory: string,
+  log: Log,
+  stack: AsyncDisposableStack,
+): NonNullable<WebhookOptions['files']> {
   const listeners = new Set<() => void>()
   const open = (name: string) =>
-    closers.keep(
+    stack.adopt(
       openWatchedFile(path.join(directory, name), {
         maxBytes: MAX_PEM_BYTES,
         onChange: () => {
@@ -18,6 +21,7 @@ export function followPair(directory: string, log: Log, closers: Closers): NonNu
         },
         onProblem: (problem) => log.warn({ file: name, problem }, 'the webhook certificate cannot be read'),
       }),
+      (file) => file.close(),
     )
   const cert = open('tls.crt')
   const key = open('tls.key')

@@ -53,29 +53,23 @@ export async function buildCandidate(
   const certificate: Resources['certificate'] = (path) => files.certificate(path)
   const tokenFile: Resources['tokenFile'] = (path) => files.token(path)
   const obtain = { ...services.obtain, secrets, caCertificate: certificate, tokenFile, identities }
-  const opened: { close(): Promise<void> }[] = []
-  const close = async (): Promise<void> => {
-    try {
-      await Promise.all(opened.map((part) => part.close()))
-    } finally {
-      secrets.release()
-      files.release()
-      await Promise.all([authenticators.release(), identities.release()])
-    }
-  }
+  const stack = new AsyncDisposableStack()
+  stack.defer(async () => {
+    secrets.release()
+    files.release()
+    await Promise.all([authenticators.release(), identities.release()])
+  })
+  const close = (): Promise<void> => stack.disposeAsync()
   const refuse = (): void => {
     close().catch((cause: unknown) => log.error({ cause: causeOf(cause) }, 'a refused configuration did not close'))
   }
   try {
-    const keep: Keep = (part) => {
-      opened.push(part)
-      return part
-    }
+    const keep: Keep = (part) => stack.adopt(part, (one) => one.close())
     const { places } = config
     const authServers = services.authServers.hold(config, listenUrl, rooms)
-    keep({ close: () => authServers.release() })
+    stack.defer(() => authServers.release())
     const receivers = services.tracing.hold(config.routes, services.receivers, rooms.telemetry)
-    keep({ close: () => receivers.release() })
+    stack.defer(() => receivers.release())
     const backends = createBackends(keep, services.backendConnections)
     const shared = createSharedParts()
     const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain, backends, shared, protocol }

@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream'
 import type { ResolvedRoute } from '../../resources/index.ts'
-import { whole } from '../closers.ts'
 import { ConfigError } from '../config-error.ts'
 import { type ProxyProcessOptions, startProxy } from './proxy-process.ts'
 
@@ -29,20 +28,20 @@ const LISTEN = '127.0.0.1:0'
  * Runs the proxy without listening anywhere, and follows changes of every file that it read. Throws `ConfigError` with all
  * problems; nothing is left open then.
  */
-export function runInlineProxy(options: InlineProxyOptions): Promise<InlineProxy> {
-  return whole(async (closers) => {
-    const proxy = await startProxy(
-      { ...options, onlyRoute: options.route, listen: LISTEN, drainGraceMs: 0, isInline: true },
-      closers,
-    )
-    const route = chosen(proxy.first.routes, options.route)
-    return {
-      connect: () => proxy.connect(),
-      path: () => proxy.config().routes.find(({ name }) => name === route.name)?.path ?? route.path,
-      route,
-      close: () => closers.close(),
-    }
-  })
+export async function runInlineProxy(options: InlineProxyOptions): Promise<InlineProxy> {
+  await using opening = new AsyncDisposableStack()
+  const proxy = await startProxy(
+    { ...options, onlyRoute: options.route, listen: LISTEN, drainGraceMs: 0, isInline: true },
+    opening,
+  )
+  const route = chosen(proxy.first.routes, options.route)
+  const opened = opening.move()
+  return {
+    connect: () => proxy.connect(),
+    path: () => proxy.config().routes.find(({ name }) => name === route.name)?.path ?? route.path,
+    route,
+    close: () => opened.disposeAsync(),
+  }
 }
 
 /** Throws `ConfigError` when it is not clear which. */

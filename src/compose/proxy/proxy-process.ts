@@ -10,7 +10,6 @@ import { createProxy, type Proxy, type Runtime } from '../../proxy/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import type { ProxyControls, Purged, ReloadResult } from '../admin.ts'
 import { buildCandidate, type Candidate } from './candidate.ts'
-import type { Closers } from '../closers.ts'
 import { placed, placedListener } from '../config-error.ts'
 import type { Inspector } from '../../inspect/index.ts'
 import { INSPECT_BYTES, openInspection, type TryUsers } from './inspection.ts'
@@ -82,12 +81,12 @@ const STOPPING: ReloadResult = { ok: false, problems: ['the proxy is shutting do
 const NOTHING: Runtime = { routes: [], localHandlers: [], close: () => Promise.resolve() }
 
 /**
- * Reads the configuration, listens, and follows changes of every file that it read; `closers` drain it. Throws
+ * Reads the configuration, listens, and follows changes of every file that it read; disposal of `stack` drains it. Throws
  * `ConfigError` with all problems, and `Failure` config_error when the address can't be bound.
  */
 export async function startProxy(
   options: ProxyProcessOptions,
-  closers: Closers,
+  stack: AsyncDisposableStack,
   common?: Common,
 ): Promise<ProxyProcess> {
   const { log, clock = { now: () => Date.now() } } = options
@@ -99,13 +98,14 @@ export async function startProxy(
   const tracing = createTracing(tracesAreOff(options.env))
   const memory = memorySharesOf(options, first.listen.bufferedBodiesBytes)
   const services = createServices({ ...options, secretsDirectory, maxCredentials, memory, clock, common, tracing })
-  await openTraces(options.env, services, closers)
+  await openTraces(options.env, services, stack)
   const { metrics, cache, decisions, stores } = services
-  closers.keep(stores)
+  stack.defer(() => stores.close())
   const { isInline = false } = options
   const tls = isInline ? undefined : first.listen.tls
   const { ticketKeys } = common ?? {}
-  const tlsMaterial = tls === undefined ? undefined : closers.keep(openTlsMaterial(tls, { log, clock, ticketKeys }))
+  const tlsMaterial =
+    tls === undefined ? undefined : stack.adopt(openTlsMaterial(tls, { log, clock, ticketKeys }), (one) => one.close())
   // Each worker would show its own requests only; without listeners nobody could look.
   const mode = common === undefined && !isInline ? first.admin.inspector : 'off'
   const inspector = openInspection(mode, () => inspected, {
@@ -116,7 +116,7 @@ export async function startProxy(
     decisions,
     tryUsers: options.tryUsers,
   })
-  if (inspector !== undefined) closers.keep(inspector)
+  if (inspector !== undefined) stack.defer(() => inspector.close())
   const how = {
     logsClients: options.logsClients,
     memory,
@@ -125,16 +125,19 @@ export async function startProxy(
     tls: tlsMaterial,
     observer: observersOf([inspector?.observer, tracing.observer]),
   }
-  const proxy = await placedListener(first.places, 'listen', () => listen(first, services, closers, how))
+  const proxy = await placedListener(first.places, 'listen', () => listen(first, services, stack, how))
   let isDraining = false
-  closers.keep({ close: () => ((isDraining = true), proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS)) })
+  stack.defer(() => {
+    isDraining = true
+    return proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS)
+  })
 
   // All at once: whoever has connected already must not hear that there is no such route.
   const begun = await buildCandidate(first, proxy.url, services, rooms, () => Promise.resolve())
   let current = install(begun, proxy, services)
   // The listener is open: until then requests hear 503 instead of a route that is not there.
   await current.prepared()
-  const reloader = closers.keep(
+  const reloader = stack.adopt(
     createReloader({
       sources: options,
       current: () => current.config,
@@ -152,6 +155,7 @@ export async function startProxy(
       log,
       metrics,
     }),
+    (one) => one.close(),
   )
   const told = (): OpenMetrics => {
     noteEnds(endingCredentials(current.config, current.held), metrics)
@@ -185,13 +189,17 @@ export async function startProxy(
 async function openTraces(
   env: ProxyProcessOptions['env'],
   { tracing, receivers, clock, log }: Services,
-  closers: Closers,
+  stack: AsyncDisposableStack,
 ): Promise<void> {
   const settings = traceSettings(env)
   if (settings === undefined) return
   const { createTelemetry, openProcessReceiver } = await import('../../telemetry/index.ts')
   const outbound = openProcessReceiverClient(settings, { ...receivers, clock })
-  tracing.own(createTelemetry(closers.keep(openProcessReceiver(settings, { outbound, log, version: VERSION }))))
+  tracing.own(
+    createTelemetry(
+      stack.adopt(openProcessReceiver(settings, { outbound, log, version: VERSION }), (one) => one.close()),
+    ),
+  )
 }
 
 interface ListenerParts {
@@ -207,12 +215,12 @@ interface ListenerParts {
 async function listen(
   config: ResolvedProxy,
   services: Services,
-  closers: Closers,
+  stack: AsyncDisposableStack,
   { memory, common, isInline, tls, observer, logsClients }: ListenerParts,
 ): Promise<Proxy> {
   const { clock, log, metrics } = services
   const secrets = services.secrets.hold()
-  closers.keep({ close: () => secrets.release() })
+  stack.defer(() => secrets.release())
   const ephemeralKey = common?.sessionKey ?? new Secret(randomBytes(32).toString('base64url'))
   const { sessionKeySecretRef } = config
   const sessionKey = sessionKeySecretRef === undefined ? undefined : secrets.handle(sessionKeySecretRef, 'bytes')

@@ -5,7 +5,6 @@ import type { ResolvedRoute } from '../../resources/index.ts'
 import { adminEndpoints, type ProxyControls } from '../admin.ts'
 import { openAdminToken } from '../admin-token.ts'
 import { parseListenAddress } from '../../listen/index.ts'
-import { type Closers, whole } from '../closers.ts'
 import { placedListener } from '../config-error.ts'
 import { type ProxyProcessOptions, startProxy } from './proxy-process.ts'
 import type { Reloader } from './reloader.ts'
@@ -30,38 +29,38 @@ export interface RunningProxy {
  * Runs the proxy: reads the configuration, listens, and follows changes of every file that it read. Throws `ConfigError`
  * with all problems, and `Failure` config_error when an address can't be bound; nothing is left open then.
  */
-export function runProxy(options: RunProxyOptions): Promise<RunningProxy> {
-  return whole(async (closers) => {
-    const { log } = options
-    const proxy = await startProxy(options, closers)
-    const { url, first, memory } = proxy
-    const { pages } = proxy.inspector ?? {}
-    const admin = await placedListener(first.places, 'admin', () => startAdmin(first.admin, proxy, log, closers, pages))
-    log.info({ url, admin: admin.url, routes: first.routes.length, ...memory, version: VERSION }, 'listening')
-    const close = async (): Promise<void> => {
-      // The admin listener goes last: it says that the proxy is draining while it drains, and its last figures are read.
-      try {
-        await closers.close()
-      } finally {
-        await admin.close()
-      }
+export async function runProxy(options: RunProxyOptions): Promise<RunningProxy> {
+  await using opening = new AsyncDisposableStack()
+  const { log } = options
+  const proxy = await startProxy(options, opening)
+  const { url, first, memory } = proxy
+  const { pages } = proxy.inspector ?? {}
+  const admin = await placedListener(first.places, 'admin', () => startAdmin(first.admin, proxy, log, opening, pages))
+  log.info({ url, admin: admin.url, routes: first.routes.length, ...memory, version: VERSION }, 'listening')
+  const opened = opening.move()
+  const close = async (): Promise<void> => {
+    // The admin listener goes last: it says that the proxy is draining while it drains, and its last figures are read.
+    try {
+      await opened.disposeAsync()
+    } finally {
+      await admin.close()
     }
-    // Where others reach it and there is no token, nobody may look, and there is no page.
-    const isServed = first.admin.tokenFile !== undefined || parseListenAddress(first.admin.address).isLoopback
-    const inspectUrl = proxy.inspector && isServed ? `${admin.url}${INSPECT_PATH}` : undefined
-    return { url, adminUrl: admin.url, inspectUrl, routes: first.routes, reload: () => proxy.reload(), close }
-  })
+  }
+  // Where others reach it and there is no token, nobody may look, and there is no page.
+  const isServed = first.admin.tokenFile !== undefined || parseListenAddress(first.admin.address).isLoopback
+  const inspectUrl = proxy.inspector && isServed ? `${admin.url}${INSPECT_PATH}` : undefined
+  return { url, adminUrl: admin.url, inspectUrl, routes: first.routes, reload: () => proxy.reload(), close }
 }
 
-/** The admin listener of a proxy; `closers` get what it watches. Throws `config_error` when its address can't be bound. */
+/** The admin listener of a proxy; `stack` gets the file that it watches. Throws `config_error` when its address can't be bound. */
 export function startAdmin(
   { address, tokenFile }: ResolvedProxy['admin'],
   controls: ProxyControls,
   log: RunProxyOptions['log'],
-  closers: Closers,
+  stack: AsyncDisposableStack,
   pages?: Pages,
 ): Promise<Ops> {
-  const token = openAdminToken(tokenFile, closers, log)
+  const token = openAdminToken(tokenFile, stack, log)
   return startOps({
     address,
     version: VERSION,

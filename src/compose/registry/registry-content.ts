@@ -14,7 +14,6 @@ import type { ClientDeps } from '../../oauth/index.ts'
 import type { OpenSecrets } from '../../secrets/index.ts'
 import { openHoldingAuthenticator } from '../proxy/authenticators.ts'
 import { endingOfSection, type EndingCredential } from '../proxy/client-credentials.ts'
-import { whole } from '../closers.ts'
 import { ConfigError } from '../config-error.ts'
 import type { LoadedRegistry } from './load-registry.ts'
 import type { NamedFiles } from '../named-files.ts'
@@ -66,44 +65,45 @@ const WELL_KNOWN = '/.well-known/oauth-protected-resource'
  * changed can't be used, unless there is no `before`: a server that starts waits for its data. Nothing is left open then,
  * and nothing of `before` has changed.
  */
-export function openContent(loaded: LoadedRegistry, deps: Deps, before?: OpenContent): Promise<OpenContent> {
+export async function openContent(loaded: LoadedRegistry, deps: Deps, before?: OpenContent): Promise<OpenContent> {
   const { config } = loaded
-  return whole(async (closers) => {
-    const parts = new Map<string, Part>()
-    const part = async <P extends Part>(key: string, open: () => P | Promise<P>): Promise<P> => {
-      const same = before?.parts.get(key) as P | undefined
-      const opened = same ?? closers.keep(await open())
-      parts.set(key, opened)
-      return opened
+  await using opening = new AsyncDisposableStack()
+  const parts = new Map<string, Part>()
+  const part = async <P extends Part>(key: string, open: () => P | Promise<P>): Promise<P> => {
+    const same = before?.parts.get(key) as P | undefined
+    const opened = same ?? opening.adopt(await open(), (one) => one.close())
+    parts.set(key, opened)
+    return opened
+  }
+  const registries = new Map<string, Source>()
+  for (const { name, source } of config.registries) {
+    const opened = await part(`registry ${name} ${JSON.stringify(source)}`, () => openSource(name, source, deps))
+    const { snapshot, problem } = opened.state()
+    if (before !== undefined && before.registries.get(name) !== opened && snapshot === undefined) {
+      const message = `registry ${name}: its data cannot be used (${problem ?? 'none'}); the ones from before stay`
+      const found = loaded.sourceProblem(name, message)
+      throw new ConfigError([renderProblem(found)], { problems: [found] })
     }
-    const registries = new Map<string, Source>()
-    for (const { name, source } of config.registries) {
-      const opened = await part(`registry ${name} ${JSON.stringify(source)}`, () => openSource(name, source, deps))
-      const { snapshot, problem } = opened.state()
-      if (before !== undefined && before.registries.get(name) !== opened && snapshot === undefined) {
-        const message = `registry ${name}: its data cannot be used (${problem ?? 'none'}); the ones from before stay`
-        const found = loaded.sourceProblem(name, message)
-        throw new ConfigError([renderProblem(found)], { problems: [found] })
-      }
-      registries.set(name, opened)
-    }
-    const { auth, secretsDirectory } = config
-    const key = `auth ${JSON.stringify([auth, secretsDirectory])}`
-    const secrets = deps.secretsIn(secretsDirectory)
-    const tokens = await part(key, () => openHoldingAuthenticator(auth, { ...deps, secrets }))
-    const clients = await part(`clients ${key}`, () => Promise.resolve(openClients(secrets, deps.namedFiles)))
-    // Keys are fetched ahead of the first caller; what fails is logged there and tried again.
-    if (before?.parts.get(key) === undefined) void tokens.start()
-    return {
-      auth,
-      registries,
-      parts,
-      ending: () => endingOfSection(auth, clients),
-      access: accessOf(config, tokens),
-      documentsFor: (url) => documentsOf(auth, url),
-      providersWithoutKeys: () => tokens.withoutKeys(),
-    }
-  })
+    registries.set(name, opened)
+  }
+  const { auth, secretsDirectory } = config
+  const key = `auth ${JSON.stringify([auth, secretsDirectory])}`
+  const secrets = deps.secretsIn(secretsDirectory)
+  const tokens = await part(key, () => openHoldingAuthenticator(auth, { ...deps, secrets }))
+  const clients = await part(`clients ${key}`, () => Promise.resolve(openClients(secrets, deps.namedFiles)))
+  // Keys are fetched ahead of the first caller; what fails is logged there and tried again.
+  if (before?.parts.get(key) === undefined) void tokens.start()
+  // From here on `closeContent` closes the parts.
+  opening.move()
+  return {
+    auth,
+    registries,
+    parts,
+    ending: () => endingOfSection(auth, clients),
+    access: accessOf(config, tokens),
+    documentsFor: (url) => documentsOf(auth, url),
+    providersWithoutKeys: () => tokens.withoutKeys(),
+  }
 }
 
 /** Lets go of what `next` does not use any more; of everything without `next`. */

@@ -2,7 +2,6 @@ import type { Clock } from '../../core/index.ts'
 import { createOutbound } from '../../net/index.ts'
 import { type Readiness, startOps } from '../../ops/index.ts'
 import { startRegistry } from '../../registry/index.ts'
-import { type Closers, whole } from '../closers.ts'
 import { describeEgress, egressFrom } from '../egress.ts'
 import { countLostLines, type ReportingLog, openMetrics } from '../../report/index.ts'
 import { loadRegistry, type LoadedRegistry } from './load-registry.ts'
@@ -48,11 +47,8 @@ const DEFAULT_INTERNAL_ADDRESS = ':8081'
  * `ConfigError` with all problems of the file, and `Failure` config_error when an address can't be bound; nothing is left
  * open then.
  */
-export function runRegistryServer(options: RunRegistryOptions): Promise<RunningRegistry> {
-  return whole((closers) => start(options, closers))
-}
-
-async function start(options: RunRegistryOptions, closers: Closers): Promise<RunningRegistry> {
+export async function runRegistryServer(options: RunRegistryOptions): Promise<RunningRegistry> {
+  await using opening = new AsyncDisposableStack()
   const { log, env, clock = { now: () => Date.now() } } = options
   const loaded = await loadRegistry(options.configPath, clock)
   for (const warning of loaded.warnings) log.warn({}, warning)
@@ -69,7 +65,7 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
   const secretsIn = (directory: string) => openSecrets(directory, { log, metrics, clock })
   const deps = { clock, log, metrics, outbound, series, secretsIn, namedFiles: openNamedFiles(log, env) }
   let content = await openContent(loaded, deps)
-  closers.keep({ close: () => closeContent(content) })
+  opening.defer(() => closeContent(content))
   const server = await startRegistry({
     ...content,
     address: options.address ?? DEFAULT_ADDRESS,
@@ -88,7 +84,7 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
       if (!next.registries.has(name)) metrics.removeSeries({ registry: name })
   }
   const internalAddress = options.internalAddress ?? DEFAULT_INTERNAL_ADDRESS
-  closers.keep({ close: () => server.drain(options.drainGraceMs) })
+  opening.defer(() => server.drain(options.drainGraceMs))
   const ops = await startOps({
     address: internalAddress,
     version: VERSION,
@@ -101,6 +97,7 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
   })
   const reloader = createRegistryReloader({ path: options.configPath, install, clock, log, metrics })
   const { url } = server
+  const opened = opening.move()
   log.info(
     { url, internal: ops.url, mode: content.auth.mode, registries: content.registries.size, version: VERSION },
     'listening',
@@ -116,7 +113,7 @@ async function start(options: RunRegistryOptions, closers: Closers): Promise<Run
       // The internal server goes last: it says that the registry is draining while it drains.
       try {
         await reloader.close()
-        await closers.close()
+        await opened.disposeAsync()
       } finally {
         await ops.close()
       }

@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Bridge, Output } from '../../bridge/index.ts'
 import { type McpEndpoint, Secret } from '../../core/index.ts'
 import type { OpenLog } from '../../report/index.ts'
-import { whole } from '../closers.ts'
 import type { Io } from '../io.ts'
 import { MAX_MESSAGE_BYTES, type OpenedWay, openWay, type StdioWay } from './way.ts'
 
@@ -30,12 +29,11 @@ export interface CarryOptions {
  * Carries MCP between two streams and a server until the input ends, nobody reads the output any more, whoever started this
  * has ended, or `stop`. Throws `ConfigError` and `UsageError`; nothing is left open.
  */
-export const carryStdio = (options: CarryOptions): Promise<void> =>
-  whole(async (closers) => {
-    const way = await openWay(options.way, options.env, options.log, closers)
-    await carry({ ...way, endpoint: withHeaders(way.endpoint, options.headers) }, options)
-    await closers.close()
-  })
+export async function carryStdio(options: CarryOptions): Promise<void> {
+  await using opened = new AsyncDisposableStack()
+  const way = await openWay(options.way, options.env, options.log, opened)
+  await carry({ ...way, endpoint: withHeaders(way.endpoint, options.headers) }, options)
+}
 
 /** What the user wants to be on each request; what the bridge says itself goes before. */
 const withHeaders = (endpoint: McpEndpoint, headers: CarryOptions['headers']): McpEndpoint => ({

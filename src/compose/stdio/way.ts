@@ -4,7 +4,6 @@ import { loginCredentials, type LoginCredentialsOptions } from '../../login/inde
 import { createMcpEndpoint, createMemoryEndpoint } from '../../net/index.ts'
 import type { OpenLog } from '../../report/index.ts'
 import type { ResolvedRoute } from '../../resources/index.ts'
-import type { Closers } from '../closers.ts'
 import { egressFrom } from '../egress.ts'
 import type { Io } from '../io.ts'
 import { type InlineProxyOptions, runInlineProxy } from '../proxy/index.ts'
@@ -38,22 +37,28 @@ export interface OpenedWay {
 }
 
 /** Opens what messages need to get there. Throws `ConfigError` and `UsageError`. */
-export async function openWay(way: StdioWay, env: Io['env'], log: OpenLog, closers: Closers): Promise<OpenedWay> {
+export async function openWay(
+  way: StdioWay,
+  env: Io['env'],
+  log: OpenLog,
+  stack: AsyncDisposableStack,
+): Promise<OpenedWay> {
   const given = way.tokenFile === undefined ? undefined : tokenInFile(way.tokenFile)
   if (way.kind === 'url') {
     const { url, caFile, login } = way
     const http = createMcpEndpoint({ url, caCertPath: caFile, egressProxy: egressFrom(env) })
-    const endpoint = closers.keep(createSseEndpoint(http, url, MAX_MESSAGE_BYTES))
-    const credentials = login === undefined ? (given ?? noCredentials()) : personal(login(), closers)
+    const endpoint = stack.adopt(createSseEndpoint(http, url, MAX_MESSAGE_BYTES), (one) => one.close())
+    const credentials = login === undefined ? (given ?? noCredentials()) : personal(login(), stack)
     // Without the query: it may hold what is nobody's business.
     return { endpoint, credentials, server: `at ${url.origin}${url.pathname}` }
   }
-  const proxy = closers.keep(await runInlineProxy({ ...way.sources, env, log }))
-  const endpoint = closers.keep(
+  const proxy = stack.adopt(await runInlineProxy({ ...way.sources, env, log }), (one) => one.close())
+  const endpoint = stack.adopt(
     createMemoryEndpoint(
       () => proxy.connect(),
       () => proxy.path(),
     ),
+    (one) => one.close(),
   )
   const { name, target } = proxy.route
   return {
@@ -71,9 +76,9 @@ function whyNoToken({ name, authServer, resourceUrl }: ResolvedRoute): string | 
 }
 
 /** The token of whoever sits in front of the browser. */
-function personal(options: LoginCredentialsOptions, closers: Closers): EndpointCredentials {
-  closers.keep(options.outbound)
+function personal(options: LoginCredentialsOptions, stack: AsyncDisposableStack): EndpointCredentials {
+  stack.adopt(options.outbound, (one) => one.close())
   const ends = new AbortController()
-  closers.keep({ close: () => ends.abort() })
+  stack.defer(() => ends.abort())
   return loginCredentials({ ...options, signal: ends.signal })
 }
