@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { openScratch, watchNpm } from '../scripts/scratch.ts'
+import { openScratch, watchNpm } from '../test/support/scratch.ts'
 import { putOnPage, write } from './report/files.ts'
 import { runsText, textOf } from './report/text.ts'
 import type { RunResult } from './result.ts'

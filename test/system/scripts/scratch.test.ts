@@ -4,7 +4,7 @@ import path from 'node:path'
 import { expect, it } from 'vitest'
 import { isThere } from '../../support/processes.ts'
 
-const SCRATCH = path.join(import.meta.dirname, '../../../scripts/scratch.ts')
+const SCRATCH = path.join(import.meta.dirname, '../../support/scratch.ts')
 /**
  * Starts two processes that end by no signal but the last, as stopped ones do, one with the folder in its environment and one
  * that works in it; says where and which.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ourAuthorization, s3SigningCases, signingCases, type SigningCase } from '../../../scripts/vectors-cases.ts'
+import { ourAuthorization, s3SigningCases, signingCases, type SigningCase } from '../../../interop/vectors-cases.ts'
 import ordinary from '../../vectors/botocore.json' with { type: 'json' }
 import s3 from '../../vectors/botocore-s3.json' with { type: 'json' }
 

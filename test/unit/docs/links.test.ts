@@ -45,7 +45,10 @@ describe('citations of decisions', () => {
   }
 
   it('in sources, tests, scripts and pages lead to a section that exists', () => {
-    const files = globSync(['src/**/*.ts', 'test/**/*.ts', 'scripts/*.ts', 'bench/*.ts', 'docs/**/*.md'], { cwd: ROOT })
+    const files = globSync(
+      ['src/**/*.ts', 'test/**/*.ts', 'scripts/*.ts', 'interop/*.ts', 'bench/*.ts', 'docs/**/*.md'],
+      { cwd: ROOT },
+    )
     const citations = files.flatMap((file) =>
       [...read(file).matchAll(/decisions §(\d+(?:\.\d+)?)/g)].map((match) => ({ file, to: match[1] ?? '' })),
     )

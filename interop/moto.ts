@@ -8,7 +8,7 @@ import { Secret, type AwsCredential } from '../src/core/index.ts'
 import { createOutbound } from '../src/net/index.ts'
 import { createAssumeRole } from '../src/obtain/cloud-sts/assume-role.ts'
 import { seconds } from '../src/fields/index.ts'
-import type { Python } from './peers-python.ts'
+import type { Python } from './python.ts'
 
 const ROLE = 'arn:aws:iam::123456789012:role/reader'
 const REGION = 'us-east-1'

@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { isThere } from '../../support/processes.ts'
-import { chosenOf, runPeers, type Peer } from '../../../scripts/peers-run.ts'
+import { chosenOf, runPeers, type Peer } from '../../../interop/peers.ts'
 
 const peer = (name: string, more: Partial<Peer>): Peer => ({
   name,
@@ -59,8 +59,8 @@ describe('the peers', () => {
 })
 
 const SDKS = ['MCP SDK for Python', 'MCP SDK for Go', 'MCP SDK for Java']
-const NEED_TOOLS = ['botocore', 'moto', 'MiniStack', 'yaml-language-server', 'zsh', 'fish', 'Keycloak', ...SDKS]
-const PEERS = path.join(import.meta.dirname, '../../../scripts/peers.ts')
+const NEED_TOOLS = ['botocore', 'moto', 'MiniStack', 'zsh', 'fish', 'Keycloak', ...SDKS]
+const PEERS = path.join(import.meta.dirname, '../../../interop/main.ts')
 /** Java as far as it is asked, and whatever is asked for nothing. */
 const JAVA = `#!/bin/sh
 echo 'openjdk version "17.0.15" 2025-04-15' >&2

@@ -7,7 +7,7 @@ import { askAtOnce, askAtTheLastMoment, type CrowdVerdict } from './gateways/cro
 import { installGateways, missingGateways, versionOf } from './gateways/programs.ts'
 import { CLIENTS, overCommand, told } from './gateways/traffic.ts'
 import { createGatewayWorld, type GatewayWorld } from './gateways/world.ts'
-import type { Peer } from './peers-run.ts'
+import type { Peer } from './peers.ts'
 
 const PROGRAMS = ['nginx', 'haproxy'] as const
 const AT_ONCE = 200

@@ -1,12 +1,11 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Peer } from './peers-run.ts'
+import type { Peer } from './peers.ts'
 
-const PACKAGE = 'yaml-language-server@1.19.2'
-const INSTALL_MS = 180_000
+const BIN = path.join(import.meta.dirname, 'node_modules/yaml-language-server/bin/yaml-language-server')
 const ANSWER_MS = 60_000
 const ROOT = path.join(import.meta.dirname, '..')
 const SCHEMA = path.join(ROOT, 'config/generated/extauth.schema.json')
@@ -24,20 +23,15 @@ const BROKEN = [
 
 /** The language server behind most editors' YAML: our examples are right to it, and mistakes are seen. */
 export function editorPeer(say: (line: string) => void): Peer {
-  const npm = (args: readonly string[], cwd: string) =>
-    spawnSync('npm', args, { cwd, stdio: 'ignore', timeout: INSTALL_MS }).status === 0
   return {
     name: 'yaml-language-server',
-    missing: () => (npm(['view', PACKAGE, 'version'], ROOT) ? undefined : 'the npm registry does not answer'),
+    missing: () =>
+      existsSync(BIN) ? undefined : 'it is not installed: npm ci --prefix interop --ignore-scripts installs it',
     async run() {
       const directory = mkdtempSync(path.join(tmpdir(), 'extauth-editor-'))
       let server: ChildProcess | undefined
       try {
-        writeFileSync(path.join(directory, 'package.json'), '{}')
-        if (!npm(['install', '--no-audit', '--no-fund', '--ignore-scripts', PACKAGE], directory))
-          throw new Error(`npm install ${PACKAGE} did not work`)
-        const bin = path.join(directory, 'node_modules/yaml-language-server/bin/yaml-language-server')
-        server = spawn(process.execPath, [bin, '--stdio'], { stdio: ['pipe', 'pipe', 'ignore'] })
+        server = spawn(process.execPath, [BIN, '--stdio'], { stdio: ['pipe', 'pipe', 'ignore'] })
         const broken = path.join(directory, 'broken.yaml')
         writeFileSync(broken, BROKEN)
         const patterns = ['config/*.yaml', 'config/{examples,init,lab}/*.yaml']

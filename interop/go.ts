@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
-import type { Peer } from './peers-run.ts'
-import { sdkPeer } from './peers-sdk.ts'
+import type { Peer } from './peers.ts'
+import { sdkPeer } from './sdk.ts'
 
 const SOURCES = path.join(import.meta.dirname, 'go-sdk')
 /** Downloading and compiling, on a busy machine. */

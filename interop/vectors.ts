@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { botocoreAuthorizations, installPython, missingPyPI, systemPython } from './peers-python.ts'
+import { botocoreAuthorizations, installPython, missingPyPI, systemPython } from './python.ts'
 import { s3SigningCases, signingCases } from './vectors-cases.ts'
 
 // Records botocore's signatures of generated requests into test/vectors/, which `npm test` replays.

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { checksumsOf, fromMaven } from './maven.ts'
-import type { Peer } from './peers-run.ts'
-import { sdkPeer } from './peers-sdk.ts'
+import type { Peer } from './peers.ts'
+import { sdkPeer } from './sdk.ts'
 
 const SOURCES = path.join(import.meta.dirname, 'java-sdk')
 const BUILD_MS = 300_000

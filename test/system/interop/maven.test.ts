@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { checksumsOf, fromMaven } from '../../../scripts/maven.ts'
+import { checksumsOf, fromMaven } from '../../../interop/maven.ts'
 
 /** Gives `here` without a network and `there` with one, as far as those folders are; keeps how it was called. */
 const MAVEN = `#!/bin/sh

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { startLab } from '../lab/cli/lab-compose.ts'
-import type { Python } from './peers-python.ts'
+import type { Python } from './python.ts'
 
 const ROUTES = ['unauthenticated', 'header-injection', 'bearer-token', 'token-exchange', 'cloud-sts']
 /** As the client calls the eras: with a handshake, and whatever both can. */
@@ -47,7 +47,7 @@ export async function askMcpClient(
 /** The lab runs in this process, so that the script must not be waited for in a way that stops it. */
 function run(executable: string, cases: readonly object[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    const script = path.join(import.meta.dirname, 'peers-mcp.py')
+    const script = path.join(import.meta.dirname, 'mcp.py')
     const child = spawn(executable, [script], { stdio: ['pipe', 'pipe', 'pipe'], timeout: LIMIT_MS })
     let [stdout, stderr] = ['', '']
     child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))

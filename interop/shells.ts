@@ -6,7 +6,7 @@ import path from 'node:path'
 import { completedCommands } from '../src/cli/completion/completion.ts'
 import { fishCompletion } from '../src/cli/completion/completion-fish.ts'
 import { zshCompletion } from '../src/cli/completion/completion-zsh.ts'
-import type { Peer } from './peers-run.ts'
+import type { Peer } from './peers.ts'
 
 const INSTALL_MS = 180_000
 

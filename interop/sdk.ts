@@ -8,7 +8,7 @@ import { startLabBackend } from '../lab/index.ts'
 import { extauth } from '../test/support/e2e/process.ts'
 import { authConfig, configFolder, proxyConfig } from '../test/support/e2e/run.ts'
 import { CLIENTS, told } from './gateways/traffic.ts'
-import type { Peer } from './peers-run.ts'
+import type { Peer } from './peers.ts'
 
 const SECRET = 'what-the-server-wants'
 const ANSWER_MS = 90_000

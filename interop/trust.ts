@@ -5,10 +5,10 @@ import path from 'node:path'
 import { asFailure, type AwsCredential, Secret } from '../src/core/index.ts'
 import { createCloudStsSource, identityFor } from '../src/obtain/index.ts'
 import { freePort } from '../lab/free-port.ts'
-import { send, signed, untilListening } from './peers-moto.ts'
-import type { Python } from './peers-python.ts'
-import { callerWith, environmentOnly, portsFor, REGION, specOf } from './peers-sources.ts'
-import { FROM_POD, MORE, OURS, POD, ROLE, ROWS, THEIRS, tokenOf, type TrustRow } from './peers-trust-rows.ts'
+import { send, signed, untilListening } from './moto.ts'
+import type { Python } from './python.ts'
+import { callerWith, environmentOnly, portsFor, REGION, specOf } from './sources.ts'
+import { FROM_POD, MORE, OURS, POD, ROLE, ROWS, THEIRS, tokenOf, type TrustRow } from './trust-rows.ts'
 
 /**
  * An IAM and STS that nobody here wrote (MiniStack), which judges trust policies, policies of who assumes, external ids, tags

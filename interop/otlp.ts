@@ -5,7 +5,7 @@ import { CALL, MCP } from '../test/support/e2e/credentials.ts'
 import { openLab, post } from '../test/support/e2e/lab.ts'
 import { extauth } from '../test/support/e2e/process.ts'
 import { createSockets } from '../test/support/sockets.ts'
-import type { Python } from './peers-python.ts'
+import type { Python } from './python.ts'
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = 'b7ad6b7169203331'
@@ -29,7 +29,7 @@ interface Span {
 async function receive(python: Python): Promise<{ version: string; spans: readonly Span[]; token: string }> {
   const sockets = createSockets()
   try {
-    const script = path.join(import.meta.dirname, 'peers-otlp.py')
+    const script = path.join(import.meta.dirname, 'otlp.py')
     const child = spawn(python.executable, [script], { stdio: ['ignore', 'pipe', 'inherit'], timeout: LONGEST_MS })
     sockets.closing({ close: () => child.kill() })
     const spans: Span[] = []

@@ -9,9 +9,9 @@ import { Secret, type AwsCredential } from '../src/core/index.ts'
 import { createServiceSource, createCloudStsSource, identityFor } from '../src/obtain/index.ts'
 import { type AmbientName, chainOf } from '../src/resources/index.ts'
 import { freePort } from '../lab/free-port.ts'
-import { untilListening } from './peers-moto.ts'
-import type { Python } from './peers-python.ts'
-import { callerWith, clock, environmentOnly, portsFor, REGION, specOf } from './peers-sources.ts'
+import { untilListening } from './moto.ts'
+import type { Python } from './python.ts'
+import { callerWith, clock, environmentOnly, portsFor, REGION, specOf } from './sources.ts'
 
 /** Who gave keys, by their ids; what STS gives has others. */
 const KEYS = { environment: 'AKIAENVIRONMENT00001', profile: 'AKIAPROFILE000000001', metadata: 'ASIAMETADATA00000001' }

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { openWorld } from '../test/support/e2e/authserver/world.ts'
 import { createSockets } from '../test/support/sockets.ts'
 import { TLS } from '../test/support/tls.ts'
-import type { Python } from './peers-python.ts'
+import type { Python } from './python.ts'
 
 interface Answer {
   readonly ask?: string
@@ -50,7 +50,7 @@ export async function askPythonClient(python: Python): Promise<readonly string[]
       }
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))
     })
-    const script = path.join(import.meta.dirname, 'peers-login.py')
+    const script = path.join(import.meta.dirname, 'login.py')
     const child = spawn(python.executable, [script], { stdio: ['pipe', 'pipe', 'ignore'], timeout: LONGEST_MS })
     sockets.closing({ close: () => child.kill() })
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
