@@ -19,7 +19,7 @@ describe("the official conformance suite against the lab's MCP server", () => {
   test.each(['2025-11-25', '2026-07-28'])(
     'passes every listed scenario of revision %s',
     async (revision) => {
-      const file = path.join(import.meta.dirname, `conformance-${revision}.json`)
+      const file = path.join(import.meta.dirname, `../../support/lab/conformance-${revision}.json`)
       const listed = JSON.parse(await readFile(file, 'utf8')) as string[]
       expect(listed.length).toBeGreaterThanOrEqual(25)
       const results = await runConformance(`${backend.url}/open/mcp`, revision)

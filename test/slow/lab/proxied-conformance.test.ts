@@ -46,7 +46,7 @@ test.each([
 ])(
   'the official conformance suite through the route %s: every scenario of %s that passes direct passes',
   async (route, revision) => {
-    const file = path.join(import.meta.dirname, `conformance-${revision}.json`)
+    const file = path.join(import.meta.dirname, `../../support/lab/conformance-${revision}.json`)
     const listed = JSON.parse(await readFile(file, 'utf8')) as string[]
     const { port } = callers.address() as AddressInfo
     const results = await runConformance(`http://127.0.0.1:${port}/${route}`, revision)
