@@ -8,6 +8,7 @@ import { combinedSchema, type CrdKind, CRD_KINDS } from '../src/load/publish/ind
 import { DEFAULT_API_GROUP } from '../src/load/index.ts'
 import { CHART, chartTemplates, DEFINITIONS } from './chart.ts'
 import { PROTOCOL, protocolModule } from './protocol-module.ts'
+import { cliPage } from './cli-page.ts'
 import { manifestsPage } from './manifests-page.ts'
 import { referencePage } from './reference-page.ts'
 
@@ -24,6 +25,7 @@ const files = new Map<string, string>([
   ...CRD_KINDS.map((kind) => [`${DEFINITIONS}/${crdFile(kind)}`, installedCrd(kind)] as const),
   [`${DEFINITIONS}/kustomization.yaml`, crdList()],
   [`${OPERATOR}/webhooks.yaml`, webhooks()],
+  ['docs/cli.md', await cliPage()],
   ['docs/errors.md', errorsPage()],
   ['docs/reference.md', referencePage()],
   ['docs/manifests.md', manifestsPage()],

@@ -9,7 +9,7 @@ import { extauth, type Running } from '../../support/e2e/process.ts'
 import { freePort } from '../../support/e2e/run.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../..')
-const README = readFileSync(path.join(ROOT, 'README.md'), 'utf8')
+const read = (name: string): string => readFileSync(path.join(ROOT, name), 'utf8')
 
 interface Block {
   readonly script: string
@@ -17,15 +17,15 @@ interface Block {
 }
 
 /** The commands of the tour, word for word, in order. */
-const TOUR: readonly Block[] = [...README.matchAll(/<!-- tour( fails)? -->\s+```sh\n(.*?)```/gs)].map((match) => ({
-  script: match[2] ?? '',
-  mustFail: match[1] !== undefined,
-}))
+const TOUR: readonly Block[] = [...read('docs/tour.md').matchAll(/<!-- tour( fails)? -->\s+```sh\n(.*?)```/gs)].map(
+  (match) => ({
+    script: match[2] ?? '',
+    mustFail: match[1] !== undefined,
+  }),
+)
 
-/** The commands below "Registry server": first those without, then those with callers. */
-const REGISTRY = [...(README.split('## Registry server')[1] ?? '').matchAll(/```sh\n(.*?)```/gs)]
-  .slice(0, 2)
-  .map((match) => (match[1] ?? '').trim())
+/** The commands of docs/registry.md: first without, then with callers. */
+const REGISTRY = [...read('docs/registry.md').matchAll(/```sh\n(.*?)```/gs)].map((match) => (match[1] ?? '').trim())
 const REGISTRY_PORTS = [8090, 8091]
 
 const PORTS = {
@@ -38,7 +38,7 @@ const PORTS = {
   'workspace-port': 8086,
   'metadata-port': 8087,
 }
-/** Port in the README → port here: the same, unless something else on this machine keeps one of them. */
+/** Port on the page → port here: the same, unless something else on this machine keeps one of them. */
 const ports = new Map<number, number>(Object.values(PORTS).map((port) => [port, port]))
 
 async function choosePorts(): Promise<string[]> {
@@ -83,7 +83,7 @@ afterAll(async () => {
   expect(await lab.ended).toBe(0)
 })
 
-describe("the README's tour, run word for word against npm start's lab", () => {
+describe("the tour, run word for word against npm start's lab", () => {
   const needsToken = TOUR.find(({ script }) => script.startsWith('token='))?.script.split('\n')[0] ?? ''
   /** What each station printed, in order. */
   const printed: string[] = []
@@ -133,7 +133,40 @@ describe("the README's tour, run word for word against npm start's lab", () => {
   })
 })
 
-describe('the registry as the README starts it', () => {
+it('the first call of the README is that of the tour', () => {
+  expect(read('README.md')).toContain(TOUR[0]?.script)
+})
+
+describe('docs/own-server.md, with the lab as server', () => {
+  const PAGE = read('docs/own-server.md')
+  const [init, checks, verify] = [...PAGE.matchAll(/<!-- run -->\s+```sh\n(.*?)```/gs)].map(([, text = '']) => text)
+  const started = /<!-- start -->\s+```sh\n(.*?)```/s.exec(PAGE)?.[1] ?? ''
+
+  it('generates, checks and serves a configuration', async () => {
+    for (const port of [8088, 8089]) if (await isTaken(port)) ports.set(port, await freePort())
+    const folder = mkdtempSync(path.join(os.tmpdir(), 'extauth-own-server-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const here = (text = 'false') => text.replaceAll('my-proxy', path.join(folder, 'my-proxy'))
+    expect(await bash(here(init))).toMatchObject({ code: 0, stderr: '' })
+    const file = path.join(folder, 'my-proxy/proxy.yaml')
+    writeFileSync(file, withPorts(readFileSync(file, 'utf8')))
+    const checked = await bash(`set -e\n${here(checks)}`)
+    expect(checked.code).toBe(0)
+    expect(checked.stdout).not.toContain('✗')
+    const [tool, ...args] = here(started).trim().split(' -- ')
+    expect(tool).toBe('npm run -s extauth')
+    const proxy = extauth(args.join(' ').split(' '), { cwd: ROOT })
+    await proxy.line('listening')
+    const { code, stdout } = await bash(`set -e\n${here(verify)}`)
+    proxy.process.kill('SIGTERM')
+    expect(await proxy.ended).toBe(0)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/authorization: Bearer /i)
+    expect(stdout).toContain('show_request')
+  }, 120_000)
+})
+
+describe('the registry as docs/registry.md starts it', () => {
   const servers = async (url: string): Promise<number> => {
     const response = await fetch(`${url}/registry/default/v0.1/servers`)
     return ((await response.json()) as { servers: unknown[] }).servers.length

@@ -32,6 +32,11 @@ function problemsWith(text: string, clientAuth: unknown): readonly string[] {
 }
 
 describe.each([
+  ['auth0.md', { whole: 1, alone: 0, clients: 0, json: 0 }],
+  ['google.md', { whole: 1, alone: 0, clients: 0, json: 0 }],
+  ['github.md', { whole: 1, alone: 0, clients: 0, json: 0 }],
+  ['atlassian.md', { whole: 1, alone: 0, clients: 0, json: 0 }],
+  ['slack.md', { whole: 1, alone: 0, clients: 0, json: 0 }],
   ['entra.md', { whole: 1, alone: 0, clients: 2, json: 0 }],
   ['okta.md', { whole: 2, alone: 1, clients: 1, json: 0 }],
   ['keycloak.md', { whole: 1, alone: 1, clients: 4, json: 11 }],

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { MUTATIONS } from '../../../scripts/mutants/list.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../..')
-const PAGE = readFileSync(path.join(ROOT, 'SECURITY.md'), 'utf8')
+const PAGE = readFileSync(path.join(ROOT, 'docs/threat-model.md'), 'utf8')
 
 interface Row {
   readonly threat: string
@@ -30,7 +30,7 @@ function rowsOf(text: string): Row[] {
 
 const LOGIN = PAGE.split('\n## The embedded authorization server')[1]?.split('\n## ')[0] ?? ''
 
-describe('SECURITY.md', () => {
+describe('docs/threat-model.md', () => {
   it('names tests that exist', () => {
     const named = rowsOf(PAGE).flatMap(({ tests }) => tests)
     expect(named.length).toBeGreaterThan(25)
