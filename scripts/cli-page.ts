@@ -1,4 +1,4 @@
-import { COMMANDS } from '../src/cli/command-table.ts'
+import { COMMANDS } from '../src/cli/commands/command-table.ts'
 import { specsOf } from '../src/cli/command.ts'
 import { type CommandSpec, environmentName } from '../src/cli/options/options.ts'
 
@@ -21,7 +21,7 @@ function section({ name, summary, options, positionals, notes }: CommandSpec): s
   const rows = Object.entries(options).map(([option, { type, help, ...rest }]) => {
     const value = type === 'boolean' || !('value' in rest) ? '' : ` ${rest.value}`
     const short = rest.short === undefined ? '' : `, \`-${rest.short}\``
-    return `| \`--${option}${value.replaceAll('|', String.raw`\|`)}\`${short} | \`${environmentName(option)}\` | ${cell(help)}${'multiple' in rest && rest.multiple === true ? ' May be repeated.' : ''} |`
+    return `| \`--${option}${value.replaceAll('|', String.raw`\|`)}\`${short} | \`${environmentName(option)}\` | ${cell(help)}${'multiple' in rest && rest.multiple ? ' May be repeated.' : ''} |`
   })
   const table = rows.length === 0 ? '' : `| option | variable | meaning |\n| --- | --- | --- |\n${rows.join('\n')}\n\n`
   const usage = `${name}${rows.length === 0 ? '' : ' [options]'}${positionals === undefined ? '' : ` ${positionals}`}`
