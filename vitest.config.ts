@@ -17,7 +17,7 @@ function layer(name: 'system' | 'slow') {
 /**
  * Layers: `unit` starts no process and does not wait (`npm run test:fast`); `system` shows what only a process shows; `slow`
  * has sizes, crowds, browsers page by page, fuzzing and conformance suites (`npm run test:slow`). `npm test` runs the first
- * two. `Node's way` runs the suites of the listener once more, with plain requests read by Node.
+ * two.
  */
 export default defineConfig({
   test: {
@@ -33,15 +33,6 @@ export default defineConfig({
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], isolate: false } },
       ...layer('system'),
       ...layer('slow'),
-      {
-        extends: true,
-        test: {
-          name: "slow, Node's way",
-          include: ['test/*/listen/**/*.test.ts', 'test/*/proxy/**/*.test.ts'],
-          env: { TEST_WAY: 'node' },
-          isolate: false,
-        },
-      },
     ],
   },
 })

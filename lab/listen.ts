@@ -1,6 +1,6 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { causeOf, type Log } from '../src/core/index.ts'
-import { openListener, type TlsMaterial } from '../src/listen/index.ts'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 
 /** The port that a stand-in should listen on is taken. */
 export class PortInUse extends Error {
@@ -19,33 +19,35 @@ export interface Listening {
   close(): Promise<void>
 }
 
-const nothing = (): void => {}
-const SILENT: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing }
+const MAX_HEADER_BYTES = 64 * 1024
+/** The default of 511 resets connections of a burst while the event loop is busy. */
+const BACKLOG = 4096
 
 /**
- * Serves `listener` on loopback and nowhere else; port 0 takes a free one. Throws `PortInUse`. `close` ends open
- * connections too, so that idle streams do not keep the process.
+ * Serves `listener` on loopback and nowhere else, over Node's HTTP server, whose requests and responses its libraries want;
+ * port 0 takes a free one. Throws `PortInUse`. `close` ends open connections too, so that idle streams do not keep the process.
  */
 export async function listenOnLoopback(
   port: number,
   listener: RequestListener,
   tls?: { readonly cert: Buffer; readonly key: Buffer },
 ): Promise<Listening> {
-  const material: TlsMaterial | undefined = tls && { current: () => tls, onChange: () => nothing }
-  const opened = await openListener({
-    address: { kind: 'tcp', host: '127.0.0.1', port, isLoopback: true },
-    tls: material,
-    headerLimitBytes: 64 * 1024,
-    deadlines: { keepAliveMs: 4000 },
-    serve(request: IncomingMessage, response: ServerResponse, _connection, { expectsContinue }) {
-      if (expectsContinue) response.writeContinue()
-      listener(request, response)
-    },
-    refusal: () => ({ headers: {}, body: '' }),
-    log: SILENT,
-  }).catch((error: unknown) => {
-    const { cause } = error as Error
-    throw causeOf(cause).code === 'EADDRINUSE' ? new PortInUse(port, { cause }) : error
+  const settings = { maxHeaderSize: MAX_HEADER_BYTES, keepAliveTimeout: 4000 }
+  const server =
+    tls === undefined ? createServer(settings, listener) : createTlsServer({ ...settings, ...tls }, listener)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ port, host: '127.0.0.1', backlog: BACKLOG }, resolve)
+  }).catch((cause: NodeJS.ErrnoException) => {
+    throw cause.code === 'EADDRINUSE' ? new PortInUse(port, { cause }) : cause
   })
-  return { url: opened.url, close: () => opened.close() }
+  const scheme = tls === undefined ? 'http' : 'https'
+  return {
+    url: `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
 }

@@ -7,12 +7,11 @@
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { openSync } from 'node:fs'
-import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import Fastify from 'fastify'
 import { createAuthenticator, protectedResourceMetadata } from '../../src/authenticate/index.ts'
 import { createClientOf } from '../../src/listen/index.ts'
-import { Secret, type Log, type Metrics } from '../../src/core/index.ts'
+import { type ClientRequest, Secret, type Log, type Metrics } from '../../src/core/index.ts'
 import { openLog } from '../../src/report/logging.ts'
 import { openMetrics } from '../../src/report/metrics.ts'
 import { startLabIdentityProvider } from '../../lab/index.ts'
@@ -81,7 +80,7 @@ async function oauthAccess(): Promise<{ access: AccessPolicy; token: string }> {
   const access = {
     mode: 'oauth',
     tokens,
-    peerOf: (request: IncomingMessage) => clientOf(request).address,
+    peerOf: (request: ClientRequest) => clientOf(request).address,
     ...rules,
   } as const
   return { access, token }

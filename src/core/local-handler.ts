@@ -3,25 +3,30 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 
-/** A request of a client: as much of Node's `IncomingMessage` as is asked of one. Its body is what it streams. */
+/** A request of a client. Its body is what it streams. */
 export interface ClientRequest extends Readable {
-  readonly method?: string | undefined
-  readonly url?: string | undefined
-  readonly httpVersion: string
-  readonly httpVersionMajor: number
-  readonly httpVersionMinor: number
+  readonly method: string
+  /** The request target as it came. */
+  readonly url: string
+  readonly httpVersion: '1.0' | '1.1'
+  /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
+  readonly expectsContinue: boolean
+  /** Another protocol is asked for (RFC 9110 §7.8) and comes behind it instead of a body. */
+  readonly isUpgrade: boolean
+  /** By lower-case name: lists are joined, of fields with one value the first line counts. */
   readonly headers: IncomingHttpHeaders
+  /** All lines by lower-case name. */
   readonly headersDistinct: NodeJS.Dict<string[]>
   /** As they stood, flat (name, value, …). */
   readonly rawHeaders: string[]
   readonly socket: Socket
   /** All of it has come. */
   readonly complete: boolean
-  /** The whole body, where all of it has come and nobody has begun to read it. Absent: it has to be read. */
-  takeWhole?(): Buffer | undefined
+  /** The whole body, where all of it has come in one piece and nobody has begun to read it. Undefined: it has to be read. */
+  takeWhole(): Buffer | undefined
 }
 
-/** The answer to it: as much of Node's `ServerResponse` as is asked of one. */
+/** The answer to it. */
 export interface ClientResponse extends EventEmitter {
   statusCode: number
   shouldKeepAlive: boolean
@@ -48,7 +53,8 @@ export interface ClientResponse extends EventEmitter {
   writeEarlyHints(hints: Record<string, string | string[]>): void
   /** Ends the connection. */
   destroy(error?: Error): unknown
-  detachSocket(socket: Socket): void
+  /** From here on the connection is the other protocol's that was asked for; gives what has come of that. */
+  detachSocket(): void
 }
 
 /** A request to one of our own endpoints, after the checks that need no route, its body read whole. */

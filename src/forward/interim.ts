@@ -11,7 +11,7 @@ export function sendInterim(
   { link }: ParsedHeaders,
   secrets: readonly string[],
 ): void {
-  if (request.httpVersionMinor === 0) return
+  if (request.httpVersion === '1.0') return
   if (status === 102) response.writeProcessing()
   if (status !== 103 || link === undefined) return
   const links = [link].flat().filter((line) => !holdsOne(line, secrets))

@@ -59,7 +59,7 @@ export class UpgradeRelay extends Relay {
     this.inbound.trace?.responded(HTTP_SWITCHING, flat)
     for (let index = 0; index + 1 < flat.length; index += 2) lines.push(`${flat[index]}: ${flat[index + 1]}`)
     // From here on the connection is no longer HTTP's.
-    response.detachSocket(client)
+    response.detachSocket()
     this.leaveResponse()
     client.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
     this.inbound.onStream(() => {

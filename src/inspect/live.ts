@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { ClientResponse } from '../core/index.ts'
 
 /** How long changes are gathered before they are sent, in milliseconds: a busy proxy sends few large events, not many. */
 const GATHER_MS = 100
@@ -19,13 +19,13 @@ export interface EventStream {
 /** The open event streams of all pages. */
 export interface EventStreams {
   /** Undefined when there are too many already. */
-  open(response: ServerResponse): EventStream | undefined
+  open(response: ClientResponse): EventStream | undefined
   closeAll(): void
 }
 
 /** Event streams as the WHATWG HTML standard has them (server-sent events). */
 export function createEventStreams(): EventStreams {
-  const open = new Set<ServerResponse>()
+  const open = new Set<ClientResponse>()
   const heartbeat = setInterval(() => {
     for (const response of open) response.write(': still here\n\n')
   }, HEARTBEAT_MS)
@@ -40,7 +40,7 @@ export function createEventStreams(): EventStreams {
       return {
         send(event, data) {
           if (response.writableEnded || response.destroyed) return
-          if (response.writableLength > MAX_UNREAD) response.destroy()
+          if ((response.socket?.writableLength ?? 0) > MAX_UNREAD) response.destroy()
           else response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
         },
         onClose: (listener) => void response.on('close', listener),

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import { Failure, Secret } from '../core/index.ts'
+import { type ClientRequest, type ClientResponse, Failure, Secret } from '../core/index.ts'
 import type { PageRequest } from '../ops/index.ts'
 
 /** One request to the proxy's own listener. */
@@ -76,10 +76,18 @@ export function createTry(deps: TryDeps): { relay(asked: PageRequest): Promise<v
       response.flushHeaders()
       answer.on('error', () => response.destroy())
       answer.on('aborted', () => response.destroy())
-      answer.pipe(response)
+      passOn(answer, response)
       await once(response, 'close')
     },
   }
+}
+
+function passOn(answer: IncomingMessage, response: ClientResponse): void {
+  answer.on('data', (chunk: Buffer) => {
+    if (!response.write(chunk)) answer.pause()
+  })
+  response.on('drain', () => answer.resume())
+  answer.on('end', () => response.end())
 }
 
 const refused = (detail: string): Failure => new Failure('bad_request', { detail })
@@ -126,7 +134,7 @@ async function tokenFor(
   return deps.tokenOf(user, route)
 }
 
-async function readBody(request: IncomingMessage): Promise<Buffer> {
+async function readBody(request: ClientRequest): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {

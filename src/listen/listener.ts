@@ -1,20 +1,17 @@
-import type { Server } from 'node:http'
-import type { Socket } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { createServer as createTlsServer } from 'node:tls'
 import { type Clock, Failure, type ReachedLimit, type Log, type Metrics, STEADY_CLOCK } from '../core/index.ts'
 import type { ListenAddress } from './address.ts'
 import { bind } from './bind.ts'
 import { createTrustedProxies } from './client.ts'
 import { limitConnections } from './connection-limit.ts'
 import { Connection, type ConnectionRules } from './connection.ts'
-import { watchHalfClosed } from './half-closed.ts'
-import { createHttpServer } from './http-server.ts'
-import type { ConnectionLimits } from './refusal.ts'
+import { type ConnectionLimits, readingFailure, toldOf } from './refusal.ts'
 import type { CutReason, Patience } from './stuck.ts'
 import { IntrusiveSet } from './intrusive-set.ts'
 import { memoryConnection } from './memory-socket.ts'
-import { openShortWay } from './short-way.ts'
-import { followCertificate, type TlsMaterial } from './tls.ts'
+import { followCertificate, secureContext, type TlsMaterial } from './tls.ts'
 import { UnreadBudget } from './unread-budget.ts'
 
 /** How long a client may take, in milliseconds. */
@@ -74,16 +71,17 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   /** CIDRs of peers that may say for whom they ask (`listen.trustedProxies`). Default: nobody may. */
   readonly trustedProxies?: readonly string[]
   /** Which upgrade requests are served, by what they ask for; others are answered as if they asked for none. Default: none is. */
-  readonly servesUpgrade?: (upgrade: string | undefined) => boolean
+  readonly servesUpgrade?: (upgrade: string) => boolean
   /** A client was cut off in the middle of the answer to this. */
   readonly onCut?: (failure: Failure, served: T) => void
   /** Of all deadlines. Default `STEADY_CLOCK`. */
   readonly steadyClock?: Clock
-  /** Plain requests are read and answered by `wire` instead of Node. Default false. */
-  readonly isShort?: boolean | undefined
   readonly log: Log
   readonly metrics?: Metrics
 }
+
+/** An idle connection is kept so much longer than `Keep-Alive` promises, in milliseconds: who uses the promise to its end is not cut off. */
+const KEEP_ALIVE_SPARE_MS = 1000
 
 /** What clients are held to, as it is told them. */
 const limitsOf = (
@@ -119,8 +117,6 @@ function cutFailure(reason: CutReason, { unreadAnswerMs }: ListenerDeadlines, un
     return new Failure('overloaded', { detail, limit: { amount: unreadBytes, unit: 'bytes', setting } })
   }
   if (reason === 'pipelining') return new Failure('bad_request', { detail: 'too many requests wait for their turn' })
-  if (reason === 'upgrade')
-    return new Failure('bad_request', { detail: 'another protocol is asked for before the answer to a request is out' })
   const limit: ReachedLimit = { amount: unreadAnswerMs, unit: 'ms' }
   return new Failure('request_timeout', { rule: 'client_reads_slowly', limit })
 }
@@ -145,13 +141,11 @@ export interface Listener {
 }
 
 /**
- * Listens and serves requests, each connection's one after the other. What Node's parser refuses is answered as
- * `refusal` says; connections are bounded in number, in what they may hold and in how long they may be stuck. Rejects with
+ * Listens and serves requests, each connection's one after the other. What can't be read is answered as `refusal` says; connections are bounded in number, in what they may hold and in how long they may be stuck. Rejects with
  * `config_error` when the address can't be bound.
  */
 export async function openListener<T>(options: ListenerOptions<T>): Promise<Listener> {
   const { address, tls, steadyClock = STEADY_CLOCK, log, metrics, serve, refusal } = options
-  const servesUpgrade = options.servesUpgrade ?? (() => false)
   const deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines }
   const unreadBytes = options.unreadAnswersBytes ?? DEFAULT_UNREAD_BYTES
   const cuts = metrics && cutCounter(metrics)
@@ -162,6 +156,12 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     canReset: tls === undefined && address.kind === 'tcp',
     trustedProxies: options.trustedProxies === undefined ? undefined : createTrustedProxies(options.trustedProxies),
     patience: patienceOf(deadlines),
+    wire: {
+      deadlines: { ...deadlines, keepAliveMs: deadlines.keepAliveMs && deadlines.keepAliveMs + KEEP_ALIVE_SPARE_MS },
+      maxHeadBytes: options.headerLimitBytes + (options.readBeyondBytes ?? 0),
+      keepAlive: deadlines.keepAliveMs > 0 ? `timeout=${Math.floor(deadlines.keepAliveMs / 1000)}` : undefined,
+    },
+    servesUpgrade: options.servesUpgrade ?? (() => false),
     serve,
     refusal,
     onCut(reason, served) {
@@ -171,41 +171,30 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     limits: limitsOf(options, deadlines),
   }
   const connections = new IntrusiveSet<Connection<T>>()
-  const bySocket = new WeakMap<Duplex, Connection<T>>()
   let onEmpty: (() => void) | undefined
   let isStopped = false
 
-  const connectionOf = (socket: Duplex): Connection<T> => bySocket.get(socket) ?? track(socket as Socket)
-  const track = (socket: Socket): Connection<T> => {
+  const serveConnection = (socket: Socket): void => {
     const connection = new Connection(socket, rules)
-    bySocket.set(socket, connection)
     connections.add(connection)
-    watchHalfClosed(socket, connection)
     socket.once('close', () => {
       connections.delete(connection)
       connection.closed()
       if (connections.size === 0) onEmpty?.()
     })
     if (isStopped) connection.closeWhenFree()
-    return connection
   }
-  const server = createHttpServer({
-    tls,
-    headerLimitBytes: options.headerLimitBytes + (options.readBeyondBytes ?? 0),
-    deadlines,
-    servesUpgrade,
-    connectionOf,
+  // A client that has ended its side is answered all the same.
+  const settings = { allowHalfOpen: true, noDelay: true }
+  const secure =
+    tls &&
+    createTlsServer({ ...settings, ...secureContext(tls), handshakeTimeout: deadlines.headersMs }, serveConnection)
+  secure?.on('tlsClientError', (error, socket) => {
+    const failure = readingFailure(error, rules.limits, false)
+    if (failure !== undefined) log.info(toldOf(failure), 'connection refused')
+    socket.destroy()
   })
-  server.on(tls === undefined ? 'connection' : 'secureConnection', track)
-  const shortWay =
-    options.isShort === true
-      ? openShortWay(server, {
-          isSecure: tls !== undefined,
-          headerLimitBytes: options.headerLimitBytes,
-          deadlines,
-          connectionOf,
-        })
-      : undefined
+  const server = secure ?? createServer(settings, serveConnection)
   // Those whose TLS handshake is not over are no connections of ours yet, but the server waits for them.
   const sockets = new Set<Socket>()
   const count = (): number => (tls === undefined ? connections.size : sockets.size)
@@ -223,11 +212,10 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     log,
     onRefused: (reason) => refusals?.with(reason).add(),
   })
-  const unfollow = tls === undefined ? () => {} : followCertificate(server, tls, log)
+  const unfollow = secure === undefined || tls === undefined ? () => {} : followCertificate(secure, tls, log)
   const look = (): void => {
     const now = steadyClock.now()
     for (const connection of connections) connection.look(now)
-    shortWay?.look()
     limit.look(count())
   }
   const sweep = setInterval(look, Math.min(SWEEP_MS, deadlines.headersMs))
@@ -242,7 +230,6 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     isStopped = true
     server.close()
     for (const connection of connections) connection.closeWhenFree()
-    shortWay?.closeIdle()
   }
   return {
     url,
@@ -284,17 +271,14 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
 
 /** Opens the port, unless another process does so for this server. Gives where clients find it. */
 function placed<T>(server: Server, { address, tls, socketMode, acceptedAt }: ListenerOptions<T>): Promise<string> {
-  if (acceptedAt === undefined) {
-    const scheme = tls === undefined ? 'http' : 'https'
-    return bind(server, address, { scheme, ...(socketMode === undefined ? {} : { socketMode }) })
-  }
-  // Node begins to look at deadlines and idle connections with this; a server that listens nowhere never says so.
-  server.emit('listening')
-  return Promise.resolve(acceptedAt)
+  if (acceptedAt !== undefined) return Promise.resolve(acceptedAt)
+  const scheme = tls === undefined ? 'http' : 'https'
+  return bind(server, address, { scheme, ...(socketMode === undefined ? {} : { socketMode }) })
 }
 
-/** What a server of HTTP sets on the connections that it accepts itself. */
+/** What the server sets on the connections that it accepts itself. */
 function asAccepted(socket: Socket): Socket {
   socket.allowHalfOpen = true
+  socket.setNoDelay()
   return socket
 }

@@ -4,8 +4,8 @@
  */
 export type StuckReason = 'unread_answer' | 'unread_body' | 'pipelining'
 
-/** The same, or answers that wait for their clients take too much memory together, or another protocol begins before an answer is out. */
-export type CutReason = StuckReason | 'crowded' | 'upgrade'
+/** The same, or answers that wait for their clients take too much memory together. */
+export type CutReason = StuckReason | 'crowded'
 
 /** How long a connection may be stuck, in milliseconds: without `least` progress, and in all. */
 export type Patience = Readonly<

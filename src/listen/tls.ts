@@ -1,6 +1,4 @@
-import type { Server } from 'node:http'
-import type { Server as TlsServer } from 'node:https'
-import type { SecureContextOptions } from 'node:tls'
+import type { SecureContextOptions, Server } from 'node:tls'
 import { causeOf, type Log } from '../core/index.ts'
 
 /**
@@ -25,7 +23,7 @@ export function secureContext(tls: TlsMaterial): SecureContextOptions & { ALPNPr
 export function followCertificate(server: Server, tls: TlsMaterial, log: Log): () => void {
   return tls.onChange(() => {
     try {
-      ;(server as TlsServer).setSecureContext(secureContext(tls))
+      server.setSecureContext(secureContext(tls))
       log.info({}, 'listener certificate replaced')
     } catch (error) {
       log.error({ cause: causeOf(error) }, 'new listener certificate is not usable, the one before stays')

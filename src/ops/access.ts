@@ -1,5 +1,4 @@
-import type { IncomingMessage } from 'node:http'
-import { Failure, isLoopbackHost, parseHost, type Secret } from '../core/index.ts'
+import { type ClientRequest, Failure, isLoopbackHost, parseHost, type Secret } from '../core/index.ts'
 import { parseBearer } from '../http/index.ts'
 
 export interface AccessOptions {
@@ -10,7 +9,7 @@ export interface AccessOptions {
 }
 
 /** What of a request is judged. */
-type Asked = Pick<IncomingMessage, 'headers' | 'headersDistinct'>
+type Asked = Pick<ClientRequest, 'headers' | 'headersDistinct'>
 
 /** One Host header that names this machine: a page that rebound its DNS name to 127.0.0.1 sends that name. */
 function namesThisMachine(request: Asked): boolean {

@@ -1,5 +1,4 @@
-import type { IncomingMessage } from 'node:http'
-import { Failure } from '../core/index.ts'
+import { type ClientRequest, Failure } from '../core/index.ts'
 
 /** Admin requests carry a word or two. */
 export const MAX_BODY_BYTES = 64 * 1024
@@ -8,7 +7,7 @@ export const MAX_BODY_BYTES = 64 * 1024
  * The JSON body of a request, or undefined when it has none. Throws `body_too_large` past 64 KiB and `bad_request` for
  * anything but JSON. The deadline is the server's request timeout.
  */
-export async function readJsonBody(request: IncomingMessage): Promise<unknown> {
+export async function readJsonBody(request: ClientRequest): Promise<unknown> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of request) {

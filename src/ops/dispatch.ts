@@ -1,5 +1,4 @@
-import type { IncomingMessage } from 'node:http'
-import { Failure, asFailure, causeOf, type Log } from '../core/index.ts'
+import { Failure, asFailure, causeOf, type ClientRequest, type Log } from '../core/index.ts'
 import { challengeFor, checkHostHeader, originFormOf, registryFailureBody } from '../http/index.ts'
 import { readJsonBody } from './body.ts'
 import { jsonReply, jsonText, type Answer, type OpsHandler, type Readiness } from './endpoint.ts'
@@ -60,7 +59,7 @@ const notAllowed = (allow: string): Answer => failureAnswer(new Failure('method_
  * Answers one request of the admin listener: `/health`, `/readiness`, `/version` and `/metrics` openly, the guarded
  * endpoints behind `guard`. Never throws; failures become the answers of the error table.
  */
-export function createDispatch(options: DispatchOptions): (request: IncomingMessage) => Promise<Answer> {
+export function createDispatch(options: DispatchOptions): (request: ClientRequest) => Promise<Answer> {
   const open: Readonly<Record<string, Open>> = {
     '/health': () => jsonReply(200, { status: 'ok' }),
     '/readiness': async () => readinessAnswer(await options.readiness()),
@@ -73,11 +72,11 @@ export function createDispatch(options: DispatchOptions): (request: IncomingMess
   }
   const guarded = indexByPath(options.guarded.endpoints)
 
-  const answer = async (request: IncomingMessage): Promise<Answer> => {
-    const target = originFormOf(request.url ?? '/', checkHostHeader(request))
+  const answer = async (request: ClientRequest): Promise<Answer> => {
+    const target = originFormOf(request.url, checkHostHeader(request))
     const cut = target.indexOf('?')
     const path = cut === -1 ? target : target.slice(0, cut)
-    const method = request.method ?? ''
+    const { method } = request
     if (Object.hasOwn(open, path)) {
       const make = open[path]
       if (make === undefined || !READ_METHODS.has(method)) return notAllowed('GET, HEAD')

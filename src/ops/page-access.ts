@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
-import { Failure, type Clock } from '../core/index.ts'
+import { type ClientRequest, Failure, type Clock } from '../core/index.ts'
 import { checkAccess, type AccessOptions } from './access.ts'
 
 /** A header that a page of another origin can't send without a preflight, which nobody here answers (Fetch, CORS-safelisted). */
@@ -23,13 +22,13 @@ export interface PageAccess {
    * Lets a request pass, or throws: `bad_origin` for a page of another origin and for a foreign `Host` on a local bind,
    * `missing_token` and `invalid_token` where there is a token, `not_found` where nothing could ever pass.
    */
-  check(request: IncomingMessage): void
+  check(request: ClientRequest): void
   /** The same for what holds no data and is needed to log in: a missing token does not matter. */
-  checkOpen(request: IncomingMessage): void
+  checkOpen(request: ClientRequest): void
   /** Opens a session for whoever presents the admin token: the value of `Set-Cookie`. Throws `invalid_token`, `not_found`. */
-  login(request: IncomingMessage, token: string): string
+  login(request: ClientRequest, token: string): string
   /** Ends the session of this request: the value of `Set-Cookie`. */
-  logout(request: IncomingMessage): string
+  logout(request: ClientRequest): string
 }
 
 /**
@@ -43,7 +42,7 @@ export function createPageAccess(
   const { isLocalBind, token, clock, path } = options
   const sessions = new Map<string, Session>()
 
-  const current = (request: IncomingMessage): string | undefined => {
+  const current = (request: ClientRequest): string | undefined => {
     for (const id of cookiesOf(request)) {
       const key = keyOf(id)
       const session = sessions.get(key)
@@ -54,7 +53,7 @@ export function createPageAccess(
     return undefined
   }
 
-  const checkOpen = (request: IncomingMessage): void => {
+  const checkOpen = (request: ClientRequest): void => {
     checkSameOrigin(request)
     if (isLocalBind) checkAccess(withoutPage(request), { isLocalBind })
     else if (token === undefined) throw new Failure('not_found')
@@ -67,7 +66,7 @@ export function createPageAccess(
       if (request.headers.authorization !== undefined) return checkAccess(withoutPage(request), options)
       checkOpen(request)
       if (!isLocalBind && current(request) === undefined) throw new Failure('missing_token', { challenge: {} })
-      if (!SAFE.has(request.method ?? '') && request.headers[PAGE_HEADER] === undefined)
+      if (!SAFE.has(request.method) && request.headers[PAGE_HEADER] === undefined)
         throw new Failure('bad_origin', { detail: `a change of the inspector without ${PAGE_HEADER}` })
     },
     login(request, presented) {
@@ -98,7 +97,7 @@ const cookie = (path: string, value: string, maxAge: number): string =>
 const keyOf = (id: string): string => createHash('sha256').update(id).digest('base64url')
 
 /** Another server on this host may have set one of the same name. */
-const cookiesOf = (request: IncomingMessage): string[] =>
+const cookiesOf = (request: ClientRequest): string[] =>
   (request.headers.cookie ?? '')
     .split(';', 64)
     .map((pair) => pair.trim())
@@ -106,7 +105,7 @@ const cookiesOf = (request: IncomingMessage): string[] =>
     .map((pair) => pair.slice(COOKIE.length + 1))
 
 /** Browsers say which page causes a request: ours, or nobody's (an address that was typed). */
-function checkSameOrigin(request: IncomingMessage): void {
+function checkSameOrigin(request: ClientRequest): void {
   const site = request.headers['sec-fetch-site']
   const { origin, host } = request.headers
   const isOurs = origin === undefined || (host !== undefined && URL.parse(origin)?.host === host.toLowerCase())
@@ -115,7 +114,7 @@ function checkSameOrigin(request: IncomingMessage): void {
 }
 
 /** The request for a guard that takes no page at all, after its page was found to be ours. */
-function withoutPage(request: IncomingMessage): Pick<IncomingMessage, 'headers' | 'headersDistinct'> {
+function withoutPage(request: ClientRequest): Pick<ClientRequest, 'headers' | 'headersDistinct'> {
   checkSameOrigin(request)
   const { origin: _origin, 'sec-fetch-site': _site, ...headers } = request.headers
   return { headers, headersDistinct: request.headersDistinct }

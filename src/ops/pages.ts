@@ -1,5 +1,12 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Failure, asFailure, causeOf, type Clock, type Log } from '../core/index.ts'
+import {
+  Failure,
+  asFailure,
+  causeOf,
+  type ClientRequest,
+  type ClientResponse,
+  type Clock,
+  type Log,
+} from '../core/index.ts'
 import { checkHostHeader, originFormOf } from '../http/index.ts'
 import type { AccessOptions } from './access.ts'
 import { readJsonBody } from './body.ts'
@@ -12,9 +19,9 @@ export interface PageRequest {
   /** Below the pages' path, without query: empty, or beginning with `/`. */
   readonly path: string
   readonly query: URLSearchParams
-  readonly request: IncomingMessage
+  readonly request: ClientRequest
   /** Answers as long as it likes; security headers are set already. */
-  readonly response: ServerResponse
+  readonly response: ClientResponse
 }
 
 /** Pages for people at the admin listener, with what they need: scripts, data, event streams. */
@@ -50,13 +57,11 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 }
 
 /** A function that serves a request when it is for the pages, and says whether it was. Never throws. */
-export function createPageServer(
-  options: PagesOptions,
-): (request: IncomingMessage, response: ServerResponse) => boolean {
+export function createPageServer(options: PagesOptions): (request: ClientRequest, response: ClientResponse) => boolean {
   const { pages, log } = options
   const access = createPageAccess({ ...options.access, path: pages.path, clock: options.clock })
 
-  const login = async (request: IncomingMessage): Promise<string> => {
+  const login = async (request: ClientRequest): Promise<string> => {
     access.checkOpen(request)
     const body = await readJsonBody(request)
     const { token } = (body ?? {}) as { token?: unknown }
@@ -64,10 +69,10 @@ export function createPageServer(
     return access.login(request, token)
   }
 
-  const serve = async (request: IncomingMessage, response: ServerResponse, target: string): Promise<void> => {
+  const serve = async (request: ClientRequest, response: ClientResponse, target: string): Promise<void> => {
     const cut = target.indexOf('?')
     const path = (cut === -1 ? target : target.slice(0, cut)).slice(pages.path.length)
-    const method = request.method ?? ''
+    const { method } = request
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
     if (path === '/login' || path === '/logout') {
       if (method !== 'POST') throw new Failure('method_not_allowed')
@@ -92,7 +97,7 @@ export function createPageServer(
     await pages.serve({ method, path, query, request, response })
   }
 
-  const fail = (response: ServerResponse, error: unknown): void => {
+  const fail = (response: ClientResponse, error: unknown): void => {
     const failure = asFailure(error)
     if (failure.status >= 500)
       log.error(
@@ -110,7 +115,7 @@ export function createPageServer(
   return (request, response) => {
     let target: string
     try {
-      target = originFormOf(request.url ?? '/', checkHostHeader(request))
+      target = originFormOf(request.url, checkHostHeader(request))
     } catch {
       // Malformed: the other endpoints say so.
       return false
@@ -123,7 +128,7 @@ export function createPageServer(
 }
 
 /** An answer of a page in JSON. */
-export function sendJson(response: ServerResponse, status: number, json: unknown): void {
+export function sendJson(response: ClientResponse, status: number, json: unknown): void {
   const { headers, body } = jsonText(status, json === undefined ? '' : JSON.stringify(json))
   response.writeHead(status, headers).end(body)
 }

@@ -1,5 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock, Log, Secret } from '../core/index.ts'
+import type { ClientRequest, ClientResponse, Clock, Log, Secret } from '../core/index.ts'
 import { openListener, parseListenAddress } from '../listen/index.ts'
 import { createDispatch, failureAnswer } from './dispatch.ts'
 import type { Answer, OpsHandler, Readiness } from './endpoint.ts'
@@ -39,7 +38,7 @@ const CLOSE_GRACE_MS = 1_000
 /** Probes, scrapers and people. */
 const MAX_CONNECTIONS = 1_000
 
-function write(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+function write(request: ClientRequest, response: ClientResponse, answer: Answer): void {
   // A body that nobody read would be taken for the next request on this connection.
   const hasRest = !request.complete
   response.writeHead(answer.status, {
@@ -70,7 +69,7 @@ export async function startOps(options: OpsOptions): Promise<Ops> {
     pages === undefined
       ? undefined
       : createPageServer({ pages, access, clock, log: options.log, failureAnswer: (failure) => failureAnswer(failure) })
-  const reply = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const reply = async (request: ClientRequest, response: ClientResponse): Promise<void> => {
     const answer = await dispatch(request)
     if (!response.destroyed) write(request, response, answer)
   }
@@ -81,8 +80,8 @@ export async function startOps(options: OpsOptions): Promise<Ops> {
     headerLimitBytes: MAX_HEADER_BYTES,
     deadlines: { headersMs: HEADERS_TIMEOUT_MS, requestMs: REQUEST_TIMEOUT_MS, keepAliveMs: KEEP_ALIVE_MS },
     maxConnections: MAX_CONNECTIONS,
-    serve(request: IncomingMessage, response: ServerResponse, _connection, { expectsContinue }) {
-      if (expectsContinue) response.writeContinue()
+    serve(request: ClientRequest, response: ClientResponse) {
+      if (request.expectsContinue) response.writeContinue()
       if (servePage?.(request, response) !== true) void reply(request, response)
     },
     refusal: () => ({ headers: { 'x-content-type-options': 'nosniff' }, body: '' }),

@@ -37,7 +37,7 @@ export function admit(
   const host = headers.host ?? ''
   const judged = rules.judgeHost(host)
   if (judged === 'malformed') throw refused('no usable Host header')
-  const { path, query, hasEmptyQuery } = readRequestTarget(request.url ?? '', host)
+  const { path, query, hasEmptyQuery } = readRequestTarget(request.url, host)
   if (judged === 'refused')
     throw new Failure('bad_origin', { detail: 'the Host header is not one that is served here' })
   // CONNECT never comes here. TRACE would hand the caller the credential that we add (RFC 9110 §9.3.8).
@@ -81,16 +81,10 @@ function admitOrigin(inbound: InboundRequest, origin: string, rules: OriginRules
 
 function checkFraming(request: ClientRequest): void {
   if (hasSeveralHosts(request.rawHeaders)) throw refused('more than one Host header')
-  const encoding = request.headers['transfer-encoding']
-  if (encoding !== undefined) {
-    if (request.httpVersionMajor === 1 && request.httpVersionMinor === 0) throw refused('Transfer-Encoding in HTTP/1.0')
-    if (encoding.toLowerCase() !== 'chunked') throw refused('a transfer coding other than chunked')
-    if (request.headers['content-length'] !== undefined) throw refused('Content-Length and Transfer-Encoding')
-  }
 }
 
 /** As Node's parser counts: without what stands between names and values. */
-function headerBytes({ url = '', rawHeaders }: ClientRequest): number {
+function headerBytes({ url, rawHeaders }: ClientRequest): number {
   let bytes = url.length
   for (const text of rawHeaders) bytes += text.length
   return bytes

@@ -35,13 +35,13 @@ export function takeBody(inbound: InboundRequest, options: BodyOptions): Body | 
   const isChunked = request.headers['transfer-encoding'] !== undefined
   const length = announced === undefined ? undefined : Number(announced)
   // After an upgrade request comes the other protocol, not a body.
-  if (inbound.isUpgrade || (!isChunked && (length === undefined || length === 0))) return NONE
+  if (request.isUpgrade || (!isChunked && (length === undefined || length === 0))) return NONE
   if (mustKeep && length !== undefined && length > options.limitBytes) throw tooLarge(options)
   // What is announced is counted from now on, so that many together are not promised the same room.
   const isKept = (mustKeep || (length ?? 0) <= KEPT_BYTES) && watch.budget.take(inbound, length ?? 0)
   if (mustKeep && !isKept) throw full(watch)
   if (!isKept && watch.streams.isFull) throw crowded(watch)
-  if (inbound.expectsContinue) inbound.response.writeContinue()
+  if (request.expectsContinue) inbound.response.writeContinue()
   if (isKept) return collect(inbound, options, length)
   watch.streamed(inbound)
   return { kind: 'stream', stream: request, length }
@@ -52,7 +52,7 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
   const { request } = inbound
   const { mustKeep, watch } = options
   const limitBytes = mustKeep ? options.limitBytes : KEPT_BYTES
-  const whole = request.takeWhole?.()
+  const whole = request.takeWhole()
   if (whole !== undefined) return kept(whole, inbound, options, length)
   return new Promise((resolve, reject) => {
     let gathered: Gathered | undefined = new Gathered(length, limitBytes)

@@ -10,7 +10,7 @@ import {
   type RequestResult,
 } from '../core/index.ts'
 import { CLIENT_GONE_STATUS } from '../forward/index.ts'
-import type { Connection, IntrusiveSet, RequestKind } from '../listen/index.ts'
+import type { Connection, IntrusiveSet } from '../listen/index.ts'
 import { admit, type AdmissionRules } from './admission.ts'
 import { answerFailure, answerPreflight } from './answers.ts'
 import type { BodyWatch } from './body-watch.ts'
@@ -38,12 +38,7 @@ export interface HandlerOptions {
 }
 
 export interface Handler {
-  handle(
-    request: ClientRequest,
-    response: ClientResponse,
-    connection: Connection<InboundRequest>,
-    kind: RequestKind,
-  ): void
+  handle(request: ClientRequest, response: ClientResponse, connection: Connection<InboundRequest>): void
   /** From now on new requests get 503 and their connection is closed, and streams that a GET opens end at once. */
   refuse(): void
 }
@@ -88,8 +83,8 @@ export function createHandler(options: HandlerOptions): Handler {
     refuse() {
       context.isDraining = true
     },
-    handle(request, response, connection, kind) {
-      const inbound = new InboundRequest(request, response, connection, newRequestId(), kind, context)
+    handle(request, response, connection) {
+      const inbound = new InboundRequest(request, response, connection, newRequestId(), context)
       inbound.trace = observer?.arrived(inbound)
       // Only what answers or counts a failure can fail here; the client must not wait for it.
       serve(inbound).catch(() => response.destroy())

@@ -12,7 +12,7 @@ import type {
   RequestTrace,
   Route,
 } from '../core/index.ts'
-import type { Connection, RequestKind } from '../listen/index.ts'
+import type { Connection } from '../listen/index.ts'
 import type { BodyBudget, BodyHolder, StreamBudget, StreamHolder } from './body-budget.ts'
 
 /** Longest delay that a timer takes; later ends are looked at again then. */
@@ -49,9 +49,6 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
   /** Beyond `listen.headerLimit`, for an endpoint that says so itself. */
   hasLongHeaders = false
   readonly responseHeaders: string[]
-  /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
-  readonly expectsContinue: boolean
-  readonly isUpgrade: boolean
 
   /** What is known so far; for the log, the metrics and the challenge. */
   localHandler: LocalHandler | undefined = undefined
@@ -88,7 +85,6 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
     response: ClientResponse,
     connection: Connection<InboundRequest>,
     id: string,
-    kind: RequestKind,
     context: ExchangeContext,
   ) {
     this.request = request
@@ -98,11 +94,9 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
     this.id = id
     this.#context = context
     this.receivedAtMs = context.clock.now()
-    this.method = request.method ?? ''
+    this.method = request.method
     this.responseHeaders = ['x-request-id', id]
     if (context.isStrictTransport) this.responseHeaders.push('strict-transport-security', STRICT_TRANSPORT)
-    this.expectsContinue = kind.expectsContinue
-    this.isUpgrade = kind.isUpgrade
   }
 
   get peer(): string {

@@ -33,8 +33,6 @@ export interface ListenOptions {
   readonly unreadAnswersBytes?: number
   /** Bytes of memory for streamed bodies that their backends do not read, of all together. Default: as for unread answers. */
   readonly streamedBodiesBytes?: number
-  /** Plain requests go the short way, past Node's parser (`wire`, ADR 0290). Default true; tests also go the other way. */
-  readonly isShort?: boolean
 }
 
 /** How long a client may take with its body, in milliseconds. */

@@ -29,7 +29,7 @@ export async function runPipeline(
   const matched = match(inbound) // which route
   const { route } = matched
   const { trace } = inbound
-  if (inbound.isUpgrade) requireUpgradable(matched)
+  if (inbound.request.isUpgrade) requireUpgradable(matched)
   const caller = route.authenticate(matched) // who is calling
   const known = caller instanceof Promise ? await caller : caller // to wait for what is at hand costs a turn
   inbound.caller = known.caller
@@ -69,9 +69,9 @@ const lastWord = (armed: Armed, attempt: Attempt): Attempt =>
     ? { ...attempt, final: true }
     : attempt
 
-const send = ({ isUpgrade }: InboundRequest, sealed: Sealed): Promise<Outcome> => {
+const send = ({ request }: InboundRequest, sealed: Sealed): Promise<Outcome> => {
   const { forward } = sealed.route
-  return isUpgrade ? forward.upgrade(sealed) : forward.forward(sealed)
+  return request.isUpgrade ? forward.upgrade(sealed) : forward.forward(sealed)
 }
 
 function bodyOf({ route }: Matched, inbound: InboundRequest, watch: BodyWatch): Body | Promise<Body> {

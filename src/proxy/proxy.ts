@@ -63,12 +63,11 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     ...(trustedProxies === undefined ? {} : { trustedProxies }),
     ...(connectionLimit === undefined ? {} : { maxConnections: connectionLimit }),
     unreadAnswersBytes,
-    isShort: options.listen.isShort ?? true,
     // Each request may need a connection to its backend.
     descriptorsPerConnection: 2,
     // Java's client asks for h2c with its first request; a server may ignore that (RFC 9110 §7.8).
-    servesUpgrade: (upgrade) => upgrade?.trim().toLowerCase() !== 'h2c',
-    serve: (request, response, connection, kind) => handler.handle(request, response, connection, kind),
+    servesUpgrade: (upgrade) => upgrade.toLowerCase() !== 'h2c',
+    serve: (request, response, connection) => handler.handle(request, response, connection),
     refusal(failure, inbound) {
       inbound?.refuse(failure)
       return { headers: { 'content-type': 'application/json' }, body: mcpFailureBody(failure, inbound?.id ?? '') }

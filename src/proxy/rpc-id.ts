@@ -14,7 +14,7 @@ export async function rpcIdOf(inbound: InboundRequest): Promise<Id | undefined> 
   const { request, body } = inbound
   if (inbound.method !== 'POST' || inbound.localHandler !== undefined) return undefined
   if (body?.kind === 'kept') return told(inbound, body.bytes)
-  if (inbound.isUpgrade || inbound.expectsContinue || !isSmall(request)) return undefined
+  if (request.isUpgrade || request.expectsContinue || !isSmall(request)) return undefined
   const bytes = await arriving(request)
   return bytes === undefined ? undefined : told(inbound, bytes)
 }

@@ -1,6 +1,5 @@
-import type { IncomingMessage } from 'node:http'
 import { refuseBoundToken } from '../authenticate/index.ts'
-import { ANONYMOUS, type Caller, type Failure } from '../core/index.ts'
+import { ANONYMOUS, type Caller, type ClientRequest, type Failure } from '../core/index.ts'
 import { challengeFor } from '../http/index.ts'
 
 /** What the registry needs of an authenticator. */
@@ -16,7 +15,7 @@ export type AccessPolicy =
       readonly mode: 'oauth'
       readonly tokens: TokenCheck
       /** Address of the client that sent a request, as far as it is believed; introspection is fair between these. */
-      readonly peerOf: (request: IncomingMessage) => string
+      readonly peerOf: (request: ClientRequest) => string
       readonly realm: string
       /** URL of the RFC 9728 document. */
       readonly resourceMetadata: string
@@ -32,7 +31,9 @@ const OPEN_ROUTES: ReadonlySet<string> = new Set([
 ])
 
 export interface MatchedRequest {
-  readonly raw: IncomingMessage
+  readonly raw: ClientRequest
+  /** In origin-form. */
+  readonly target: string
   /** Pattern of the matched route; undefined when there is none. */
   readonly route: string | undefined
   /** Parameters as the route will use them, decoded once. */
@@ -46,7 +47,7 @@ export function canonicalPath(route: string, params: unknown): string {
 }
 
 /** Values of all `Authorization` lines; `headers` of Node keeps only the first. */
-export function authorizationOf(request: IncomingMessage): readonly string[] {
+export function authorizationOf(request: ClientRequest): readonly string[] {
   const { rawHeaders } = request
   const values: string[] = []
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -77,10 +78,10 @@ export function authorize(policy: AccessPolicy, request: MatchedRequest): Caller
   if (policy.mode === 'anonymous') return ANONYMOUS
   const { route } = request
   if (route !== undefined && OPEN_ROUTES.has(route)) return ANONYMOUS
-  const { raw } = request
-  const path = route === undefined ? pathOf(raw.url ?? '') : canonicalPath(route, request.params)
+  const { raw, target } = request
+  const path = route === undefined ? pathOf(target) : canonicalPath(route, request.params)
   if (policy.isPublicPath(path)) return ANONYMOUS
-  const caller = policy.tokens.authenticate(authorizationOf(raw), queryOf(raw.url ?? ''), policy.peerOf(raw))
+  const caller = policy.tokens.authenticate(authorizationOf(raw), queryOf(target), policy.peerOf(raw))
   return caller instanceof Promise ? caller.then(withoutBinding) : withoutBinding(caller)
 }
 

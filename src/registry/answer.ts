@@ -1,5 +1,4 @@
-import type { ServerResponse } from 'node:http'
-import type { Failure } from '../core/index.ts'
+import type { ClientRequest, ClientResponse, Failure } from '../core/index.ts'
 import { registryFailureBody, retryAfterFor } from '../http/index.ts'
 
 /**
@@ -42,17 +41,18 @@ export function failureBody(failure: Failure, hint?: string): string {
 
 /** Writes a failure of a request that never gets to a route. */
 export function writeFailure(
-  response: ServerResponse,
+  { method, complete }: ClientRequest,
+  response: ClientResponse,
   failure: Failure,
   challenge: string | undefined,
-  closes: boolean,
 ): void {
   const body = failureBody(failure)
   response.writeHead(failure.status, {
     ...COMMON_HEADERS,
     ...failureHeaders(failure, challenge),
     'content-length': Buffer.byteLength(body),
-    ...(closes ? { connection: 'close' } : {}),
+    // What is left of a body would be read as the next request; nor is another one read from whoever sends ambiguous ones.
+    ...(failure.code === 'bad_request' || !complete ? { connection: 'close' } : {}),
   })
-  response.end(response.req.method === 'HEAD' ? undefined : body)
+  response.end(method === 'HEAD' ? undefined : body)
 }

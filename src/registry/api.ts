@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parse as parseQuery } from 'node:querystring'
 import { unverifiedIn } from '../authenticate/index.ts'
 import {
   asFailure,
+  type ClientRequest,
+  type ClientResponse,
   Failure,
   refusedFrom,
   type Caller,
@@ -34,8 +35,8 @@ export interface ApiOptions {
   readonly logsClients?: boolean | undefined
 }
 
-/** Answers one request that has passed `admit`. */
-export type Api = (request: IncomingMessage, response: ServerResponse) => void
+/** Answers one request that has passed `admit`, with its target in origin-form. */
+export type Api = (request: ClientRequest, response: ClientResponse, target: string) => void
 
 /** A route of the registry server with the values of its path. */
 interface Matched {
@@ -121,10 +122,9 @@ export function createApi(options: ApiOptions): Api {
   const record = createRequestLog(options.log, options.metrics)
   let openApi: string | undefined
 
-  const answer = (request: IncomingMessage, matched: Matched | undefined): Answer => {
+  const answer = (request: ClientRequest, target: string, matched: Matched | undefined): Answer => {
     if (matched === undefined) throw new Failure('not_found')
     const { route, params, endpoint } = matched
-    const target = request.url ?? ''
     if (route === '/openapi.json') return json((openApi ??= openApiDocument(options.version, access.mode === 'oauth')))
     if (endpoint === undefined) {
       const document = documents().get(pathOf(target))
@@ -146,7 +146,7 @@ export function createApi(options: ApiOptions): Api {
     return { status: 200, headers: { ...headers, 'content-type': JSON_TYPE }, body }
   }
 
-  return (request, response) => {
+  return (request, response, target) => {
     const id = requestId()
     const startedMs = performance.now()
     let matched: Matched | undefined
@@ -174,7 +174,7 @@ export function createApi(options: ApiOptions): Api {
       caller = known
       let result: Answer
       try {
-        result = answer(request, matched)
+        result = answer(request, target, matched)
       } catch (error) {
         return fail(error)
       }
@@ -182,14 +182,14 @@ export function createApi(options: ApiOptions): Api {
     }
 
     response.once('close', () => {
-      const { method = '' } = request
+      const { method } = request
       const elapsedMs = performance.now() - startedMs
-      const from = failure === undefined ? undefined : origin(request, caller, failure, options)
+      const from = failure === undefined ? undefined : origin(request, target, caller, failure, options)
       record({ id, method, route: matched?.route, status: response.statusCode, elapsedMs, caller, failure, from })
     })
     try {
-      matched = match(pathOf(request.url ?? ''))
-      const known = authorize(access, { raw: request, route: matched?.route, params: matched?.params })
+      matched = match(pathOf(target))
+      const known = authorize(access, { raw: request, target, route: matched?.route, params: matched?.params })
       if (known instanceof Promise) known.then(respond, fail)
       else respond(known)
     } catch (error) {
@@ -200,7 +200,8 @@ export function createApi(options: ApiOptions): Api {
 
 /** Where a refused request came from, for its log line. */
 function origin(
-  request: IncomingMessage,
+  request: ClientRequest,
+  target: string,
   caller: Caller | undefined,
   { status }: Failure,
   { access, logsClients = true }: Pick<ApiOptions, 'access' | 'logsClients'>,
@@ -209,7 +210,7 @@ function origin(
   return refusedFrom(status, {
     client: logsClients ? client : undefined,
     userAgent: request.headers['user-agent'],
-    path: pathOf(request.url ?? ''),
+    path: pathOf(target),
     unverified: caller === undefined ? unverifiedIn(authorizationOf(request)) : undefined,
   })
 }

@@ -1,5 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { asFailure, Failure } from '../core/index.ts'
+import { asFailure, type ClientRequest, type ClientResponse, Failure } from '../core/index.ts'
 import { checkHostHeader, checkPath, checkQuery, checkTokenInTarget, originFormOf } from '../http/index.ts'
 import type { Refusal } from '../listen/index.ts'
 import { ALLOWED_METHODS, COMMON_HEADERS, failureBody, failureHeaders, writeFailure } from './answer.ts'
@@ -12,7 +11,7 @@ const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 /** A day: what may be asked for never changes while a process runs. */
 const PREFLIGHT_SECONDS = '86400'
 
-function writeOptions(request: IncomingMessage, response: ServerResponse): void {
+function writeOptions(request: ClientRequest, response: ClientResponse): void {
   const isPreflight = request.headers['access-control-request-method'] !== undefined
   response.writeHead(204, {
     ...COMMON_HEADERS,
@@ -34,48 +33,46 @@ function writeOptions(request: IncomingMessage, response: ServerResponse): void 
  * Refuses what two parties could read differently, and tokens in the query (decisions §2.2, §2.8). The target in
  * absolute-form becomes one in origin-form, as which it is routed.
  */
-function checkTarget(request: IncomingMessage): void {
-  const target = originFormOf(request.url ?? '', checkHostHeader(request))
-  request.url = target
+function checkTarget(request: ClientRequest): string {
+  const target = originFormOf(request.url, checkHostHeader(request))
   const mark = target.indexOf('?')
   const path = mark === -1 ? target : target.slice(0, mark)
   checkPath(path.replace(SERVER_NAME_SEGMENT, '$1$2'))
-  if (mark === -1) return
+  if (mark === -1) return target
   const query = target.slice(mark + 1)
   checkQuery(query)
   checkTokenInTarget('', query, [])
+  return target
 }
 
 /**
- * Looks at a request before it is routed; true when it may go on. Answers 400 to ambiguous paths and to tokens in the
+ * Looks at a request before it is routed; gives its target in origin-form when it may go on. Answers 400 to ambiguous paths and to tokens in the
  * query, preflights (which carry no credentials and show nothing), and 405 to everything but GET and HEAD: nothing here
  * can be written. `challengeOf` gives the challenge for a failure, if it calls for one.
  */
 export function admit(
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: ClientRequest,
+  response: ClientResponse,
   challengeOf: (failure: Failure) => string | undefined,
-): boolean {
+): string | undefined {
   try {
-    const { method = '', url = '' } = request
+    const { method, url } = request
     if (method === 'OPTIONS' && url === '*') {
       writeOptions(request, response)
-      return false
+      return undefined
     }
-    checkTarget(request)
-    if (READ_METHODS.has(method)) return true
+    const target = checkTarget(request)
+    if (READ_METHODS.has(method)) return target
     if (method !== 'OPTIONS') throw new Failure('method_not_allowed')
     writeOptions(request, response)
-    return false
   } catch (error) {
     const failure = asFailure(error)
-    // What is left of a body would be read as the next request.
-    writeFailure(response, failure, challengeOf(failure), !request.complete)
-    return false
+    writeFailure(request, response, failure, challengeOf(failure))
   }
+  return undefined
 }
 
-/** What a client gets whose bytes Node's parser refused: the shape of every failure. */
+/** What a client gets whose bytes can't be read: the shape of every failure. */
 export function refusalOf(failure: Failure): Refusal {
   return { headers: { ...COMMON_HEADERS, ...failureHeaders(failure, undefined) }, body: failureBody(failure) }
 }

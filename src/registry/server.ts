@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ClientRequest, ClientResponse } from '../core/index.ts'
 import { openListener, parseListenAddress } from '../listen/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import { refusalOf } from './gate.ts'
@@ -47,7 +47,7 @@ export async function startRegistry(options: RegistryOptions): Promise<RegistryS
       requestMs: REQUEST_TIMEOUT_MS,
       keepAliveMs: KEEP_ALIVE_MS,
     },
-    serve(request: IncomingMessage, response: ServerResponse) {
+    serve(request: ClientRequest, response: ClientResponse) {
       site.serve(request, response)
     },
     refusal: refusalOf,

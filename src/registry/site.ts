@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ClientRequest, ClientResponse } from '../core/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import { type AccessPolicy, challengeOf } from './access.ts'
 import { type ApiOptions, createApi } from './api.ts'
@@ -18,7 +18,7 @@ export type SiteOptions = RegistryContent & Omit<ApiOptions, 'documents' | 'regi
 /** The content of a registry server as answers to requests. */
 export interface Site {
   /** Answers one request. */
-  serve(request: IncomingMessage, response: ServerResponse): void
+  serve(request: ClientRequest, response: ClientResponse): void
   /** The URL that documents name from now on. */
   listeningAt(url: string): void
   /** Requests from now on get other content; those under way end with what they began with. */
@@ -41,7 +41,8 @@ export function createSite(options: SiteOptions): Site {
   return {
     serve(request, response) {
       const { api, challenge } = current
-      if (admit(request, response, challenge)) api(request, response)
+      const target = admit(request, response, challenge)
+      if (target !== undefined) api(request, response, target)
     },
     listeningAt: (at) => void (url = at),
     replace: (content) => void (current = make(content)),

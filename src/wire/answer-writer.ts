@@ -5,6 +5,8 @@ import { WireError } from './wire-error.ts'
 /** What the head of an answer depends on beside its status and headers. */
 export interface AnswerContext {
   readonly isHead: boolean
+  /** It is an answer to HTTP/1.0, which knows no chunks. */
+  readonly isOld: boolean
   /** The connection stays, as far as that is ours to say. */
   readonly keeps: boolean
   /** Value of `Keep-Alive`; undefined for none. */
@@ -28,8 +30,8 @@ const CLOSE = /(?:^|,)[\t ]*close[\t ]*(?:,|$)/i
 
 /**
  * Writes the head of an answer of HTTP/1.1. The framing is that of the headers; without any it is made here: the length of
- * a body that is there, chunks for any other, nothing where there is none (HEAD, 1xx, 204, 304). `Date`, `Connection` and
- * `Keep-Alive` are added where they are missing. Throws `WireError` WIRE_REQUEST for a name that is no token and for a value with
+ * a body that is there, chunks for any other (to HTTP/1.0 the end of the connection), nothing where there is none (HEAD, 1xx,
+ * 204, 304). `Date`, `Connection` and `Keep-Alive` are added where they are missing. Throws `WireError` WIRE_REQUEST for a name that is no token and for a value with
  * control characters.
  * @param headers flat (name, value, …)
  */
@@ -41,10 +43,12 @@ export function writeAnswerHead(status: number, headers: readonly string[], cont
   let hasConnection = false
   let isChunked = false
   let length: number | undefined
+  const { isOld } = context
   for (let index = 0; index < headers.length; index += 2) {
     const raw = headers[index] ?? ''
     const value = headers[index + 1] ?? ''
     const name = checkedName(raw, value)
+    if (isOld && name === 'transfer-encoding') continue
     text += `${raw}: ${value}\r\n`
     if (name === 'date') hasDate = true
     else if (name === 'content-length') length = Number(value)
@@ -55,13 +59,16 @@ export function writeAnswerHead(status: number, headers: readonly string[], cont
     }
   }
   if (!hasDate) text += dateLine()
+  // Only the end of the connection ends it.
+  if (isOld && hasBody && length === undefined && context.length === undefined) keeps = false
   if (!hasConnection) text += keeps ? KEEPS : CLOSES
   if (!hasConnection && keeps && context.keepAlive !== undefined) text += `Keep-Alive: ${context.keepAlive}\r\n`
   if (!hasBody) isChunked = false
   else if (!isChunked && length === undefined) {
     ;({ length } = context)
-    isChunked = length === undefined
-    text += isChunked ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${length}\r\n`
+    isChunked = length === undefined && !isOld
+    if (isChunked) text += 'Transfer-Encoding: chunked\r\n'
+    else if (length !== undefined) text += `Content-Length: ${length}\r\n`
   }
   return { text: `${text}\r\n`, isChunked, hasBody, length, keeps }
 }

@@ -3,7 +3,7 @@ import { malformed } from './wire-error.ts'
 /** Header lines by lower-case name; repeated ones as an array, in their order. It has no prototype of `Object`. */
 export type Fields = Record<string, string | string[] | undefined>
 
-/** Lines of one head or trailer section. */
+/** Lines of the head of an answer, and of a trailer section. */
 const MAX_LINES = 256
 
 /** RFC 9110 §5.6.2. */
@@ -78,13 +78,14 @@ export interface OwnLines {
 /**
  * The field lines of a checked section from `at` on (RFC 9112 §5): `name:` without blanks before the colon, no folding.
  * Throws `WireError` for any other line, and for more than 256.
- * @param own a name that stands twice is then refused as well
+ * @param own the lines of a request: their number is bounded by the size of its head, and repeated names become one value
+ * (see `addRequestField`)
  */
 export function readFields(text: string, at: number, own?: OwnLines): Fields {
   const fields = new NoPrototype()
   let lines = 0
   while (at < text.length) {
-    if (++lines > MAX_LINES) throw malformed('too many header lines')
+    if (own === undefined && ++lines > MAX_LINES) throw malformed('too many header lines')
     let end = text.indexOf('\r\n', at)
     if (end === -1) end = text.length
     const colon = text.indexOf(':', at)
@@ -92,17 +93,60 @@ export function readFields(text: string, at: number, own?: OwnLines): Fields {
     const name = nameOf(raw)
     if (name === undefined) throw malformed('a header line without a name')
     const start = afterBlanks(text, colon + 1, end)
-    const stop = beforeBlanks(text, start, end)
+    const stop = beforeBlanks(text, start, end, own === undefined || FRAMING.has(name.name))
     if (own === undefined) add(fields, name.name, text.slice(start, stop))
     else {
-      if (fields[name.name] !== undefined) throw malformed('a name twice')
       const value = own.bytes.toString('latin1', own.from + start, own.from + stop)
       own.lines.push(name.raw, value)
-      fields[name.name] = value
+      addRequestField(fields, name.name, value)
     }
     at = end + 2
   }
   return fields
+}
+
+/** What decides where a request ends, what follows it, and for whom it is. */
+const FRAMING: ReadonlySet<string> = new Set([
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'upgrade',
+  'expect',
+  'host',
+])
+
+/** Fields with one value. The first line counts, as Node has it; who must not be misled looks at the lines. */
+const SINGULAR: ReadonlySet<string> = new Set([
+  'age',
+  'authorization',
+  'content-type',
+  'etag',
+  'expires',
+  'from',
+  'host',
+  'if-modified-since',
+  'if-unmodified-since',
+  'last-modified',
+  'location',
+  'max-forwards',
+  'proxy-authorization',
+  'referer',
+  'retry-after',
+  'server',
+  'user-agent',
+])
+
+/**
+ * Adds a line of a request: lists are joined (RFC 9110 §5.3), `cookie` with a semicolon (RFC 6265 §5.4), `set-cookie` is
+ * an array. Throws `WireError` for a second length or coding.
+ */
+function addRequestField(fields: Fields, name: string, value: string): void {
+  const known = fields[name]
+  if (known === undefined) fields[name] = name === 'set-cookie' ? [value] : value
+  else if (typeof known !== 'string') known.push(value)
+  else if (name === 'content-length' || name === 'transfer-encoding') throw malformed(`${name} twice`)
+  else if (name === 'cookie') fields[name] = `${known}; ${value}`
+  else if (!SINGULAR.has(name)) fields[name] = `${known}, ${value}`
 }
 
 function add(fields: Fields, name: string, value: string): void {
@@ -120,9 +164,11 @@ function afterBlanks(text: string, start: number, end: number): number {
 }
 
 /** A tab behind a value is a blank as well, but parsers differ about that: to Node's, `chunked` with one is another coding. */
-function beforeBlanks(text: string, start: number, end: number): number {
-  while (end > start && text.charCodeAt(end - 1) === SPACE) end--
-  if (end > start && text.charCodeAt(end - 1) === TAB) throw malformed('a tab behind a header value')
+function beforeBlanks(text: string, start: number, end: number, isStrict: boolean): number {
+  while (end > start && isBlank(text.charCodeAt(end - 1))) {
+    if (isStrict && text.charCodeAt(end - 1) === TAB) throw malformed('a tab behind a header value')
+    end--
+  }
   return end
 }
 

@@ -12,7 +12,7 @@ export interface Framing {
 
 const NO_HINT: Framing = { body: 0, keepMs: undefined }
 
-const LENGTH = /^\d{1,15}$/
+const LENGTH = /^\d{1,16}$/
 const CLOSE = /(?:^|,)[\t ]*close[\t ]*(?:,|$)/i
 const TIMEOUT = /(?:^|[,\t ])timeout=(\d{1,6})(?:$|[,\t ])/i
 
@@ -25,7 +25,7 @@ const TIMEOUT = /(?:^|[,\t ])timeout=(\d{1,6})(?:$|[,\t ])/i
  * | TE and CL                                       | refused     |                                  |
  * | TE in HTTP/1.0                                  | refused     |                                  |
  * | TE twice, or anything but `chunked`             | refused     |                                  |
- * | CL twice, as a list, or not 1 to 15 digits      | refused     |                                  |
+ * | CL twice, as a list, no digits, or beyond 2^53  | refused     |                                  |
  * | 1xx with TE, or with a CL that is not 0         | refused     |                                  |
  * | 1xx                                             | none        | another head follows             |
  * | to HEAD                                         | none        | kept                             |
@@ -56,31 +56,33 @@ export function framingOf({ status, isOld, fields }: AnswerHead, isHead: boolean
 }
 
 /**
- * Where a request of HTTP/1.1 ends (RFC 9112 §6.3, stricter). The first row that fits counts; `CL` is Content-Length, `TE`
- * Transfer-Encoding. Throws `WireError` where it says "refused". What it refuses, here as in any of its lines, is not
- * answered by whoever reads so strictly: it goes to Node's parser as it came.
+ * Where a request ends (RFC 9112 §6.3, stricter). The first row that fits counts; `CL` is Content-Length, `TE`
+ * Transfer-Encoding. Throws `WireError` where it says "refused".
  *
  * | request                                         | body        |
  * | ----------------------------------------------- | ----------- |
  * | TE and CL                                       | refused     |
+ * | TE in HTTP/1.0                                  | refused     |
  * | TE twice, or anything but `chunked`             | refused     |
- * | CL twice, as a list, or not 1 to 15 digits      | refused     |
+ * | CL twice, as a list, no digits, or beyond 2^53  | refused     |
  * | TE                                              | chunks      |
  * | CL                                              | that many   |
  * | neither                                         | none        |
  */
-export function requestFramingOf(fields: Fields): number | 'chunked' {
+export function requestFramingOf(fields: Fields, isOld: boolean): number | 'chunked' {
   const length = lengthOf(fields)
   if (!chunkedOf(fields)) return length ?? 0
   if (length !== undefined) throw malformed('a length and chunks')
+  if (isOld) throw malformed('chunks in HTTP/1.0')
   return 'chunked'
 }
 
 function lengthOf(fields: Fields): number | undefined {
   const value = fields['content-length']
   if (value === undefined) return undefined
-  if (typeof value !== 'string' || !LENGTH.test(value)) throw malformed('a Content-Length that is no length')
-  return Number(value)
+  const length = typeof value === 'string' && LENGTH.test(value) ? Number(value) : Number.NaN
+  if (!Number.isSafeInteger(length)) throw malformed('a Content-Length that is no length')
+  return length
 }
 
 function chunkedOf(fields: Fields): boolean {

@@ -1,78 +1,115 @@
+import { METHODS } from 'node:http'
 import { checkSection, type Fields, readFields } from './fields.ts'
 import { requestFramingOf } from './framing.ts'
 import { canBecomeSection } from './section-reader.ts'
-import { WireError } from './wire-error.ts'
+import { malformed } from './wire-error.ts'
 
-/** The head of a request that is what the strict grammar takes. */
+/** The head of a request. */
 export interface ReceivedHead {
   readonly method: string
-  /** Origin-form: path and query. */
+  /** Origin-form (path and query), absolute-form or `*`; whatever it is for CONNECT. */
   readonly target: string
-  /** Header lines as they stand, flat (name, value, …); no name twice. */
+  /** HTTP/1.0; everything else is HTTP/1.1. */
+  readonly isOld: boolean
+  /** Header lines as they stand, flat (name, value, …). */
   readonly lines: string[]
-  /** The same by lower-case name: each is one string. */
+  /** The same by lower-case name, each a string but `set-cookie`; see `readFields` for names that stand twice. */
   readonly fields: Fields
   /** Bytes of the body, or what ends it. */
   readonly body: number | 'chunked'
   /** The connection stays after the answer. */
   readonly keeps: boolean
+  /** The client waits for `100 Continue` before it sends the body, or for something that no server here gives. */
+  readonly expects: 'continue' | 'other' | undefined
+  /** The protocol that is asked for instead (RFC 9110 §7.8); undefined also where it can't begin behind this request. */
+  readonly upgrade: string | undefined
 }
 
-/** Why a head is not taken. Two kinds may ask to speak another protocol from there on: CONNECT, and an upgrade to this. */
-export type Strange = 'strange' | 'connect' | { readonly upgrade: string }
+/** RFC 9112 §3; several blanks between the parts are taken for one, as §3 allows. */
+const REQUEST_LINE = /^([A-Z-]+) +([\x21-\x7e]+) +HTTP\/1\.([01])$/
 
-/** RFC 9112 §3, with one blank between its parts, and methods that every parser knows. */
-const REQUEST_LINE = /^(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) (\/[\x21\x22\x24-\x7e]*) HTTP\/1\.1$/
+/** Origin-form, absolute-form or asterisk-form; what of it is served is decided elsewhere. */
+const TARGET = /^(?:\/|\*$|[A-Za-z][A-Za-z0-9+.-]*:\/\/)/
+
+/** Those that Node's parser knows but for the source of a stream (ICE); the usual ones are compared first. */
+const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS.filter((method) => method !== 'SOURCE'))
+const isMethod = (method: string): boolean =>
+  method === 'POST' || method === 'GET' || method === 'DELETE' || method === 'OPTIONS' || KNOWN_METHODS.has(method)
 
 /**
- * Headers that ask for more than an answer, that some take for `Connection`, or of which Node makes something else than a
- * string.
- */
-const STRANGE = ['expect', 'proxy-connection', 'set-cookie'] as const
-
-/**
- * Reads the head of a request, without the empty line that ends it. What is not plain HTTP/1.1 in one reading is strange,
- * whether it is legal or not: a request line in any other form, control characters, a name that stands twice, framing that is refused (see
- * `requestFramingOf`), `Connection` that says anything but `close` or `keep-alive`, and whatever asks for more than an
- * answer.
+ * Reads the head of a request, without the empty line that ends it. Throws `WireError` for what is not HTTP/1.1 or 1.0 in
+ * one reading: a request line in any other form, a method that HTTP does not have, control characters, framing that is refused (see `requestFramingOf`).
  * @param bytes hold it from `from` on; what is kept of it is read from them and not a part of `text`
  */
-export function readReceivedHead(
-  text: string,
-  bytes: Buffer = Buffer.from(text, 'latin1'),
-  from = 0,
-): ReceivedHead | Strange {
-  try {
-    return readHead(text, bytes, from)
-  } catch (error) {
-    if (error instanceof WireError) return 'strange'
-    throw error
+export function readReceivedHead(text: string, bytes: Buffer = Buffer.from(text, 'latin1'), from = 0): ReceivedHead {
+  checkSection(text)
+  const end = text.indexOf('\r\n')
+  const line = end === -1 ? text : text.slice(0, end)
+  const { method, target: asked, isOld } = requestLineOf(line)
+  const lines: string[] = []
+  const fields = readFields(text, end === -1 ? text.length : end + 2, { bytes, from, lines })
+  const framed = requestFramingOf(fields, isOld)
+  // It has none, and what follows it is not read.
+  const body = method === 'CONNECT' ? 0 : framed
+  const targetAt = from + line.indexOf(asked, method.length)
+  const said = connectionOf(fields['connection'])
+  // Some take it for `Connection`: what follows would be another request to them.
+  const closes = said.close || connectionOf(fields['proxy-connection']).close
+  return {
+    method,
+    target: bytes.toString('latin1', targetAt, targetAt + asked.length),
+    isOld,
+    lines,
+    fields,
+    body,
+    keeps: method !== 'CONNECT' && !closes && (!isOld || said.keepAlive),
+    expects: isOld || fields['expect'] === undefined ? undefined : expectationOf(fields['expect'], body),
+    upgrade: said.upgrade && !isOld && body === 0 ? joined(fields['upgrade']) : undefined,
   }
 }
 
-function readHead(text: string, bytes: Buffer, from: number): ReceivedHead | Strange {
-  checkSection(text)
-  const end = text.indexOf('\r\n')
-  const match = REQUEST_LINE.exec(end === -1 ? text : text.slice(0, end))
-  if (match === null) return text.startsWith('CONNECT ') ? 'connect' : 'strange'
-  const [, method = '', asked = ''] = match
-  const lines: string[] = []
-  const fields = readFields(text, end === -1 ? text.length : end + 2, { bytes, from, lines })
-  if (typeof fields['upgrade'] === 'string') return { upgrade: fields['upgrade'] }
-  for (const name of STRANGE) if (fields[name] !== undefined) return 'strange'
-  const keeps = keepsOf(fields['connection'])
-  if (keeps === undefined) return 'strange'
-  const targetAt = from + method.length + 1
-  const target = bytes.toString('latin1', targetAt, targetAt + asked.length)
-  return { method, target, lines, fields, body: requestFramingOf(fields), keeps }
+/** The parts of a request line. Throws `WireError` for any other line. */
+export function requestLineOf(line: string): Pick<ReceivedHead, 'method' | 'target' | 'isOld'> {
+  const match = REQUEST_LINE.exec(line)
+  if (match === null) throw malformed('no request line of HTTP/1.1 or 1.0')
+  const [, method = '', target = '', minor] = match
+  if (!isMethod(method)) throw malformed('no method of HTTP')
+  if (method !== 'CONNECT' && !TARGET.test(target)) throw malformed('a request target in no known form')
+  return { method, target, isOld: minor === '0' }
 }
 
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
-const BEGINNINGS = [...METHODS.map((method) => `${method} /`), 'CONNECT ']
-const LONGEST_BEGINNING = 9
+/** RFC 9110 §10.1.1. Nobody waits to send what has no bytes. */
+function expectationOf(expect: string | string[], body: number | 'chunked'): 'continue' | 'other' | undefined {
+  if (joined(expect)?.toLowerCase() !== '100-continue') return 'other'
+  return body === 0 ? undefined : 'continue'
+}
+
+interface ConnectionOptions {
+  readonly close: boolean
+  readonly keepAlive: boolean
+  readonly upgrade: boolean
+}
+
+const NOTHING_SAID: ConnectionOptions = { close: false, keepAlive: false, upgrade: false }
+const KEEP_ALIVE: ConnectionOptions = { ...NOTHING_SAID, keepAlive: true }
+
+/** What the list says of what is known here (RFC 9110 §7.6.1). */
+function connectionOf(value: string | string[] | undefined): ConnectionOptions {
+  if (value === undefined) return NOTHING_SAID
+  if (value === 'keep-alive') return KEEP_ALIVE
+  const options = (joined(value) ?? '').toLowerCase().split(',')
+  const says = (name: string): boolean => options.some((option) => option.trim() === name)
+  return { close: says('close'), keepAlive: says('keep-alive'), upgrade: says('upgrade') }
+}
+
+const joined = (value: string | readonly string[] | undefined): string | undefined =>
+  value === undefined || typeof value === 'string' ? value : value.join(', ')
+
+const BEGINNINGS = [...KNOWN_METHODS].map((method) => `${method} `)
+const LONGEST_BEGINNING = Math.max(...BEGINNINGS.map(({ length }) => length))
 
 /**
- * Whether what has come of a head can still become one that is taken, so that nobody waits for the end of what has none. Looks at
+ * Whether what has come of a head can still become one, so that nobody waits for the end of what has none. Looks at
  * no byte before `from - 1`, but for the first ones while there are few.
  */
 export function canBecomeHead(held: Buffer, from: number): boolean {
@@ -81,12 +118,4 @@ export function canBecomeHead(held: Buffer, from: number): boolean {
     if (!BEGINNINGS.some((beginning) => beginning.startsWith(begun) || begun.startsWith(beginning))) return false
   }
   return canBecomeSection(held, from)
-}
-
-/** Undefined for what says anything else. */
-function keepsOf(connection: string | string[] | undefined): boolean | undefined {
-  if (connection === undefined || connection === 'keep-alive') return true
-  if (typeof connection !== 'string') return undefined
-  const said = connection.toLowerCase()
-  return said === 'close' ? false : said === 'keep-alive' ? true : undefined
 }

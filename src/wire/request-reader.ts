@@ -1,8 +1,11 @@
 import { ChunkReader } from './chunk-reader.ts'
-import { canBecomeHead, type ReceivedHead, readReceivedHead, type Strange } from './received-head.ts'
+import { canBecomeHead, type ReceivedHead, readReceivedHead, requestLineOf } from './received-head.ts'
 import { MAX_SECTION_BYTES, SectionReader } from './section-reader.ts'
 import { checkTrailers } from './trailers.ts'
-import { WireError } from './wire-error.ts'
+import { malformed } from './wire-error.ts'
+
+const CR = 0x0d
+const LF = 0x0a
 
 const HEAD = 0
 const LENGTH = 1
@@ -10,40 +13,38 @@ const CHUNKS = 2
 const TRAILERS = 3
 const STOPPED = 4
 const HELD = 5
+const OTHER = 6
 
 /** Who is told what has been read: a head, its body, its end, and then the next one. */
 export interface RequestSink {
-  onHead(head: ReceivedHead): void
+  /** True: another protocol begins behind this head, and nothing of it is read. */
+  onHead(head: ReceivedHead): boolean
   onBody(data: Buffer): void
   /** The request is whole. False: what follows it is read after `next`. */
   onEnd(): boolean
 }
 
-/** Bytes that were not read: from a head on that is not taken, or behind a request that is still being answered (`next`). */
-export interface Unread {
-  readonly why: Strange | 'next'
-  readonly bytes: Buffer
-}
-
 /**
- * Reads the requests of a connection, one after the other, as long as each is what the strict grammar takes (see
- * `readReceivedHead`). The first that is not, or whose head is too large, ends it: all that was not read is given back. It stops
- * behind each request for as long as its sink wants. Behind a request that said `Connection: close` nothing is read.
+ * Reads the requests of a connection, one after the other. It stops behind each request for as long as its sink wants. Behind a
+ * request that ends its connection nothing is read.
  */
 export class RequestReader {
   readonly #sink: RequestSink
   readonly #heads: SectionReader
   readonly #trailers = new SectionReader(MAX_SECTION_BYTES)
   #state = HEAD
+  /** A CR before a head has come: the LF of an empty line follows. */
+  #isInEmptyLine = false
+  /** The request line of the head that is being read has been looked at. */
+  #hasLine = false
   /** What is left of a body with a length. */
   #left = 0
   #keeps = true
   #chunks = new ChunkReader()
 
-  /** @param maxHeadBytes larger heads are not taken; at most 16 KiB */
   constructor(sink: RequestSink, maxHeadBytes: number) {
     this.#sink = sink
-    this.#heads = new SectionReader(Math.min(maxHeadBytes, MAX_SECTION_BYTES))
+    this.#heads = new SectionReader(maxHeadBytes)
   }
 
   /** Whether it is at the beginning of a head of which nothing has come. */
@@ -51,9 +52,9 @@ export class RequestReader {
     return this.#state === HEAD && this.#heads.heldLength === 0
   }
 
-  /** Whether it waits for `next`. */
+  /** Whether it reads nothing: before `next`, or because another protocol has begun. */
   get isHeld(): boolean {
-    return this.#state === HELD
+    return this.#state === HELD || this.#state === OTHER
   }
 
   /** Whether it is within a head. */
@@ -66,17 +67,17 @@ export class RequestReader {
     return this.#state === LENGTH || this.#state === CHUNKS || this.#state === TRAILERS
   }
 
-  /** Takes the next bytes. Throws `WireError` for a body that is none; nothing can be read behind that. */
-  read(bytes: Buffer): Unread | undefined {
+  /**
+   * Takes the next bytes; gives those that it did not read: behind a request that is still being answered, or of another
+   * protocol. Throws `WireError` for what is no request; nothing can be read behind that.
+   */
+  read(bytes: Buffer): Buffer | undefined {
     let at = 0
     while (at < bytes.length) {
       switch (this.#state) {
-        case HEAD: {
-          const unread = this.#readHead(bytes, at)
-          if (unread !== undefined) return unread
-          at = this.#heads.next
+        case HEAD:
+          at = this.#readHead(bytes, at)
           break
-        }
         case LENGTH:
           at = this.#readPlain(bytes, at)
           break
@@ -87,7 +88,8 @@ export class RequestReader {
           at = this.#readTrailers(bytes, at)
           break
         case HELD:
-          return { why: 'next', bytes: at === 0 ? bytes : bytes.subarray(at) }
+        case OTHER:
+          return at === 0 ? bytes : bytes.subarray(at)
         default:
           return undefined
       }
@@ -100,39 +102,51 @@ export class RequestReader {
     if (this.#state === HELD) this.#state = HEAD
   }
 
-  /** Nothing more is read; gives what has come of a head. */
-  stop(): Buffer {
-    const { held } = this.#heads
+  /** Nothing more is read; gives whether something has come of a head. */
+  stop(): boolean {
+    const { isInHead } = this
     this.#state = STOPPED
     this.#heads.clear()
     this.#trailers.clear()
-    return held
+    return isInHead
   }
 
-  #readHead(bytes: Buffer, at: number): Unread | undefined {
+  #readHead(bytes: Buffer, from: number): number {
     const before = this.#heads.heldLength
-    let text: string | undefined
-    try {
-      text = this.#heads.read(bytes, at)
-    } catch (error) {
-      if (!(error instanceof WireError)) throw error
-      return { why: 'strange', bytes: Buffer.concat([this.stop(), bytes.subarray(at)]) }
-    }
+    const at = before === 0 ? this.#skipEmptyLines(bytes, from) : from
+    if (at === bytes.length) return at
+    const text = this.#heads.read(bytes, at)
     if (text === undefined) {
-      this.#heads.next = bytes.length
-      return canBecomeHead(this.#heads.held, before) ? undefined : { why: 'strange', bytes: this.stop() }
+      this.#checkBegun(before)
+      return bytes.length
     }
-    const head = before === 0 ? readReceivedHead(text, bytes, at) : readReceivedHead(text)
-    if (typeof head === 'object' && 'method' in head) {
-      this.#begin(head)
-      return undefined
+    this.#hasLine = false
+    this.#begin(before === 0 ? readReceivedHead(text, bytes, at) : readReceivedHead(text))
+    return this.#heads.next
+  }
+
+  /** Empty lines before a request are ignored (RFC 9112 §2.2). */
+  #skipEmptyLines(bytes: Buffer, from: number): number {
+    let at = from
+    while (at < bytes.length) {
+      const byte = bytes[at]
+      if (this.#isInEmptyLine ? byte !== LF : byte !== CR) break
+      this.#isInEmptyLine = !this.#isInEmptyLine
+      at++
     }
-    this.stop()
-    // What came in earlier pieces is only here: Latin-1 has each byte as it was.
-    return {
-      why: head,
-      bytes: Buffer.concat([Buffer.from(`${text}\r\n\r\n`, 'latin1'), bytes.subarray(this.#heads.next)]),
-    }
+    if (this.#isInEmptyLine && at < bytes.length) throw malformed('a CR by itself')
+    return at
+  }
+
+  /** Nobody waits for the end of what has none. */
+  #checkBegun(before: number): void {
+    const { held } = this.#heads
+    if (!canBecomeHead(held, before)) throw malformed('no request of HTTP/1.1 or 1.0')
+    if (this.#hasLine) return
+    const end = held.indexOf('\r\n', Math.max(0, before - 1), 'latin1')
+    if (end === -1) return
+    this.#hasLine = true
+    requestLineOf(held.toString('latin1', 0, end))
   }
 
   #begin(head: ReceivedHead): void {
@@ -145,8 +159,8 @@ export class RequestReader {
       this.#state = LENGTH
       this.#left = body
     }
-    this.#sink.onHead(head)
-    if (body === 0) this.#finish()
+    if (this.#sink.onHead(head)) this.#state = OTHER
+    else if (body === 0) this.#finish()
   }
 
   #readPlain(bytes: Buffer, at: number): number {

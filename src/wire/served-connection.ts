@@ -1,14 +1,16 @@
 import type { Socket } from 'node:net'
 import type { ReceivedHead } from './received-head.ts'
-import { RequestReader, type RequestSink, type Unread } from './request-reader.ts'
+import { RequestReader, type RequestSink } from './request-reader.ts'
 import { ServedRequest } from './served-request.ts'
 import { type ResponseOwner, ServedResponse } from './served-response.ts'
 import { hear } from './socket-events.ts'
-import { WireError } from './wire-error.ts'
+import { malformed, WireError } from './wire-error.ts'
 
 /** Bytes behind a request that is being answered, and pieces of them; beyond it nothing more is read. */
 const MAX_WAITING_BYTES = 64 * 1024
 const MAX_WAITING_PIECES = 256
+/** Bytes of another protocol that a client may send before its backend has agreed to it; more ends the connection. */
+const MAX_EARLY_BYTES = 128 * 1024
 
 /** How long a client may take, in milliseconds. */
 export interface ServedDeadlines {
@@ -22,7 +24,7 @@ export interface ServedDeadlines {
 
 export interface ServedOptions {
   readonly deadlines: ServedDeadlines
-  /** Larger heads are handed over. */
+  /** Larger heads are refused. */
   readonly maxHeadBytes: number
   /** Value of `Keep-Alive`; undefined for none. */
   readonly keepAlive: string | undefined
@@ -32,20 +34,17 @@ export interface ServedOptions {
 export interface ServedOwner {
   /** It answers nobody any more: what comes is thrown away, but for the rest of a body. */
   readonly isOver: boolean
+  /** Whether this protocol may begin behind the request that asks for it; otherwise it is a request like any other. */
+  servesUpgrade(upgrade: string): boolean
   /** A request, when the answer to the one before is out. */
   take(request: ServedRequest, response: ServedResponse): void
   /** What came can't be read, a deadline has passed, or the socket failed. */
   onUnreadable(error: Error): void
   /** Nobody reads on before this is called off. */
   stall(isStalled: boolean): void
-  /** From here on the socket is somebody else's, with these bytes first, and the end of the client's side if that has come. */
-  handOver(bytes: Buffer, hasEnded: boolean): void
 }
 
-/**
- * Serves a connection for as long as its requests are what the strict grammar takes: one after the other, however many come at
- * once. The first bytes that are not are handed over unread, with the socket, when the answer before them is out.
- */
+/** Serves the requests of a connection: one after the other, however many come at once. */
 export class ServedConnection implements RequestSink, ResponseOwner {
   readonly keepAlive: string | undefined
   readonly #socket: Socket
@@ -64,6 +63,8 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   #waitingBytes = 0
   #isStalled = false
   #hasEnded = false
+  /** The last answer is out. */
+  #isEnding = false
   #isGone = false
   /** Since when a request comes or is awaited, by `performance.now()`. */
   #sinceMs = performance.now()
@@ -89,7 +90,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
 
   /** To be called about each second. */
   look(nowMs: number): void {
-    if (this.#isGone || this.#owner.isOver) return
+    if (this.#isGone || this.#isEnding || this.#owner.isOver) return
     const { headersMs, requestMs, keepAliveMs } = this.#deadlines
     const sinceMs = nowMs - this.#sinceMs
     if (this.#reader.isInBody) {
@@ -104,14 +105,19 @@ export class ServedConnection implements RequestSink, ResponseOwner {
     if (!this.#isGone && this.#response === undefined && this.#reader.isBetween) this.#socket.destroy()
   }
 
-  onHead(head: ReceivedHead): void {
-    const request = new ServedRequest(head, this.#socket, this.#resume)
-    const response = new ServedResponse(head.method === 'HEAD', head.keeps, this)
+  onHead(head: ReceivedHead): boolean {
+    const { upgrade } = head
+    const isUpgrade = upgrade !== undefined && this.#owner.servesUpgrade(upgrade)
+    const request = new ServedRequest(head, isUpgrade, this.#socket, this.#resume)
+    const response = new ServedResponse(head, isUpgrade, this)
     response.assignSocket(this.#socket)
+    if (isUpgrade) request.receiveEnd()
     this.#request = request
     this.#response = response
     this.#isPending = true
     this.#isIdle = false
+    this.#isFresh = false
+    return isUpgrade
   }
 
   onBody(data: Buffer): void {
@@ -123,7 +129,8 @@ export class ServedConnection implements RequestSink, ResponseOwner {
     // Its reader may not have taken all of it yet, and asks for nothing more.
     this.#resume()
     this.#sinceMs = performance.now()
-    if (this.#response !== undefined) return false
+    if (this.#isEnding) this.#socket.destroySoon()
+    if (this.#isEnding || this.#response !== undefined) return false
     this.#request = undefined
     this.#isIdle = true
     return true
@@ -132,37 +139,54 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   onAnswered(response: ServedResponse): void {
     const request = this.#request
     this.#response = undefined
-    response.detachSocket()
+    response.letGo()
     const { keeps } = response
-    if (request?.complete === false) request.dump()
+    if (!keeps) this.#endWith(request)
+    else if (request?.complete === false) request.dump()
     else {
       // An idle connection holds nothing of its last request.
       this.#request = undefined
-      if (keeps) {
-        this.#reader.next()
-        this.#isIdle = true
-        this.#sinceMs = performance.now()
-      }
+      this.#reader.next()
+      this.#isIdle = true
+      this.#sinceMs = performance.now()
     }
-    if (!keeps) this.#socket.destroySoon()
     response.close()
     // Only now: whoever waited for this end may have ended the connection with it.
     if (keeps && request?.complete === true && this.#socket.writable) this.#readWaiting()
   }
 
+  onDetached(): void {
+    const socket = this.#socket
+    this.#isGone = true
+    this.#unhear()
+    socket.on('error', () => socket.destroy()).pause()
+    const early = this.#waiting.splice(0)
+    if (early.length > 0) socket.unshift(Buffer.concat(early))
+  }
+
+  /**
+   * Ends the connection. What is left of a body is read before it closes, when no more will come for the client: one that is closed
+   * with unread data in it is reset, and the client sees an error instead of the answer (RFC 9112 §9.6).
+   */
+  #endWith(request: ServedRequest | undefined): void {
+    this.#isEnding = true
+    if (request === undefined || request.complete) return this.#socket.destroySoon()
+    this.#socket.end()
+    // Whoever was sending it on may give it up now.
+    if (request.destroyed) request.dump()
+    else request.once('close', () => request.dump()).resume()
+  }
+
   readonly #onData = (bytes: Buffer): void => {
     // The rest of a body may be what is waited for before the connection closes.
-    if (this.#owner.isOver && !this.#reader.isInBody) return
+    if ((this.#isEnding || this.#owner.isOver) && !this.#reader.isInBody) return
     if (this.#waiting.length === 0) return this.#read(bytes)
-    this.#waiting.push(bytes)
-    this.#waitingBytes += bytes.length
-    this.#boundWaiting()
+    this.#wait(bytes, this.#waiting.length)
   }
 
   #read(bytes: Buffer): void {
-    this.#isFresh = false
-    if (this.#reader.isBetween) this.#sinceMs = performance.now()
-    let unread: Unread | undefined
+    const beganMs = this.#reader.isBetween ? performance.now() : undefined
+    let unread: Buffer | undefined
     try {
       unread = this.#reader.read(bytes)
     } catch (error) {
@@ -170,13 +194,11 @@ export class ServedConnection implements RequestSink, ResponseOwner {
       this.#serve()
       return this.#fail(error)
     }
+    // Empty lines before a request are nothing yet.
+    if (beganMs !== undefined && !this.#reader.isBetween) this.#sinceMs = beganMs
     this.#serve()
-    if (unread === undefined) return
-    if (unread.why !== 'next') return this.#handOver(unread.bytes)
     // What was read is all that came, or the first of what waits.
-    this.#waiting.unshift(unread.bytes)
-    this.#waitingBytes += unread.bytes.length
-    this.#boundWaiting()
+    if (unread !== undefined) this.#wait(unread, 0)
   }
 
   readonly #resume = (): void => {
@@ -188,15 +210,16 @@ export class ServedConnection implements RequestSink, ResponseOwner {
 
   readonly #onEnd = (): void => {
     this.#hasEnded = true
-    if (!this.#owner.isOver && this.#waiting.length === 0) this.#endRead()
+    // Nothing else tells that its client has left.
+    if (this.#request?.isUpgrade === true) this.#socket.destroy()
+    else if (!this.#owner.isOver && this.#waiting.length === 0) this.#endRead()
   }
 
   /** The client has ended its side, and all that came before has been read. */
   #endRead(): void {
-    if (this.#reader.isInBody) return this.#fail(new Error('the client ended its side within a body'))
-    const head = this.#reader.stop()
-    if (head.length > 0) this.#handOver(head)
-    else if (this.#response === undefined) this.#socket.end()
+    if (this.#reader.isInBody) return this.#fail(malformed('the client ended its side within a body'))
+    if (this.#reader.stop()) return this.#fail(malformed('the client ended its side within a head'))
+    if (this.#response === undefined) this.#socket.end()
     else this.#response.isLast = true
   }
 
@@ -216,7 +239,17 @@ export class ServedConnection implements RequestSink, ResponseOwner {
 
   #fail(error: Error): void {
     this.#reader.stop()
-    this.#owner.onUnreadable(error)
+    if (this.#isEnding) this.#socket.destroy()
+    else this.#owner.onUnreadable(error)
+  }
+
+  #wait(bytes: Buffer, at: number): void {
+    // It is answered, and nothing else is spoken.
+    if (this.#request?.isUpgrade === true && this.#response?.headersSent !== false) return
+    if (at === 0) this.#waiting.unshift(bytes)
+    else this.#waiting.push(bytes)
+    this.#waitingBytes += bytes.length
+    this.#boundWaiting()
   }
 
   /** Reads what waits, up to the end of the next request. */
@@ -234,7 +267,9 @@ export class ServedConnection implements RequestSink, ResponseOwner {
 
   /** Nothing more is read while too much waits. */
   #boundWaiting(): void {
-    this.#stall(this.#waitingBytes > MAX_WAITING_BYTES || this.#waiting.length > MAX_WAITING_PIECES)
+    if (this.#request?.isUpgrade === true) {
+      if (this.#waitingBytes > MAX_EARLY_BYTES) this.#socket.destroy()
+    } else this.#stall(this.#waitingBytes > MAX_WAITING_BYTES || this.#waiting.length > MAX_WAITING_PIECES)
   }
 
   #stall(isStalled: boolean): void {
@@ -242,17 +277,6 @@ export class ServedConnection implements RequestSink, ResponseOwner {
     this.#isStalled = isStalled
     this.#owner.stall(isStalled)
   }
-
-  #handOver(bytes: Buffer): void {
-    if (this.#owner.isOver) return
-    this.#isGone = true
-    this.#unhear()
-    // Came while nobody took it. Node reads the rest past the stream, so that whatever is left in there would come later.
-    const held = this.#socket.readableLength > 0 ? (this.#socket.read() as Buffer | null) : null
-    this.#stall(false)
-    const rest = [bytes, ...this.#waiting.splice(0), ...(held === null ? [] : [held])]
-    this.#owner.handOver(rest.length === 1 ? bytes : Buffer.concat(rest), this.#hasEnded)
-  }
 }
 
-const timedOut = (): Error => Object.assign(new Error('request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+const timedOut = (): WireError => new WireError('WIRE_REQUEST_LATE', 'a request that does not come in time')

@@ -12,9 +12,9 @@ const OPTIONS = { highWaterMark: 16 * 1024 }
 export class ServedRequest extends Readable implements ClientRequest {
   readonly method: string
   readonly url: string
-  readonly httpVersion = '1.1'
-  readonly httpVersionMajor = 1
-  readonly httpVersionMinor = 1
+  readonly httpVersion: '1.0' | '1.1'
+  readonly expects: ReceivedHead['expects']
+  readonly isUpgrade: boolean
   readonly headers: IncomingHttpHeaders
   readonly rawHeaders: string[]
   socket: Socket
@@ -27,20 +27,35 @@ export class ServedRequest extends Readable implements ClientRequest {
   #isSplit = false
   #isDumped = false
 
-  /** @param onWanted called when more of the body is wanted */
-  constructor(head: ReceivedHead, socket: Socket, onWanted: () => void) {
+  /**
+   * @param isUpgrade another protocol comes behind it, and no body
+   * @param onWanted called when more of the body is wanted
+   */
+  constructor(head: ReceivedHead, isUpgrade: boolean, socket: Socket, onWanted: () => void) {
     super(OPTIONS)
     this.method = head.method
     this.url = head.target
-    // Each is one string, and `set-cookie` is none of them.
+    this.httpVersion = head.isOld ? '1.0' : '1.1'
+    this.expects = head.expects
+    this.isUpgrade = isUpgrade
+    // Each is one string, but for `set-cookie`.
     this.headers = head.fields
     this.rawHeaders = head.lines
     this.socket = socket
     this.#onWanted = onWanted
   }
 
+  get expectsContinue(): boolean {
+    return this.expects === 'continue'
+  }
+
   get headersDistinct(): NodeJS.Dict<string[]> {
-    return Object.fromEntries(Object.entries(this.headers).map(([name, value]) => [name, [String(value)]]))
+    const values: NodeJS.Dict<string[]> = Object.create(null) as NodeJS.Dict<string[]>
+    for (let index = 0; index < this.rawHeaders.length; index += 2) {
+      const name = (this.rawHeaders[index] ?? '').toLowerCase()
+      ;(values[name] ??= []).push(this.rawHeaders[index + 1] ?? '')
+    }
+    return values
   }
 
   takeWhole(): Buffer | undefined {

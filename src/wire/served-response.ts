@@ -3,6 +3,7 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ClientResponse } from '../core/index.ts'
 import { type AnswerHeadWritten, flatHeaders, writeAnswerHead, writeInterimHead } from './answer-writer.ts'
+import type { ReceivedHead } from './received-head.ts'
 
 /** Pieces up to this size are copied into one; larger ones are written as they are, together. */
 const ONE_PIECE_BYTES = 16 * 1024
@@ -15,6 +16,8 @@ export interface ResponseOwner {
   readonly keepAlive: string | undefined
   /** All of the answer is out. Called once. */
   onAnswered(response: ServedResponse): void
+  /** There is no answer: the connection becomes another protocol's. */
+  onDetached(): void
 }
 
 /** An answer that is written here: its head leaves with the first piece of the body, or when it is flushed. */
@@ -30,6 +33,9 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
   /** The connection ends with it, whatever its head says. */
   isLast = false
   readonly #isHead: boolean
+  readonly #isOld: boolean
+  /** The client may send its body or not, now that it gets an answer without `100 Continue`: nobody can say what follows. */
+  #isHesitant: boolean
   readonly #owner: ResponseOwner
   #headers: Record<string, number | string | readonly string[]> | undefined = undefined
   #head: AnswerHeadWritten | undefined = undefined
@@ -38,10 +44,12 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
   #sent = 0
   #isClosed = false
 
-  constructor(isHead: boolean, keeps: boolean, owner: ResponseOwner) {
+  constructor({ method, isOld, keeps, expects }: ReceivedHead, isUpgrade: boolean, owner: ResponseOwner) {
     super()
-    this.#isHead = isHead
-    this.shouldKeepAlive = keeps
+    this.#isHead = method === 'HEAD'
+    this.#isOld = isOld
+    this.#isHesitant = expects === 'continue'
+    this.shouldKeepAlive = keeps && !isUpgrade
     this.#owner = owner
   }
 
@@ -95,6 +103,7 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
   }
 
   writeContinue(): void {
+    this.#isHesitant = false
     this.#inform(100, [])
   }
 
@@ -118,6 +127,12 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
   }
 
   detachSocket(): void {
+    this.socket = null
+    this.#owner.onDetached()
+  }
+
+  /** It is out. */
+  letGo(): void {
     this.socket = null
   }
 
@@ -146,7 +161,8 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
   #fix(headers: readonly string[], length: number | undefined): void {
     this.#head = writeAnswerHead(this.statusCode, headers, {
       isHead: this.#isHead,
-      keeps: this.shouldKeepAlive,
+      isOld: this.#isOld,
+      keeps: this.shouldKeepAlive && !this.#isHesitant,
       keepAlive: this.#owner.keepAlive,
       length,
     })
@@ -166,6 +182,8 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
   }
 
   #inform(status: number, headers: readonly string[]): void {
+    // HTTP/1.0 knows none (RFC 9110 §15.2).
+    if (this.#isOld) return
     const head = writeInterimHead(status, headers)
     if (this.#head === undefined && this.socket?.writable === true) this.socket.write(head, 'latin1')
   }

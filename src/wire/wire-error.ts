@@ -2,10 +2,12 @@
 export type WireErrorCode =
   /** The peer ended the connection before its answer was whole. */
   | 'WIRE_CLOSED'
-  /** What the peer sent is no answer of HTTP/1.1 as it is read here. */
+  /** What the peer sent is not HTTP/1.1 as it is read here. */
   | 'WIRE_MALFORMED'
   /** The same, because its head is too large. */
   | 'WIRE_HEAD_TOO_LARGE'
+  /** A request did not come in time. */
+  | 'WIRE_REQUEST_LATE'
   /** No answer began in time. */
   | 'WIRE_FIRST_BYTE'
   /** The peer fell silent within its answer. */

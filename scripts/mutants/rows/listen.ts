@@ -16,27 +16,20 @@ export default [
   ),
   ...within(
     'src/listen/connection.ts',
-    ['test/slow/listen/pipelining.test.ts'],
+    ['test/unit/listen/upgrades.test.ts'],
     [
+      ['CONNECT is refused', "if (request.method === 'CONNECT')", 'if (false)'],
       [
-        'requests of a connection are answered one after the other',
-        'if (this.#waiting.length === 0 && !this.isBusy) return this.#start(request, response, kind)',
-        'return this.#start(request, response, kind)',
+        'an unknown expectation is refused',
+        "else if (request.expects === 'other')",
+        'else if (false)',
+        ['test/system/listen/like-node.test.ts'],
       ],
       [
-        'a connection with too much unanswered is read no further',
-        'if (unanswered >= MAX_UNANSWERED) this.pause()',
-        '',
-      ],
-      [
-        'nothing is read behind an upgrade that is not served',
-        'this.#last ??= request',
-        '',
-        [
-          'test/unit/listen/upgrades.test.ts',
-          'test/unit/proxy/ambiguous.test.ts',
-          'test/slow/proxy/hostile-clients.test.ts',
-        ],
+        'half a head does not hold the drain',
+        'else this.#afterMs(HALF_HEAD_MS',
+        'else this.#afterMs(1e9',
+        ['test/unit/listen/stop.test.ts'],
       ],
       [
         'an answer that nobody reads ends the connection',
@@ -56,12 +49,6 @@ export default [
         'if (isTorn && false) socket.resetAndDestroy()',
         ['test/unit/proxy/lifecycle.test.ts'],
       ],
-      [
-        'other versions of HTTP and lengths beyond counting are refused',
-        'if (failure !== undefined) return this.#refuseInTurn(failure)',
-        '',
-        ['test/unit/listen/malformed.test.ts'],
-      ],
     ],
   ),
   ...within(
@@ -72,12 +59,6 @@ export default [
         'the limit of connections holds for those that a supervisor has accepted',
         "if (count() < limit.max) server.emit('connection', asAccepted(socket))",
         "if (count() >= 0) server.emit('connection', asAccepted(socket))",
-      ],
-      [
-        'deadlines and the stop hold for connections that a supervisor has accepted',
-        "server.emit('listening')",
-        '',
-        ['test/unit/listen/accepted-elsewhere.test.ts'],
       ],
     ],
   ),
@@ -91,11 +72,6 @@ export default [
         'options.trustedProxies',
       ],
     ],
-  ),
-  ...within(
-    'src/listen/short-way.ts',
-    ['test/system/listen/ways.test.ts'],
-    [['who is handed a connection hears that the client has ended its side', "if (hasEnded) socket.emit('end')", '']],
   ),
   ...within(
     'src/listen/stuck.ts',

@@ -1,5 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { causeOf, type Log, type Metrics } from '../../core/index.ts'
+import { causeOf, type ClientRequest, type ClientResponse, type Log, type Metrics } from '../../core/index.ts'
 import { openListener, parseListenAddress } from '../../listen/index.ts'
 import type { Certificate } from './certificates.ts'
 import { type AdmissionDecision, type AdmissionRequest, readReview, reviewOf } from './review.ts'
@@ -42,7 +41,7 @@ interface Asked {
   readonly review: AdmissionRequest
   readonly bytes: number
   readonly webhook: 'validate' | 'mutate'
-  readonly response: ServerResponse
+  readonly response: ClientResponse
 }
 
 /** Counted from the start, so that the first of a kind is seen as a rise. */
@@ -100,8 +99,8 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     }
   }
 
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const path = request.url?.split('?')[0]
+  const answer = async (request: ClientRequest, response: ClientResponse): Promise<void> => {
+    const path = request.url.split('?')[0]
     const decide = path === VALIDATE_PATH ? options.validate : path === MUTATE_PATH ? options.mutate : undefined
     const webhook = path === MUTATE_PATH ? 'mutate' : 'validate'
     if (decide === undefined) return refuse(request, response, 404)
@@ -141,8 +140,8 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     headerLimitBytes: MAX_HEADER_BYTES,
     deadlines: { headersMs: HEADERS_MS, requestMs: REQUEST_MS, keepAliveMs: KEEP_ALIVE_MS },
     maxConnections: MAX_CONNECTIONS,
-    serve(request: IncomingMessage, response: ServerResponse, _connection, { expectsContinue }) {
-      if (expectsContinue) response.writeContinue()
+    serve(request: ClientRequest, response: ClientResponse) {
+      if (request.expectsContinue) response.writeContinue()
       answer(request, response).catch((error: unknown) => {
         log.error({ cause: causeOf(error) }, 'a review could not be answered')
         if (!response.headersSent) refuse(request, response, 500)
@@ -171,13 +170,13 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
 
 const pairOf = ({ cert, key }: Certificate) => ({ cert: Buffer.from(cert), key: Buffer.from(key.reveal()) })
 
-function refuse(request: IncomingMessage, response: ServerResponse, status: number): void {
+function refuse(request: ClientRequest, response: ClientResponse, status: number): void {
   // What was not read would be taken for the next request.
   response.writeHead(status, request.complete ? {} : { connection: 'close' }).end()
 }
 
 /** The body, or the status of why not: it is too long, or those that are read at the same time are. */
-async function readBody(request: IncomingMessage, reading: { bytes: number }): Promise<Buffer | 413 | 503> {
+async function readBody(request: ClientRequest, reading: { bytes: number }): Promise<Buffer | 413 | 503> {
   const parts: Buffer[] = []
   let length = 0
   try {

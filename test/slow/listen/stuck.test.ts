@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, describe, expect, it, vi } from 'vitest'
+import type { ClientRequest } from '../../../src/core/index.ts'
 import { rawConnect } from '../../support/raw.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { get, passTime, startListener } from '../../support/listen/harness.ts'
@@ -111,10 +111,10 @@ describe.concurrent('a body that nobody wants any more', () => {
 
   it.each([
     ['nobody has read', () => {}],
-    ['somebody has begun to read', (request: IncomingMessage) => void request.once('data', () => request.pause())],
+    ['somebody has begun to read', (request: ClientRequest) => void request.once('data', () => request.pause())],
     [
       'somebody has read and given up',
-      (request: IncomingMessage) =>
+      (request: ClientRequest) =>
         void request.once('data', () => {
           // As undici does, so that the connection stays.
           Object.assign(request, { socket: null })

@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import {
   type Body,
+  type ClientRequest,
+  type ClientResponse,
   type Credential,
   type HeaderCredential,
   type Inbound,
@@ -12,7 +12,9 @@ import {
 } from '../../../src/core/index.ts'
 import { createForward, type ForwardOptions } from '../../../src/forward/index.ts'
 import { backendPathOf } from '../../../src/http/index.ts'
+import { openListener, parseListenAddress } from '../../../src/listen/index.ts'
 import { type BackendOptions, createBackend } from '../../../src/net/index.ts'
+import { createRecordingLog } from '../ports.ts'
 import type { Sockets } from '../sockets.ts'
 
 export interface FrontOptions {
@@ -41,13 +43,13 @@ export interface Front {
   readonly outcomes: (Outcome | string)[]
 }
 
-const readAll = async (request: IncomingMessage): Promise<Buffer> => {
+const readAll = async (request: ClientRequest): Promise<Buffer> => {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
   return Buffer.concat(chunks)
 }
 
-const bodyOf = async (request: IncomingMessage, keep: boolean): Promise<Body> => {
+const bodyOf = async (request: ClientRequest, keep: boolean): Promise<Body> => {
   const length = request.headers['content-length']
   if (length === undefined && request.headers['transfer-encoding'] === undefined) return { kind: 'none' }
   if (keep) return { kind: 'kept', bytes: await readAll(request) }
@@ -78,8 +80,8 @@ export const startFront = async (sockets: Sockets, options: FrontOptions): Promi
   const forward = createForward(route, { backend, clock: Date })
   sockets.closing({ close: () => backend.destroy() })
   const outcomes: (Outcome | string)[] = []
-  const handle = async (request: IncomingMessage, response: ServerResponse, isUpgrade: boolean): Promise<void> => {
-    const [path = '', query = ''] = (request.url ?? '').split('?', 2)
+  const handle = async (request: ClientRequest, response: ClientResponse): Promise<void> => {
+    const [path = '', query = ''] = request.url.split('?', 2)
     let isGone = false
     const inbound: Inbound = {
       request,
@@ -87,7 +89,7 @@ export const startFront = async (sockets: Sockets, options: FrontOptions): Promi
       id: 'id-1',
       receivedAtMs: 0,
       peer: '127.0.0.1',
-      method: request.method ?? '',
+      method: request.method,
       path,
       query,
       responseHeaders: [...(options.responseHeaders ?? [])],
@@ -103,7 +105,7 @@ export const startFront = async (sockets: Sockets, options: FrontOptions): Promi
     response.once('close', () => (isGone = !response.writableEnded))
     try {
       const sealed = sealedOf(inbound, options, route, await bodyOf(request, options.keepBody ?? false))
-      const outcome = await (isUpgrade ? forward.upgrade(sealed) : forward.forward(sealed))
+      const outcome = await (request.isUpgrade ? forward.upgrade(sealed) : forward.forward(sealed))
       outcomes.push(outcome)
       if (!outcome.done) response.writeHead(599, { again: JSON.stringify(outcome.again) }).end()
     } catch (error) {
@@ -113,12 +115,14 @@ export const startFront = async (sockets: Sockets, options: FrontOptions): Promi
       if (!response.headersSent) response.writeHead(failure.status, { reason: failure.code }).end()
     }
   }
-  const server = createServer((request, response) => void handle(request, response, false))
-  server.on('upgrade', (request, socket, head) => {
-    const response = new ServerResponse(request)
-    response.assignSocket(socket as Socket)
-    socket.unshift(head)
-    void handle(request, response, true)
+  const listener = await openListener({
+    address: parseListenAddress('127.0.0.1:0'),
+    headerLimitBytes: 16 * 1024,
+    servesUpgrade: () => true,
+    serve: (request, response) => void handle(request, response),
+    refusal: ({ code }) => ({ headers: {}, body: code }),
+    log: createRecordingLog(),
   })
-  return { url: `http://${await sockets.listen(server)}`, outcomes }
+  sockets.closing(listener)
+  return { url: listener.url, outcomes }
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ClientRequest, ClientResponse } from '../../../src/core/index.ts'
 import { openListener, parseListenAddress, type Listener, type ListenerOptions } from '../../../src/listen/index.ts'
 import {
   createManualClock,
@@ -9,7 +9,6 @@ import {
   type RecordingMetrics,
 } from '../ports.ts'
 import type { Sockets } from '../sockets.ts'
-import { IS_SHORT } from '../way.ts'
 
 export interface Started extends Listener {
   readonly clock: ManualClock
@@ -22,7 +21,7 @@ export interface Started extends Listener {
 /** A listener on a free loopback port; what is refused says its code. */
 export async function startListener(
   sockets: Sockets,
-  serve: (request: IncomingMessage, response: ServerResponse) => void,
+  serve: (request: ClientRequest, response: ClientResponse) => void,
   options: Partial<ListenerOptions<unknown>> = {},
 ): Promise<Started> {
   const clock = createManualClock()
@@ -32,8 +31,7 @@ export async function startListener(
   const listener = await openListener({
     address: parseListenAddress('127.0.0.1:0'),
     headerLimitBytes: 16 * 1024,
-    isShort: IS_SHORT,
-    serve(request: IncomingMessage, response: ServerResponse) {
+    serve(request: ClientRequest, response: ClientResponse) {
       served.push(`${request.method} ${request.url}`)
       serve(request, response)
     },

@@ -30,7 +30,6 @@ import {
   type RecordingMetrics,
 } from '../ports.ts'
 import type { Sockets } from '../sockets.ts'
-import { IS_SHORT } from '../way.ts'
 
 export interface RouteOptions extends Partial<Omit<Route, 'authenticate' | 'obtain' | 'apply' | 'forward' | 'target'>> {
   readonly needsBody?: boolean
@@ -128,7 +127,6 @@ export async function startProxy(
       allowedOrigins: [],
       allowedHosts: [],
       headerLimitBytes: 16 * 1024,
-      isShort: IS_SHORT,
       ...listen,
     },
     runtime,

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http'
-import { duplexPair } from 'node:stream'
+import { type Duplex, duplexPair } from 'node:stream'
 import { mutated } from './answers.ts'
 import { Chance } from './random.ts'
 import { bytesOf, type ReadRequest, readRequests } from './read-requests.ts'
@@ -14,10 +14,12 @@ interface NodeRequest {
 export interface ComparedRequests {
   /** Requests that were taken. */
   readonly whole: number
-  /** Connections that were given back, refused in a body, and left in the middle of a request. */
-  readonly strange: number
+  /** Connections that became another protocol's, that were refused, and left in the middle of a request. */
+  readonly upgraded: number
   readonly refused: number
   readonly open: number
+  /** Requests that are refused although Node's strict parser takes them; none of them has to be. */
+  readonly stricter: number
   /** What was taken and Node's strict parser does not take for the same; empty where all is well. */
   readonly differences: readonly string[]
 }
@@ -26,18 +28,33 @@ export interface ComparedRequests {
  * Compares the requests of random connections, mutated and cut at random places: whatever is taken here, Node's strict parser takes
  * for the same method, target, header lines and body, from exactly the same bytes.
  */
-export async function compareRequests(seed: number, count: number): Promise<ComparedRequests> {
+export async function compareRequests(
+  seed: number,
+  count: number,
+  onStricter?: (bytes: Buffer) => void,
+): Promise<ComparedRequests> {
   const chance = new Chance(seed)
-  const seen = { whole: 0, strange: 0, refused: 0, open: 0 }
+  const seen = { whole: 0, upgraded: 0, refused: 0, open: 0, stricter: 0 }
   const differences: string[] = []
   for (let index = 0; index < count; index++) {
     const bytes = mutated(chance, requests(chance))
-    const { whole, end } = readRequests(chance.cut(bytes))
-    seen[end === 'connect' || end === 'upgrade' ? 'strange' : end]++
+    const { whole: taken, end } = readRequests(chance.cut(bytes))
+    // To Node the body of a request that asks for another protocol is that protocol's already; here it is none then.
+    const asking = taken.findIndex(({ head }) => head.upgrade === undefined && asksForUpgrade(head))
+    const whole = asking === -1 ? taken : taken.slice(0, asking)
+    seen[end === 'upgrade' ? 'upgraded' : end === 'too-large' ? 'refused' : end]++
     seen.whole += whole.length
+    if (end === 'refused' && asking === -1 && !(whole.at(-1)?.head.keeps === false)) {
+      const theirs = await askNode(bytes, whole.length + 1)
+      if (!(theirs instanceof Error) && theirs.length > whole.length) {
+        seen.stricter++
+        onStricter?.(bytes)
+      }
+    }
     if (whole.length === 0) continue
     // Whose end was seen elsewhere would take a part of what is put behind, or leave some of its own before it.
-    const isLast = whole.at(-1)?.head.keeps === false
+    const last = whole.at(-1)?.head
+    const isLast = last?.keeps === false || last?.upgrade !== undefined
     const read = bytes.subarray(0, bytesOf(bytes, whole.length))
     const ours = isLast ? whole : [...whole, BEHIND]
     const theirs = await askNode(isLast ? read : Buffer.concat([read, BEHIND_BYTES]), ours.length)
@@ -46,6 +63,9 @@ export async function compareRequests(seed: number, count: number): Promise<Comp
   }
   return { ...seen, differences }
 }
+
+const asksForUpgrade = ({ fields }: ReadRequest['head']): boolean =>
+  fields['upgrade'] !== undefined && /(?:^|,)[\t ]*upgrade[\t ]*(?:,|$)/i.test(String(fields['connection']))
 
 type Compared = Pick<ReadRequest, 'body'> & { readonly head: Pick<ReadRequest['head'], 'method' | 'target' | 'lines'> }
 
@@ -93,10 +113,14 @@ server.on('request', (message, response) => {
   message.on('end', () => response.end())
 })
 server.on('clientError', (error, socket) => listeners.get(socket)?.onError(error))
-for (const event of ['connect', 'upgrade', 'checkContinue', 'checkExpectation'])
-  server.on(event, (message: IncomingMessage) =>
-    listeners.get(message.socket)?.onError(new Error(`it is told as ${event}`)),
-  )
+for (const event of ['checkContinue', 'checkExpectation'])
+  server.on(event, (message, response) => void server.emit('request', message, response))
+for (const event of ['connect', 'upgrade'])
+  server.on(event, (message: IncomingMessage, socket: Duplex) => {
+    listeners.get(socket)?.onRequest(message)
+    message.resume()
+    socket.end()
+  })
 
 function differs(ours: readonly Compared[], theirs: readonly NodeRequest[]): string | undefined {
   if (ours.length !== theirs.length) return `${theirs.length} requests instead of ${ours.length}`

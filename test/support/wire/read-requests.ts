@@ -13,19 +13,23 @@ export interface ReadRequest {
 export interface ReadRequests {
   /** Those that are whole. */
   readonly whole: readonly ReadRequest[]
-  /** Why it was read no further; `open` where more may come. */
-  readonly end: 'open' | 'refused' | 'strange' | 'connect' | 'upgrade'
-  /** What was given back. */
+  /** Why it was read no further (another protocol has begun); `open` where more may come. */
+  readonly end: 'open' | 'refused' | 'too-large' | 'upgrade'
+  /** What belongs to the other protocol. */
   readonly unread: Buffer
 }
 
-/** Reads requests in these pieces. */
+/** Reads requests in these pieces; another protocol begins behind each that asks for one. */
 export function readRequests(pieces: readonly Buffer[], maxHeadBytes = 16 * 1024): ReadRequests {
   const whole: ReadRequest[] = []
   let head: ReceivedHead | undefined
   let body: Buffer[] = []
   const sink = {
-    onHead: (read: ReceivedHead) => void (head = read),
+    onHead: (read: ReceivedHead) => {
+      head = read
+      if (read.upgrade !== undefined) whole.push({ head, body: NOTHING })
+      return read.upgrade !== undefined
+    },
     onBody: (data: Buffer) => void body.push(data),
     onEnd: () => {
       if (head !== undefined) whole.push({ head, body: Buffer.concat(body) })
@@ -34,27 +38,27 @@ export function readRequests(pieces: readonly Buffer[], maxHeadBytes = 16 * 1024
     },
   }
   const reader = new RequestReader(sink, maxHeadBytes)
-  for (const [index, piece] of pieces.entries()) {
+  const unread: Buffer[] = []
+  for (const piece of pieces) {
     try {
-      const unread = reader.read(piece)
-      if (unread === undefined || unread.why === 'next') continue
-      return {
-        whole,
-        end: typeof unread.why === 'string' ? unread.why : 'upgrade',
-        unread: Buffer.concat([unread.bytes, ...pieces.slice(index + 1)]),
-      }
+      unread.push(reader.read(piece) ?? NOTHING)
     } catch (error) {
       if (!(error instanceof WireError)) throw error
-      return { whole, end: 'refused', unread: NOTHING }
+      return { whole, end: error.code === 'WIRE_HEAD_TOO_LARGE' ? 'too-large' : 'refused', unread: NOTHING }
     }
   }
-  return { whole, end: 'open', unread: reader.stop() }
+  return { whole, end: reader.isHeld ? 'upgrade' : 'open', unread: Buffer.concat(unread) }
 }
 
 /** Bytes of the first requests, as many as `count`. */
 export function bytesOf(bytes: Buffer, count: number): number {
   let whole = 0
-  const reader = new RequestReader({ onHead: () => {}, onBody: () => {}, onEnd: () => ++whole > 0 }, 16 * 1024)
+  const sink = {
+    onHead: ({ upgrade }: ReceivedHead) => upgrade !== undefined && ++whole > 0,
+    onBody: () => {},
+    onEnd: () => ++whole > 0,
+  }
+  const reader = new RequestReader(sink, 16 * 1024)
   for (let at = 0; at < bytes.length; at++) {
     reader.read(bytes.subarray(at, at + 1))
     if (whole === count) return at + 1

@@ -17,6 +17,13 @@ const LINES = [
   'Connection: Close',
 ]
 const RARE = [
+  'X-Twice: a\r\nx-twice: b',
+  'Cookie: e=f\r\nCookie: g=h',
+  'Authorization: Bearer x',
+  'Expect: 200-ok',
+  'X-Tab: a\t ',
+  'Connection: x-a, Keep-Alive',
+  'Connection: upgrade\r\nUpgrade: h2c',
   'Connection: close, keep-alive',
   'Connection: Upgrade',
   'Connection: upgrade\r\nUpgrade: websocket',
@@ -28,7 +35,20 @@ const RARE = [
 ]
 const METHODS = ['GET', 'GET', 'POST', 'POST', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 const RARE_METHODS = ['TRACE', 'CONNECT', 'PROPFIND', 'SOURCE', 'get']
-const TARGETS = ['/', '/mcp', '/a/b?c=d', '/%2e', '/"<>\\^`{|}', '/?', '*', 'http://h/', '/a#b', '/\xe9']
+const TARGETS = [
+  '/',
+  '/mcp',
+  '/a/b?c=d',
+  '/%2e',
+  '/"<>\\^`{|}',
+  '/?',
+  '*',
+  'http://h/',
+  'https://h:1/a?b',
+  'x:y',
+  '/a#b',
+  '/\xe9',
+]
 const USUAL = ['none', 'length', 'length', 'chunked', 'chunked'] as const
 const FRAMINGS = [...USUAL, ...USUAL, ...USUAL, 'both', 'twice'] as const
 const BODIES = ['', '{}', 'hello', '\r\n\r\n', '0\r\n\r\n', 'GET /b HTTP/1.1\r\nHost: h\r\n\r\n', 'x'.repeat(300)]
@@ -44,8 +64,10 @@ function request(chance: Chance): string {
   const isOdd = chance.below(12) === 0
   const method = chance.one(isOdd ? RARE_METHODS : METHODS)
   const target = chance.one(isOdd ? TARGETS : TARGETS.slice(0, 6))
-  const version = chance.below(30) === 0 ? chance.one(['1.0', '1.2', '2.0']) : '1.1'
-  let text = `${method} ${target} HTTP/${version}\r\nHost: h\r\n`
+  const version = chance.below(30) === 0 ? chance.one(['1.0', '1.0', '1.0', '1.2', '2.0']) : '1.1'
+  const blank = chance.below(40) === 0 ? '  ' : ' '
+  let text = chance.below(40) === 0 ? '\r\n' : ''
+  text += `${method}${blank}${target}${blank}HTTP/${version}\r\nHost: h\r\n`
   const seen = new Set<string>()
   for (let count = chance.below(5); count > 0; count--) seen.add(chance.one(LINES))
   if (chance.below(12) === 0) seen.add(chance.one(RARE))

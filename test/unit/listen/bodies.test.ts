@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { ClientRequest, ClientResponse } from '../../../src/core/index.ts'
 import { rawConnect } from '../../support/raw.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { get, post, startListener } from '../../support/listen/harness.ts'
@@ -9,8 +9,8 @@ const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
 interface Exchange {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly request: ClientRequest
+  readonly response: ClientResponse
 }
 
 /** A listener whose requests to `/held` are left to the test, and all others answered. */

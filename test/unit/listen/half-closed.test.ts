@@ -1,7 +1,7 @@
-import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { HALF_CLOSED_MS } from '../../../src/listen/half-closed.ts'
+import type { ClientResponse } from '../../../src/core/index.ts'
+import { HALF_CLOSED_MS } from '../../../src/listen/connection.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { get, post, startListener } from '../../support/listen/harness.ts'
 
@@ -43,7 +43,7 @@ describe('a client that has ended its side', () => {
   })
 
   it('is taken to have gone when nothing has come for long', async () => {
-    const open: ServerResponse[] = []
+    const open: ClientResponse[] = []
     const listener = await startListener(sockets, (_request, response) => void open.push(response))
     const before = performance.now()
     expect(await sayAll(listener.url, get('/'))).toBe('')
@@ -52,7 +52,7 @@ describe('a client that has ended its side', () => {
   })
 
   it('that has really gone is noticed with the first byte for it', async () => {
-    const open: ServerResponse[] = []
+    const open: ClientResponse[] = []
     const listener = await startListener(sockets, (_request, response) => {
       open.push(response)
       response.write('begun')

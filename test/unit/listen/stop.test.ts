@@ -1,8 +1,8 @@
-import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { once } from 'node:events'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { ClientResponse } from '../../../src/core/index.ts'
 import { rawConnect } from '../../support/raw.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { TLS } from '../../support/tls.ts'
@@ -22,7 +22,7 @@ async function took(what: () => Promise<void>): Promise<number> {
 
 describe('a listener that stops', () => {
   it('waits for answers and for nothing else', async () => {
-    const open: ServerResponse[] = []
+    const open: ClientResponse[] = []
     const listener = await startListener(sockets, (request, response) => {
       if (request.url === '/slow') open.push(response)
       else response.end('ok')
@@ -59,7 +59,7 @@ describe('a listener that stops', () => {
   })
 
   it('does not begin what waits for its turn, which its client may ask for again', async () => {
-    const open: ServerResponse[] = []
+    const open: ClientResponse[] = []
     const listener = await startListener(sockets, (_request, response) => void open.push(response))
     const client = rawConnect(listener.url, get('/1') + get('/2'))
     await vi.waitFor(() => expect(open).toHaveLength(1))
@@ -100,7 +100,7 @@ describe('a listener that stops', () => {
   })
 
   it('lets a TLS client have its answer', async () => {
-    const open: ServerResponse[] = []
+    const open: ClientResponse[] = []
     const listener = await startListener(sockets, (_request, response) => void open.push(response), { tls })
     const client = connectTls({
       port: Number(new URL(listener.url).port),

@@ -28,6 +28,7 @@ describe('a piece that is larger than what may wait', () => {
     }
     void new ServedConnection(socket, options, {
       isOver: false,
+      servesUpgrade: () => false,
       take: (_request, response) => {
         response.on('drain', () => seen.push('drain'))
         response.writeHead(200, ['content-length', String(2 * LARGE.length)])
@@ -35,7 +36,6 @@ describe('a piece that is larger than what may wait', () => {
       },
       onUnreadable() {},
       stall() {},
-      handOver() {},
     })
     socket.emit('data', Buffer.from('GET / HTTP/1.1\r\nHost: h\r\n\r\n'))
     return { seen, take, drained: () => socket.emit('drain') }

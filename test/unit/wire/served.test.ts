@@ -9,10 +9,10 @@ function start(take: ServedOwner['take'] = () => {}) {
   const errors: Error[] = []
   const owner: ServedOwner = {
     isOver: false,
+    servesUpgrade: () => false,
     take,
     onUnreadable: (error) => void errors.push(error),
     stall() {},
-    handOver() {},
   }
   const deadlines = { headersMs: 100, requestMs: 1000, keepAliveMs: 0 }
   const options = { deadlines, maxHeadBytes: 16_384, keepAlive: undefined }
@@ -68,7 +68,7 @@ describe('the deadline of a request', () => {
     connection.look(999)
     expect(errors).toEqual([])
     connection.look(1000)
-    expect(errors).toMatchObject([{ code: 'ERR_HTTP_REQUEST_TIMEOUT' }])
+    expect(errors).toMatchObject([{ code: 'WIRE_REQUEST_LATE' }])
   })
 
   it('begins anew with the next one, and a head has its own', async () => {
