@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/core/index.ts'
 import { type LabBackend, startLabBackend } from '../../../lab/index.ts'
 import { INITIALIZE, post } from '../../support/e2e/lab.ts'
+import { rawConnect } from '../../support/raw.ts'
 import { extauth, type Running } from '../../support/e2e/process.ts'
 import { authConfig, configFolder, proxyConfig } from '../../support/e2e/run.ts'
 
@@ -65,6 +66,25 @@ describe('extauth proxy as a process', () => {
     expect(await running.ended).toBe(0)
     expect(running.stderr()).not.toContain(KEY)
     expect(running.stderr()).toContain('"msg":"stopped"')
+  })
+
+  it.each([
+    ['in HTTP/1.1', 'POST /one HTTP/1.1\r\nHost: localhost\r\nContent-'],
+    ['of one byte, behind an answer', 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nG'],
+    ['that was no plain one', '\r\nPROPFIND http://localhost/one HTTP/1.0\r\nX: a\r\nX: b'],
+  ])('is not held by half a request head at SIGTERM: %s', async (_what, text) => {
+    const { directory } = await folder(files('one'))
+    running = extauth(['proxy', '--config', directory, ...FREE, '--drain-grace', '60s'])
+    const { url } = (await running.line('listening')) as { url: string }
+    const client = rawConnect(url, text)
+    if (text.includes('/health')) await client.until(/\r\n\r\n/)
+    // The head has been read as far as it has come.
+    expect((await post(`${url}/one`, INITIALIZE)).status).toBe(200)
+    const startedMs = performance.now()
+    running.process.kill('SIGTERM')
+    expect(await running.ended).toBe(0)
+    expect(performance.now() - startedMs).toBeLessThan(20_000)
+    expect(running.stderr()).not.toContain('waiting for answers')
   })
 
   it('keeps the old configuration when the new one is broken, and says what is wrong', async () => {
