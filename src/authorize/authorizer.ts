@@ -7,6 +7,7 @@ import {
   type RuleDecision,
 } from '../core/index.ts'
 import type { Authorization } from '../resources/index.ts'
+import { createAnswerFilter } from './answer-filter.ts'
 import type { BackendMemory } from './protocol-memory.ts'
 import { admitRequest, readRequest } from './read-request.ts'
 import { compileRules } from './rules.ts'
@@ -56,6 +57,11 @@ export function createAuthorizer(options: AuthorizerOptions): Authorize {
         taskOf: (id) => memory.taskOf(caller, id),
       })
       matched.view = view
+      if (rules !== undefined) {
+        const hasSession = request.headers['mcp-session-id'] !== undefined
+        matched.filterAnswer = createAnswerFilter({ route, caller, view, rules, memory, hasSession })
+        takeUncoded(matched.headers)
+      }
       if (rules === undefined || view.subjects.length === 0) return
       const decision = rules.decideAll(view.subjects, { caller, route })
       count(decision)
@@ -63,6 +69,13 @@ export function createAuthorizer(options: AuthorizerOptions): Authorize {
       if (!decision.allowed) throw refusalOf(decision)
     },
   }
+}
+
+/** Answers that are read must not be encoded. */
+function takeUncoded(headers: string[]): void {
+  for (let at = headers.length - 2; at >= 0; at -= 2)
+    if (headers[at]?.toLowerCase() === 'accept-encoding') headers.splice(at, 2)
+  headers.push('accept-encoding', 'identity')
 }
 
 /** Nothing of it says which tool, or whether there is one of this name. */

@@ -4,7 +4,7 @@ import type { CredentialLookup, DropRule, RequestResult } from './trace.ts'
 import type { Failure } from './failure.ts'
 import type { ClientRequest, ClientResponse } from './local-handler.ts'
 import type { FailureCode } from './failures.ts'
-import type { RequestView } from './request-view.ts'
+import type { FilterAnswer, RequestView } from './request-view.ts'
 
 declare const stage: unique symbol
 
@@ -67,6 +67,8 @@ export type Matched = Staged<
     body: Body
     /** What the request asks for; undefined on routes where requests are not read. Set by the stage `authorize`. */
     view: RequestView | undefined
+    /** What of the backend's answer goes out; undefined: all of it. Set by the stage `authorize`. */
+    filterAnswer: FilterAnswer | undefined
     /** Gives a client the session id of the backend in the form bound to this caller. Set by the session stage. */
     sessionToClient: ((backendSessionId: string) => string) | undefined
   }
@@ -139,7 +141,7 @@ export interface Authorize {
   readonly limitBytes: number
   /** Looked at before a body is taken. Throws `Failure` bad_request. */
   admit(inbound: Inbound): void
-  /** Sets `matched.view`. Throws `Failure` (400, 403) for a request that is ambiguous or not allowed. */
+  /** Sets `matched.view` and `matched.filterAnswer`. Throws `Failure` (400, 403) for a request that is ambiguous or not allowed. */
   authorize(known: Known): void
 }
 

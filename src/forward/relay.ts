@@ -1,5 +1,7 @@
 import {
   type Again,
+  type AnswerFilter,
+  asFailure,
   type Body,
   type ClientRequest,
   type ClientResponse,
@@ -55,6 +57,10 @@ export class Relay implements ExchangeHandler {
   #announced = -1
   #isPaused = false
   #status = 0
+  #headers: ParsedHeaders = {}
+  #filter: AnswerFilter | undefined
+  /** The head, while a filter decides whether the answer goes out at all. */
+  #pending: { readonly head: ResponseHead; readonly location: string | undefined } | undefined
   #firstByteAtMs = 0
   #keepAlive: StreamKeepAlive | undefined
   #peek: { head: ResponseHead; rejection: Rejection; chunks: Buffer[]; length: number } | undefined
@@ -106,6 +112,7 @@ export class Relay implements ExchangeHandler {
     if (status === 407 && this.route.forwarder !== undefined)
       return controller.abort(refusedByProxy(this.route.forwarder, status))
     this.#status = status
+    this.#headers = headers
     this.#firstByteAtMs = this.route.clock.now()
     this.inbound.trace?.received(status, headers)
     const length = headers['content-length']
@@ -115,7 +122,8 @@ export class Relay implements ExchangeHandler {
   }
 
   onResponseData(controller: ExchangeControl, chunk: Buffer): void {
-    if (this.#isStreaming) this.#write(controller, chunk)
+    if (this.#filter !== undefined) this.#filtered(controller, chunk)
+    else if (this.#isStreaming) this.#write(controller, chunk)
     else if (this.#peek !== undefined) this.#collect(controller, chunk)
     else if ((this.#discarded += chunk.length) > DISCARD_BYTES) controller.abort(DISCARDED)
   }
@@ -123,6 +131,7 @@ export class Relay implements ExchangeHandler {
   onResponseEnd(controller: ExchangeControl): void {
     this.#over()
     if (this.#peek !== undefined) this.#decide(controller)
+    if (this.#filter !== undefined && !this.#filtersEnd(controller, this.#filter)) return
     if (!this.#isStreaming || this.#isSettled) return
     // Trailers are dropped: whoever reads them decided on them without our header policy.
     if (!this.response.writableEnded) this.response.end()
@@ -175,7 +184,7 @@ export class Relay implements ExchangeHandler {
   }
 
   #follow(disposition: Disposition, head: ResponseHead, controller: ExchangeControl): void {
-    if (disposition.kind === 'stream') return this.#begin(head, disposition.location)
+    if (disposition.kind === 'stream') return this.#accept(head, disposition.location, controller)
     if (disposition.kind === 'peek') {
       this.#peek = { head, rejection: disposition.rejection, chunks: [], length: 0 }
       return
@@ -183,6 +192,63 @@ export class Relay implements ExchangeHandler {
     if (disposition.kind === 'again') this.#again(disposition.again)
     else this.#fail(disposition.failure)
     this.#discardRest(controller)
+  }
+
+  /** An answer for the caller; a filter may hold it back until it knows more. */
+  #accept(head: ResponseHead, location: string | undefined, controller: ExchangeControl): void {
+    try {
+      this.#filter = this.sealed.armed.known.matched.filterAnswer?.(this.#status, this.#headers)
+    } catch (error) {
+      this.#fail(asFailure(error))
+      return this.#discardRest(controller)
+    }
+    if (this.#filter !== undefined && !this.#filter.isExact) {
+      withoutFields(head.headers, OF_EXACT_BODY)
+      this.#announced = -1
+    }
+    if (this.#filter?.isHeld === true) this.#pending = { head, location }
+    else this.#begin(head, location)
+  }
+
+  #filtered(controller: ExchangeControl, chunk: Buffer): void {
+    if (this.#isSettled || this.#filter === undefined) return
+    try {
+      const out = this.#filter.push(chunk)
+      if (out.length > 0) this.#passOn(controller, out)
+    } catch (error) {
+      this.#refuseRest(controller, asFailure(error))
+    }
+  }
+
+  /** False where the answer does not go out, or not to its end. */
+  #filtersEnd(controller: ExchangeControl, filter: AnswerFilter): boolean {
+    if (this.#isSettled) return false
+    try {
+      const out = filter.end()
+      if (this.#pending !== undefined) this.#pending.head.headers.push('content-length', String(out.length))
+      if (this.#pending !== undefined || out.length > 0) this.#passOn(controller, out)
+      return true
+    } catch (error) {
+      this.#refuseRest(controller, asFailure(error))
+      return false
+    }
+  }
+
+  #passOn(controller: ExchangeControl, out: Buffer): void {
+    const pending = this.#pending
+    this.#pending = undefined
+    if (pending !== undefined) this.#begin(pending.head, pending.location)
+    if (out.length > 0) this.#write(controller, out)
+  }
+
+  /** What has come must not go out: a failure of its own while the head is held, else the answer breaks off. */
+  #refuseRest(controller: ExchangeControl, failure: Failure): void {
+    if (!this.#isStreaming) this.#fail(failure)
+    else {
+      this.response.destroy()
+      this.#done(true, failure)
+    }
+    controller.abort(DISCARDED)
   }
 
   #begin(head: ResponseHead, location: string | undefined): void {
@@ -250,8 +316,8 @@ export class Relay implements ExchangeHandler {
       this.#discardRest(controller)
       return this.#again(again)
     }
-    this.#begin(peek.head, peek.head.location)
-    for (const chunk of peek.chunks) this.#write(controller, chunk)
+    this.#accept(peek.head, peek.head.location, controller)
+    for (const chunk of peek.chunks) this.onResponseData(controller, chunk)
   }
 
   /**
@@ -325,6 +391,22 @@ function tellSending(trace: RequestTrace, body: Body): void {
   trace.sending()
   if (body.kind === 'stream' && trace.requestBody !== undefined)
     body.stream.on('data', (chunk: Buffer) => trace.requestBody?.(chunk))
+}
+
+/** What describes a body that is sent as it came. */
+const OF_EXACT_BODY: ReadonlySet<string> = new Set([
+  'content-length',
+  'content-md5',
+  'digest',
+  'content-digest',
+  'repr-digest',
+  'etag',
+  'accept-ranges',
+])
+
+function withoutFields(headers: string[], names: ReadonlySet<string>): void {
+  for (let at = headers.length - 2; at >= 0; at -= 2)
+    if (names.has(headers[at]?.toLowerCase() ?? '')) headers.splice(at, 2)
 }
 
 const flushHead = (relay: Relay): void => relay.flush()

@@ -1,0 +1,450 @@
+import { type Claims, Failure, type ListField } from '../core/index.ts'
+import { foldName, JsonError, parseJsonObject } from '../http/index.ts'
+import { isObject } from '../mcp/index.ts'
+
+/** Characters of one item of a list, of a value that decides, and of a field name that is compared. */
+const MAX_ITEM = 1024 * 1024
+const MAX_VALUE = 64 * 1024
+const MAX_NAME = 1024
+const MAX_SCALAR = 1024
+const MAX_DEPTH = 256
+const ITEM_DEPTH = 64
+
+/** The field of an item by which rules know it. */
+const KEYS: Readonly<Record<ListField, string>> = {
+  tools: 'name',
+  prompts: 'name',
+  resources: 'uri',
+  resourceTemplates: 'uriTemplate',
+}
+const ROOT_FIELDS = namesOf(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
+const RESULT_FIELDS = namesOf([...Object.keys(KEYS), 'cacheScope', 'ttlMs', 'task', 'taskId'])
+const PARAMS_FIELDS = namesOf(['uri'])
+
+/** What decides on the parts of a message from a backend. */
+export interface MessageRules {
+  /** Whether an item of a list stays, by its name or URI. */
+  keeps(list: ListField, key: string, item: Claims): boolean
+  /** Whether this caller may know that a resource has changed. */
+  keepsUpdate(uri: string): boolean
+}
+
+/** What a message was, when all of it has come. */
+export interface FilteredMessage {
+  readonly kind: 'response' | 'request' | 'dropped'
+  /** As JSON; undefined where there is none. */
+  readonly id: string | undefined
+  /** The task that a response creates. */
+  readonly taskId: string | undefined
+}
+
+/** An answer of which it is not clear what a client would read in it. Its detail names no content. */
+export const unclear = (detail: string): Failure =>
+  new Failure('backend_error', { detail: `filtered answer: ${detail}` })
+
+interface Frame {
+  readonly kind: 'object' | 'array'
+  /** Which part of a message it is; undefined where nothing in it matters. */
+  readonly part: 'root' | 'result' | 'params' | undefined
+  /** Its items are filtered. */
+  readonly list: ListField | undefined
+  /** Names that have come, folded; of parts only. */
+  readonly names: Set<string> | undefined
+  field: string
+  hasTtl: boolean
+  hasScope: boolean
+  kept: number
+}
+
+type Expected = 'value' | 'value or end' | 'name or end' | 'name' | 'colon' | 'comma or end' | 'nothing'
+
+/** A value that is held back until it is whole. */
+interface Held {
+  readonly what: 'item' | 'scope' | 'id' | 'method' | 'version' | 'uri' | 'task' | 'taskId'
+  readonly depth: number
+  readonly most: number
+  text: string
+}
+
+/**
+ * Reads one JSON-RPC message as it arrives and gives it out without the items and notifications that its caller may not
+ * see; everything else keeps its characters and order. Holds at most one item. Throws `backend_error` for what is no
+ * single, unambiguous message.
+ */
+export class MessageFilter {
+  readonly #rules: MessageRules
+  readonly #stack: Frame[] = []
+  #expected: Expected = 'value'
+  #state: 'between' | 'string' | 'escape' | 'scalar' = 'between'
+  #isName = false
+  /** A field name or a scalar as far as it has come. */
+  #token = ''
+  #held: Held | undefined
+  #out = ''
+  #method: unknown
+  #uri: string | undefined
+  #id: string | undefined
+  #taskId: string | undefined
+  #isVersioned = false
+  #hasResult = false
+  #hasError = false
+  /** Something has come that is no space. */
+  hasBegun = false
+
+  constructor(rules: MessageRules) {
+    this.#rules = rules
+  }
+
+  /** Characters that can go out, once the message is known not to be dropped. */
+  get length(): number {
+    return this.#out.length
+  }
+
+  /** Whether what comes decides no more on whether the message goes out: it is a response, or of a method without filter. */
+  get isDecided(): boolean {
+    return this.#hasResult || this.#hasError || (typeof this.#method === 'string' && this.#method !== UPDATED)
+  }
+
+  take(): string {
+    const out = this.#out
+    this.#out = ''
+    return out
+  }
+
+  /** A line of an event ends; in a string it could not. */
+  breakLine(): void {
+    if (this.#state === 'string' || this.#state === 'escape') throw unclear('a line break in a string')
+    this.push(' ')
+  }
+
+  push(text: string): void {
+    let from = 0
+    for (let at = 0; at < text.length; at++) {
+      const code = text.charCodeAt(at)
+      if (this.#state === 'string') {
+        if (code === BACKSLASH) this.#state = 'escape'
+        else if (code < 0x20) throw unclear('a control character in a string')
+        else if (code === QUOTE) {
+          this.#state = 'between'
+          if (this.#isName) {
+            if (this.#isCompared) this.#token += text.slice(from, at + 1)
+            this.#emit(text.slice(from, at + 1))
+            from = at + 1
+            this.#nameEnds()
+          } else {
+            this.#emit(text.slice(from, at + 1))
+            from = at + 1
+            this.#valueEnds()
+          }
+        }
+        continue
+      }
+      if (this.#state === 'escape') {
+        this.#state = 'string'
+        continue
+      }
+      if (this.#state === 'scalar') {
+        if (isScalar(code)) {
+          this.#token += text[at]
+          if (this.#token.length > MAX_SCALAR) throw unclear('a number that is too long')
+          continue
+        }
+        this.#emit(text.slice(from, at))
+        from = at
+        this.#scalarEnds()
+      }
+      if (code === 0x20 || code === 0x09 || code === 0x0a || code === 0x0d) {
+        this.#emit(text.slice(from, at + 1), true)
+        from = at + 1
+        continue
+      }
+      this.hasBegun = true
+      this.#emit(text.slice(from, at), true)
+      from = at
+      this.#structure(code)
+      if (this.#state === 'between') {
+        from = at + 1
+      } else if (this.#state === 'scalar') this.#token = text[at] ?? ''
+    }
+    if (this.#isName && this.#isCompared) {
+      this.#token += text.slice(from)
+      if (this.#token.length > MAX_NAME) throw unclear('a field name that is too long')
+    }
+    this.#emit(text.slice(from))
+  }
+
+  /** What the message was. Throws `backend_error` where it is not whole. */
+  end(): FilteredMessage {
+    if (this.#state === 'scalar') this.#scalarEnds()
+    if (this.#stack.length > 0 || this.#expected !== 'nothing') throw unclear('it breaks off')
+    if (!this.#isVersioned) throw unclear('not JSON-RPC 2.0')
+    if (this.#method !== undefined) {
+      if (this.#hasResult || this.#hasError) throw unclear('a request with a result')
+      if (typeof this.#method !== 'string') throw unclear('a method that is no string')
+      const isDropped = this.#method === UPDATED && (this.#uri === undefined || !this.#rules.keepsUpdate(this.#uri))
+      if (isDropped) this.#out = ''
+      return { kind: isDropped ? 'dropped' : 'request', id: this.#id, taskId: undefined }
+    }
+    if (this.#hasResult === this.#hasError) throw unclear('neither a request nor a response')
+    return { kind: 'response', id: this.#id, taskId: this.#taskId }
+  }
+
+  /** A name that is being read is one of a part that matters. */
+  get #isCompared(): boolean {
+    return this.#stack.at(-1)?.names !== undefined
+  }
+
+  /** Gives out, or keeps, what has been read; spaces between the items of a filtered list are left out. */
+  #emit(text: string, isSpace = false): void {
+    if (text === '') return
+    if (this.#held !== undefined) {
+      this.#held.text += text
+      if (this.#held.text.length > this.#held.most) throw unclear('an item or value that is too large')
+      return
+    }
+    if (isSpace && this.#stack.at(-1)?.list !== undefined) return
+    this.#out += text
+  }
+
+  #structure(code: number): void {
+    const top = this.#stack.at(-1)
+    switch (code) {
+      case OPEN_OBJECT:
+      case OPEN_ARRAY:
+        this.#expectValue()
+        this.#valueBegins(code === OPEN_OBJECT ? 'object' : 'array')
+        this.#emit(code === OPEN_OBJECT ? '{' : '[')
+        this.#open(code === OPEN_OBJECT ? 'object' : 'array')
+        return
+      case CLOSE_OBJECT:
+        if (top?.kind !== 'object' || (this.#expected !== 'name or end' && this.#expected !== 'comma or end'))
+          throw unclear('not JSON')
+        if (top.part === 'result' && top.hasTtl && !top.hasScope) this.#emit(',"cacheScope":"private"')
+        this.#emit('}')
+        this.#stack.pop()
+        return this.#valueEnds()
+      case CLOSE_ARRAY:
+        if (top?.kind !== 'array' || (this.#expected !== 'value or end' && this.#expected !== 'comma or end'))
+          throw unclear('not JSON')
+        this.#emit(']')
+        this.#stack.pop()
+        return this.#valueEnds()
+      case COMMA:
+        if (this.#expected !== 'comma or end') throw unclear('not JSON')
+        this.#expected = top?.kind === 'object' ? 'name' : 'value'
+        if (this.#held !== undefined || top?.list === undefined) this.#emit(',')
+        return
+      case COLON:
+        if (this.#expected !== 'colon') throw unclear('not JSON')
+        this.#expected = 'value'
+        return this.#emit(':')
+      case QUOTE:
+        if (this.#expected === 'name' || this.#expected === 'name or end') {
+          this.#isName = true
+          this.#token = ''
+        } else {
+          this.#expectValue()
+          this.#isName = false
+          this.#valueBegins('string')
+        }
+        this.#state = 'string'
+        return
+      default:
+        if (!isScalar(code)) throw unclear('not JSON')
+        this.#expectValue()
+        this.#isName = false
+        this.#valueBegins('scalar')
+        this.#state = 'scalar'
+    }
+  }
+
+  #expectValue(): void {
+    if (this.#expected !== 'value' && this.#expected !== 'value or end') throw unclear('not JSON')
+  }
+
+  #open(kind: Frame['kind']): void {
+    if (this.#stack.length >= MAX_DEPTH) throw unclear('nested too deep')
+    const above = this.#stack.at(-1)
+    const isHeld = this.#held !== undefined
+    const part = isHeld || kind === 'array' ? undefined : partBelow(above)
+    const list = !isHeld && kind === 'array' && above?.part === 'result' ? listCalled(above.field) : undefined
+    this.#stack.push({
+      kind,
+      part,
+      list,
+      names: part === undefined ? undefined : new Set(),
+      field: '',
+      hasTtl: false,
+      hasScope: false,
+      kept: 0,
+    })
+    this.#expected = kind === 'object' ? 'name or end' : 'value or end'
+  }
+
+  #nameEnds(): void {
+    this.#expected = 'colon'
+    this.#isName = false
+    const top = this.#stack.at(-1)
+    if (top?.names === undefined) return
+    const name = unquoted(this.#token)
+    const folded = foldName(name)
+    const { names, part } = top
+    if (names.size === names.add(folded).size) throw unclear('a field twice')
+    const known = (part === 'root' ? ROOT_FIELDS : part === 'result' ? RESULT_FIELDS : PARAMS_FIELDS).get(folded)
+    // Some clients ignore case: they would take it for the field that is filtered.
+    if (known !== undefined && known !== name) throw unclear('a field in another case')
+    top.field = name
+  }
+
+  /** Decides whether a value is held back until it is whole. */
+  #valueBegins(kind: 'object' | 'array' | 'string' | 'scalar'): void {
+    if (this.#held !== undefined) return
+    const top = this.#stack.at(-1)
+    if (top === undefined) {
+      if (kind !== 'object') throw unclear('not one JSON-RPC message')
+      return
+    }
+    const hold = (what: Held['what'], most = MAX_VALUE): void => {
+      this.#held = { what, depth: this.#stack.length, most, text: '' }
+    }
+    if (top.list !== undefined) return hold('item', MAX_ITEM)
+    const { part, field } = top
+    if (part === 'root') {
+      if (field === 'id') hold('id')
+      else if (field === 'method') hold('method')
+      else if (field === 'jsonrpc') hold('version')
+      else if (field === 'result') {
+        this.#hasResult = true
+        if (kind !== 'object') throw unclear('a result that is no object')
+      } else if (field === 'error') this.#hasError = true
+    } else if (part === 'params' && field === 'uri') hold('uri')
+    else if (part === 'result') {
+      if (listCalled(field) !== undefined && kind !== 'array') throw unclear('a list that is none')
+      if (field === 'ttlMs') top.hasTtl = true
+      if (field === 'cacheScope') {
+        top.hasScope = true
+        hold('scope')
+      } else if (field === 'task') hold('task')
+      else if (field === 'taskId') hold('taskId')
+    }
+  }
+
+  #scalarEnds(): void {
+    this.#state = 'between'
+    if (!SCALAR.test(this.#token)) throw unclear('not JSON')
+    this.#valueEnds()
+  }
+
+  #valueEnds(): void {
+    const held = this.#held
+    if (held !== undefined && held.depth === this.#stack.length) {
+      this.#held = undefined
+      this.#decide(held)
+    }
+    this.#expected = this.#stack.length === 0 ? 'nothing' : 'comma or end'
+  }
+
+  #decide({ what, text }: Held): void {
+    switch (what) {
+      case 'item':
+        return this.#item(text)
+      case 'scope':
+        this.#out += '"private"'
+        return
+      case 'id':
+        this.#id = canonical(parsed(text))
+        break
+      case 'method':
+        this.#method = parsed(text)
+        break
+      case 'version':
+        this.#isVersioned = parsed(text) === '2.0'
+        break
+      case 'uri': {
+        const uri = parsed(text)
+        this.#uri = typeof uri === 'string' ? uri : undefined
+        break
+      }
+      case 'task':
+      case 'taskId': {
+        const value = parsed(text)
+        const id = isObject(value) ? value['taskId'] : value
+        if (typeof id === 'string') this.#taskId ??= id
+      }
+    }
+    this.#out += text
+  }
+
+  #item(text: string): void {
+    const top = this.#stack.at(-1)
+    const list = top?.list
+    if (top === undefined || list === undefined) return
+    const item = itemIn(text)
+    const name = KEYS[list]
+    if (Object.keys(item).some((field) => field !== name && foldName(field) === foldName(name)))
+      throw unclear('a field in another case')
+    const key = item[name]
+    if (typeof key !== 'string' || !this.#rules.keeps(list, key, item)) return
+    this.#out += top.kept === 0 ? text : `,${text}`
+    top.kept += 1
+  }
+}
+
+const UPDATED = 'notifications/resources/updated'
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
+const SCALAR = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/
+
+/** Digits, letters, `+`, `-` and `.`. */
+const isScalar = (code: number): boolean =>
+  (code >= 0x30 && code <= 0x39) ||
+  (code >= 0x61 && code <= 0x7a) ||
+  (code >= 0x41 && code <= 0x5a) ||
+  code === 0x2d ||
+  code === 0x2e ||
+  code === 0x2b
+
+function namesOf(names: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(names.map((name) => [foldName(name), name]))
+}
+
+const partBelow = (above: Frame | undefined): Frame['part'] => {
+  if (above === undefined) return 'root'
+  if (above.part !== 'root') return undefined
+  return above.field === 'result' || above.field === 'params' ? above.field : undefined
+}
+
+const listCalled = (field: string): ListField | undefined =>
+  Object.hasOwn(KEYS, field) ? (field as ListField) : undefined
+
+/** What tells ids apart: 1 and "1" are two. */
+export const canonical = (id: unknown): string | undefined =>
+  typeof id === 'string' || typeof id === 'number' ? JSON.stringify(id) : undefined
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw unclear('not JSON')
+  }
+}
+
+function unquoted(text: string): string {
+  const name = parsed(text)
+  return typeof name === 'string' ? name : ''
+}
+
+function itemIn(text: string): Claims {
+  try {
+    return parseJsonObject(text, { maxDepth: ITEM_DEPTH })
+  } catch (error) {
+    if (error instanceof JsonError) throw unclear(`an item: ${error.message}`)
+    throw error
+  }
+}
