@@ -54,7 +54,10 @@ export const LAB_SPEC: CommandSpec = {
     },
     'redis-port': port('the Redis of --replicas'),
     'sentinel-port': port('its Sentinel'),
-    'show-claims': { type: 'boolean', help: '/decisions and /inspect of the admin listener show claims and subjects.' },
+    'show-claims': {
+      type: 'boolean',
+      help: 'Shows claims and subjects on /decisions and /inspect of the admin listener.',
+    },
     conformance: { type: 'boolean', help: 'The MCP server has the tools of the official conformance suite too.' },
     ...inspectorOptions('bodies'),
   },
@@ -80,7 +83,7 @@ export const runLab = loggedCommand(LAB_SPEC, 'warn', async ({ options, io, log 
       if (taken === undefined) throw error
       throw new CommandFailed(busyMessage(taken, options))
     })
-    return { said: elsewhere(busy) + describe(lab, ports), reload: () => lab.reload(), close: () => lab.close() }
+    return { banner: elsewhere(busy) + describe(lab, ports), reload: () => lab.reload(), close: () => lab.close() }
   })
   return EXIT.fine
 })

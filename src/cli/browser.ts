@@ -1,15 +1,15 @@
 import { spawn } from 'node:child_process'
 import type { Io } from '../compose/index.ts'
 
-/** How a system opens an address in the browser of the user. */
+/** Command that opens a URL in the default browser, by platform. Elsewhere: `xdg-open`. */
 const OPENERS: Readonly<Record<string, readonly string[]>> = {
   darwin: ['open'],
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 }
 
 /**
- * Shows an address to the user: in the browser (the program in `BROWSER`, else that of the system), and as a line on
- * standard error, for where there is none. Nothing of this process is left to what is started.
+ * Opens a URL in the user's browser (`BROWSER`, else the system's) and prints it on standard error for machines
+ * without one. The browser runs detached, with no open file of this process.
  */
 export function openBrowser(url: string, io: Pick<Io, 'stderr' | 'env'>): void {
   io.stderr(`Open this address in a browser on this machine to log in:\n\n  ${url}\n\n`)
@@ -17,7 +17,7 @@ export function openBrowser(url: string, io: Pick<Io, 'stderr' | 'env'>): void {
   const [command = 'xdg-open', ...args] =
     wanted !== undefined && wanted !== '' ? [wanted] : (OPENERS[process.platform] ?? ['xdg-open'])
   const child = spawn(command, [...args, url], { detached: true, stdio: 'ignore' })
-  // Without a browser the line above is what there is.
+  // The printed address is the fallback.
   child.once('error', () => undefined)
   child.unref()
 }

@@ -9,7 +9,7 @@ import { PROXY_SPEC } from './proxy.ts'
 import { stdinFor } from './options/source-options.ts'
 import { runChecks, countsOf, renderSection, renderSummary, renderTrouble } from '../examine/check/index.ts'
 
-/** What it has in common with the proxy that is checked. */
+/** Options shared with `extauth proxy`. */
 const AS_PROXY: ReadonlySet<string> = new Set([
   'config',
   'target',
@@ -24,10 +24,9 @@ const AS_PROXY: ReadonlySet<string> = new Set([
 
 const UPSTREAM_AND_FILE = matching('UPSTREAM=FILE', /^[^=\p{Cc}]+=[^\p{Cc}]+$/u)
 
-/** The table of its options. */
 export const CHECK_SPEC: CommandSpec = {
   name: 'extauth check',
-  summary: 'Goes where requests would go, and says what is wrong before there is traffic.',
+  summary: 'Tests every dependency (IdP, STS, backend) without serving traffic.',
   positionals: '[FILE|DIR…]',
   completes: 'file',
   options: {
@@ -37,31 +36,30 @@ export const CHECK_SPEC: CommandSpec = {
       type: 'string',
       is: FILE,
       value: 'FILE',
-      help: 'File with the access token of a caller, - for standard input: exchanges it, assumes the role.',
+      help: 'Access token of a caller, to test the exchange or role; - for standard input.',
     },
     'refresh-token-file': {
       type: 'string',
       is: UPSTREAM_AND_FILE,
       value: 'UPSTREAM=FILE',
-      help: 'File with a refresh token of this upstream, - for standard input: tries a refresh. A provider that rotates refresh tokens invalidates this one.',
+      help: 'Refresh token of an upstream, to test a refresh; - for standard input. A rotating provider invalidates it.',
     },
-    quiet: { type: 'boolean', short: 'q', help: 'Prints only what failed or should be looked at.' },
+    quiet: { type: 'boolean', short: 'q', help: 'Prints failures and warnings only, without the summary.' },
     output: { type: 'string', is: oneOf(['text', 'json']), value: 'text|json', help: 'Default text.' },
   },
   notes: [
-    'FILE|DIR is the same as --config, - is standard input.',
-    'Per route: secrets, files, identity providers (discovery, keys, introspection), token endpoint or STS, the backend',
-    '(name, connection, TLS, an MCP initialize or server/discover where there is a credential). Then the time.',
-    'Token and introspection endpoints are shown a made-up token, to see whether they take the client; upstreams a made-up',
-    'refresh token, to see how they refuse one.',
+    'FILE|DIR is the same as --config; - is standard input.',
+    'Tested per route: secrets, files, identity providers (discovery, keys, introspection), token endpoint or STS, and',
+    'backend (DNS, connection, TLS, MCP initialize or server/discover if a credential is available). Then the clock.',
+    'Token and introspection endpoints get an invalid token, which shows whether they accept the client; upstreams get',
+    'an invalid refresh token, which shows how they reject one.',
     '',
-    'Exit codes: 0 nothing failed, 1 something failed or the configuration is refused, 2 usage.',
+    'Exit codes: 0 nothing failed, 1 a test failed or the configuration is invalid, 2 usage.',
   ].join('\n'),
 }
 
 const MAX_TOKEN_BYTES = 64 * 1024
 
-/** `extauth check`. */
 export const runCheck = command(CHECK_SPEC, async ({ options, io }) => {
   const isJson = options.text('output') === 'json'
   const render = options.flag('quiet') ? renderTrouble : renderSection
@@ -101,11 +99,11 @@ async function load(options: Parsed, io: Io): Promise<ResolvedProxy> {
   const configPaths = [...options.positionals, ...options.list('config')]
   const tokens = [options.text('token-file'), options.text('refresh-token-file')?.replace(/^[^=]*=/, '')]
   if ([...configPaths, ...tokens].filter((path) => path === STDIN).length > 1)
-    throw new UsageError('standard input can be the configuration or a token, not both')
+    throw new UsageError('standard input was given twice: use - for the configuration or for one token')
   if (target === undefined && configPaths.length === 0)
     throw new UsageError('needs --config PATH, or --target URL with --external-auth FILE')
   if ((target === undefined) !== (externalAuth === undefined))
-    throw new UsageError('--target and --external-auth belong together')
+    throw new UsageError('--target and --external-auth must be given together')
   const sources = {
     configPaths,
     stdin: await stdinFor(configPaths, io),
@@ -117,12 +115,12 @@ async function load(options: Parsed, io: Io): Promise<ResolvedProxy> {
     namespace: options.text('namespace'),
     apiGroup: options.text('api-group'),
   }
-  // Files are among what is checked here, each for itself.
+  // Files are tested one by one, so loading does not read them.
   const config = await loadProxyConfig(sources, { readsFiles: false })
   const route = options.text('route')
   if (route !== undefined && !config.routes.some(({ name }) => name === route)) {
     const known = config.routes.map(({ name }) => name).join(', ')
-    throw new UsageError(`no route ${JSON.stringify(route)}; there are ${known}`)
+    throw new UsageError(`no route ${JSON.stringify(route)}; expected one of ${known}`)
   }
   return config
 }
@@ -133,10 +131,13 @@ async function refreshTokenOf(options: Parsed, { authServers }: ResolvedProxy, i
   const upstream = given.slice(0, given.indexOf('='))
   const known = authServers.flatMap(({ spec }) => spec.upstreamProviders.map(({ name }) => name))
   if (!known.includes(upstream))
-    throw new UsageError(`no upstream ${JSON.stringify(upstream)}; there are ${known.join(', ') || 'none'}`)
+    throw new UsageError(
+      `no upstream ${JSON.stringify(upstream)}; expected one of ${known.join(', ') || '(none is configured)'}`,
+    )
   const file = given.slice(upstream.length + 1)
   const text = (await readInput(file, io, MAX_TOKEN_BYTES)).trim()
-  if (!/^[\x21-\x7e]+$/.test(text)) throw new UsageError(`${file} does not hold a refresh token`)
+  if (!/^[\x21-\x7e]+$/.test(text))
+    throw new UsageError(`${file} contains no refresh token; expected one line of visible ASCII`)
   return { upstream, token: new Secret(text) }
 }
 
@@ -144,6 +145,7 @@ async function tokenOf(options: Parsed, io: Io): Promise<Secret | undefined> {
   const file = options.text('token-file')
   if (file === undefined) return undefined
   const text = (await readInput(file, io, MAX_TOKEN_BYTES)).trim().replace(/^bearer +/i, '')
-  if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(text)) throw new UsageError(`${file} does not hold an access token`)
+  if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(text))
+    throw new UsageError(`${file} contains no access token; expected one bearer token`)
   return new Secret(text)
 }

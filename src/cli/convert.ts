@@ -5,41 +5,39 @@ import { command, CommandFailed } from './command.ts'
 import type { CommandSpec } from './options/options.ts'
 import { stdinFor } from './options/source-options.ts'
 
-/** The table of its options. */
 export const CONVERT_SPEC: CommandSpec = {
   name: 'extauth convert',
-  summary: 'Rewrites manifests of ToolHive as documents of ours, and says what can not be kept.',
+  summary: 'Converts ToolHive manifests; reports unsupported fields.',
   positionals: 'FILE|DIR…',
   completes: 'file',
   options: {},
   notes: [
-    'Standard output has the documents, each with what was changed as comments above it; in documents of others, only',
-    'names of Services that a converted proxy replaces. Standard error has what ran before and is refused here, with',
-    'what to do. What restricts is never left out: it stays in the output, which is refused until it is gone.',
+    'Standard output has the documents, each with its changes as comments above it. In other documents, only the names',
+    'of Services that a converted proxy replaces change. Standard error lists unsupported fields and how to replace',
+    'them. Unsupported restrictions stay in the output, which is invalid until you remove them.',
     '- is standard input.',
     '',
     'Examples:',
     '  extauth convert manifests/ > proxy.yaml',
     '  kubectl get mcpremoteproxies,mcpexternalauthconfigs,mcpoidcconfigs,mcptelemetryconfigs -o yaml | extauth convert -',
     '',
-    'Exit codes: 0 everything is kept, 1 something restricts and can not be kept, or can not be read,\nor there is no document, 2 usage.',
+    'Exit codes: 0 converted, 1 a restriction is unsupported, a file is unreadable, or there is no document,\n2 usage.',
   ].join('\n'),
 }
 
-/** `extauth convert`: exit code 0 when everything is kept. */
 export const runConvert = command(CONVERT_SPEC, async ({ options, io }) => {
   const paths = options.positionals
-  if (paths.length === 0) throw new UsageError('Which files? See extauth convert --help.')
+  if (paths.length === 0) throw new UsageError('needs a FILE or DIR. See extauth convert --help.')
   const { texts, problems } = await readTexts(paths, await stdinFor(paths, io))
-  // Who reads them first has bounds for what is in them.
+  // Parsing enforces the size limits of documents.
   const unreadable = [...problems, ...parseDocuments(texts).problems.filter(({ kind }) => kind === '')]
   if (unreadable.length > 0) {
     for (const problem of unreadable) io.stderr(`${renderProblem(problem)}\n`)
     return EXIT.failed
   }
   const { output, refused } = convert(texts)
-  // Most often the end of a pipe whose beginning has failed.
-  if (output.trim() === '') throw new CommandFailed('these files hold no document.')
+  // Most often the left side of a pipe has failed.
+  if (output.trim() === '') throw new CommandFailed('the input contains no document.')
   io.stdout(output)
   const width = Math.max(0, ...refused.map(({ where }) => where.length))
   for (const { where, what } of refused) io.stderr(`${where.padEnd(width)}  ${what}\n`)

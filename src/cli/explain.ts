@@ -16,48 +16,45 @@ import type { CommandSpec, Parsed } from './options/options.ts'
 import { command } from './command.ts'
 import { configOption, MANIFEST_OPTIONS } from './options/source-options.ts'
 
-/** The table of its options. */
 export const EXPLAIN_SPEC: CommandSpec = {
   name: 'extauth explain',
-  summary:
-    'Says which role and headers a caller would get on a route, and why. Opens no connection and reads no secret.',
+  summary: 'Explains which role and headers a caller gets on a route, without connections or secrets.',
   options: {
-    config: configOption('A file or directory of manifests.'),
-    route: { type: 'string', is: TEXT, value: 'NAME', help: 'The route; may be left out where there is only one.' },
-    'token-file': { type: 'string', is: FILE, value: 'FILE', help: 'File with an access token, - for standard input.' },
+    config: configOption('Configuration file or directory; - for standard input.'),
+    route: { type: 'string', is: TEXT, value: 'NAME', help: 'The route; required if there are several.' },
+    'token-file': { type: 'string', is: FILE, value: 'FILE', help: 'Access token file; - for standard input.' },
     claims: {
       type: 'string',
       is: FILE_OR_JSON,
       value: 'FILE|JSON',
-      help: 'Claims as a JSON object: a file, - for standard input, or the object itself.',
+      help: 'Claims: a JSON object, a file, or - for standard input.',
     },
     against: {
       type: 'string',
       is: FILE,
       multiple: true,
       value: 'PATH',
-      help: 'Another configuration: lists the callers of --decisions who would get another role by it.',
+      help: 'New configuration: lists callers of --decisions whose role changes.',
     },
     decisions: {
       type: 'string',
       is: FILE,
       value: 'FILE',
-      help: 'What GET /decisions of a proxy with --show-claims answered, - for standard input; with --against.',
+      help: 'Response of GET /decisions (proxy --show-claims); - for standard input.',
     },
-    all: { type: 'boolean', help: 'Evaluates every mapping, not only up to the first match.' },
+    all: { type: 'boolean', help: 'Evaluates all mappings, beyond the first match.' },
     ...MANIFEST_OPTIONS,
     output: { type: 'string', is: oneOf(['text', 'json']), value: 'text|json', help: 'Default text.' },
   },
   notes: [
-    'The signature of the token is not checked: this explains, it does not authenticate.',
-    'With --against and --decisions, before is what --config decides, or what was recorded where that is left out.',
+    'The token signature is not verified: explain does not authenticate.',
+    '--against compares with the roles of --config, or with the recorded ones if --config is absent.',
     '',
-    'Exit codes: 0 a role was found (or the type has none), 3 no role, 2 the files or the input cannot be used;',
-    'with --against: 0 nobody would get something else, 1 somebody would.',
+    'Exit codes: 0 a role was found or the type has none, 2 invalid files or input, 3 no role;',
+    'with --against: 0 no role changes, 1 some roles change.',
   ].join('\n'),
 }
 
-/** `extauth explain`. */
 export const runExplain = command(EXPLAIN_SPEC, async ({ options, io }) => {
   const output = options.text('output') ?? 'text'
   const isComparison = options.list('against').length > 0
@@ -82,7 +79,7 @@ async function explainAgainst(options: Parsed, output: string, io: Io): Promise<
   if (file === undefined) throw new UsageError('--against needs --decisions FILE')
   const single = ['route', 'token-file', 'claims'].find((name) => options.text(name) !== undefined)
   if (single !== undefined)
-    throw new UsageError(`--${single} is for one caller, --against compares those of --decisions`)
+    throw new UsageError(`--${single} is for a single caller; --against reads callers from --decisions`)
   const own = options.list('config')
   const before = own.length === 0 ? undefined : await routesOf(own, options)
   const others = await routesOf(options.list('against'), options)
@@ -112,7 +109,9 @@ async function routeOf(options: Parsed): Promise<ResolvedRoute> {
   if (found !== undefined) return found
   const known = routes.map((route) => route.name).join(', ')
   throw new UsageError(
-    name === undefined ? `which --route? There are ${known}` : `no route ${JSON.stringify(name)}; there are ${known}`,
+    name === undefined
+      ? `--route is required; expected one of ${known}`
+      : `no route ${JSON.stringify(name)}; expected one of ${known}`,
   )
 }
 

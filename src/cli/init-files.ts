@@ -7,12 +7,11 @@ import { combinedSchema } from '../load/publish/index.ts'
 import { LAB_CONFIG } from './lab-config.ts'
 import { PACKAGE_ROOT } from '../core/index.ts'
 
-/** One file that `extauth init` writes. */
 export interface InitFile {
-  /** Below the folder, with `/`. */
+  /** Path relative to the folder, with `/`. */
   readonly name: string
   readonly text: string
-  /** Only its owner may read it. */
+  /** Written with mode 0600. */
   readonly isSecret: boolean
 }
 
@@ -28,7 +27,9 @@ async function firstValue(secret: FirstSecret): Promise<string> {
   return readFile(path.join(LAB_CONFIG, 'secrets', secret.ofLab), 'utf8')
 }
 
-/** The files of a first configuration for a type: the commented template of `config/init`, its secrets, the schema for editors. */
+/**
+ * Returns the files of a first configuration: the commented template of `config/init`, its secrets, the editor schema.
+ */
 export async function initFiles(type: AuthType): Promise<InitFile[]> {
   const template = await readFile(path.join(PACKAGE_ROOT, 'config/init', `${type}.yaml`), 'utf8')
   const text = template.replaceAll('$schema=../generated/extauth.schema.json', `$schema=./${SCHEMA}`)
@@ -39,26 +40,26 @@ export async function initFiles(type: AuthType): Promise<InitFile[]> {
   }))
   return [
     { name: CONFIG, text, isSecret: false },
-    // Secrets are not for version control, wherever this folder ends up.
+    // Keeps secrets out of version control wherever the folder is moved.
     { name: 'secrets/.gitignore', text: '*\n', isSecret: true },
     ...(await Promise.all(secrets)),
     { name: SCHEMA, text: `${JSON.stringify(combinedSchema())}\n`, isSecret: false },
   ]
 }
 
-/** Something that is already there, so that nothing was written. */
+/** A file exists already; nothing was written. */
 export class FileExists extends Error {
   readonly path: string
   constructor(file: string) {
-    super(`${file} is already there`)
+    super(`${file} exists already`)
     this.name = 'FileExists'
     this.path = file
   }
 }
 
 /**
- * Writes all files or none, and never over one that is there: secrets as 0600 in folders of 0700. Throws `FileExists`, and
- * the error of the file system, with what was written taken back.
+ * Writes all files or none, never over an existing one. Secrets get mode 0600, in folders of 0700. Throws `FileExists`
+ * or the file system's error, after deleting what it wrote.
  */
 export async function writeNew(directory: string, files: readonly InitFile[]): Promise<void> {
   const undo: (() => Promise<unknown>)[] = []
@@ -68,7 +69,7 @@ export async function writeNew(directory: string, files: readonly InitFile[]): P
     for (const { name, text, isSecret } of files) {
       const file = path.join(directory, name)
       await makeFolders(directory, path.dirname(name), isSecret ? 0o700 : 0o777, undo)
-      // Exclusive: neither a file that appeared since nor the target of a link is written to.
+      // Exclusive: never overwrites a new file and never follows a link.
       const handle = await open(file, 'wx', isSecret ? 0o600 : 0o666)
       undo.push(() => rm(file))
       try {
@@ -84,7 +85,7 @@ export async function writeNew(directory: string, files: readonly InitFile[]): P
   }
 }
 
-/** The folders that have to be made before this one can be, outermost first. */
+/** Missing folders above this one, outermost first. */
 async function missingAbove(directory: string): Promise<string[]> {
   const above = path.dirname(path.resolve(directory))
   try {
@@ -104,7 +105,7 @@ async function makeFolders(root: string, name: string, mode: number, undo: (() =
   }
 }
 
-/** A folder that may be there already; a link to one is as good for what is no secret. */
+/** Creates a folder unless it exists. A link to a folder is accepted except for secrets. */
 async function makeFolder(folder: string, mode: number, undo: (() => Promise<unknown>)[]): Promise<void> {
   try {
     await mkdir(folder, { mode })

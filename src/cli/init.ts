@@ -9,32 +9,30 @@ import type { CommandSpec } from './options/options.ts'
 import { ownCommand, printedPath } from './own-command.ts'
 import { shellQuote } from './shell-quote.ts'
 
-/** As files have them. */
+/** Names as written in files. */
 const TYPE_NAMES: readonly string[] = WRITTEN_TYPES.map(({ name }) => name)
 
-/** The table of its options. */
 export const INIT_SPEC: CommandSpec = {
   name: 'extauth init',
   summary:
-    'Writes a commented proxy.yaml for one type of external auth, with its secrets folder. It runs as it is against the\nlab; what is yours to change is marked.',
+    'Writes a commented proxy.yaml and secrets folder for one type of external auth. It runs unchanged against the lab;\nlines to edit are marked "yours".',
   positionals: 'TYPE [DIR]',
   completes: TYPE_NAMES,
   options: {},
   notes: [
     `TYPE is one of ${TYPE_NAMES.join(', ')}.`,
-    'DIR is the folder to write to, made where it is missing, with those above it. Default: this one. Nothing that is there',
-    'is overwritten.',
-    'Secrets are files that only their owner can read, in folders that only their owner can enter.',
+    'DIR is the target folder, created if missing. Default: the current folder. Existing files are never',
+    'overwritten.',
+    'Secrets are written with mode 0600, in folders of mode 0700.',
     '',
-    'Exit codes: 0 written, 1 something is there already or cannot be written, 2 usage.',
+    'Exit codes: 0 written, 1 a file exists already or cannot be written, 2 usage.',
   ].join('\n'),
 }
 
-/** `extauth init TYPE [DIR]`. */
 export const runInit = command(INIT_SPEC, async ({ options, io }) => {
   const [name, directory = '.', ...more] = options.positionals
   if (name === undefined || more.length > 0 || directory === '')
-    throw new UsageError('expected TYPE and perhaps a folder. See extauth init --help.')
+    throw new UsageError('TYPE is required. See extauth init --help.')
   const type = typeOf(name)
   const files = await initFiles(type)
   try {
@@ -42,7 +40,7 @@ export const runInit = command(INIT_SPEC, async ({ options, io }) => {
   } catch (error) {
     if (error instanceof FileExists)
       throw new CommandFailed(
-        `${error.path} is there already; nothing was written. Name another folder: ${retry(type)}`,
+        `${error.path} exists already; nothing was written. Choose a different folder: ${retry(type)}`,
       )
     const { code, path: file = directory } = error as NodeJS.ErrnoException
     if (code === undefined) throw error
@@ -60,10 +58,10 @@ function typeOf(name: string): AuthType {
   const begun = AUTH_TYPES.filter((type) => type.toLowerCase().startsWith(name.toLowerCase()))
   const meant = begun.length === 1 ? begun[0] : nearest(name, TYPE_NAMES)
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
-  throw new UsageError(`there is no type ${JSON.stringify(name)}.${hint} It is one of ${TYPE_NAMES.join(', ')}.`)
+  throw new UsageError(`unknown type ${JSON.stringify(name)}.${hint} Expected one of ${TYPE_NAMES.join(', ')}.`)
 }
 
-/** The route of a first configuration, and how its callers get a token of the lab. */
+/** The route of a first configuration, and the lab command that prints a token for it. */
 const CALLS = {
   nothing: { route: '/mcp', token: undefined },
   token: { route: '/mcp', token: 'lab token --sub alice --groups admins' },
@@ -81,15 +79,15 @@ function whatNext(type: AuthType, directory: string, files: readonly InitFile[])
     `Written to ${shellQuote(directory)}:`,
     ...files.map(({ name }) => `  ${name}`),
     '',
-    'It runs as it is against the lab. In three terminals, from this folder:',
+    'Try it against the lab, in three terminals, from this folder:',
     `  ${extauth} lab`,
     `  ${extauth} proxy --config ${config}`,
     `  curl -K ${request} http://127.0.0.1:8088${route}${bearer}`,
     '',
-    'For your own servers, change the lines of proxy.yaml that are marked with "yours"' +
+    'For your own servers, edit the lines of proxy.yaml marked "yours"' +
       (secrets.length === 0 ? '.' : ', and put your secrets into'),
     ...secrets.map(({ name }) => `  ${printedPath(path.join(directory, name))}`),
-    'Before you start it again, see what it says to',
+    'Before the next start, run',
     `  ${extauth} validate ${config}`,
     '',
   ].join('\n')

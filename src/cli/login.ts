@@ -7,20 +7,19 @@ import { CA_FILE, LOGIN_OPTIONS, loginOptionsOf } from './options/login-options.
 import { HTTP_URL } from './options/option-values.ts'
 import type { CommandSpec } from './options/options.ts'
 
-/** The table of `extauth login`. */
 export const LOGIN_SPEC: CommandSpec = {
   name: 'extauth login',
-  summary: 'Logs you in at an MCP server in the browser, ahead of `extauth stdio --login`, which then asks no more.',
+  summary: 'Logs in to an MCP server in the browser, so that `extauth stdio --login` need not ask.',
   options: {
     url: { type: 'string', is: HTTP_URL, value: 'URL', help: 'The MCP server. Required.' },
     'ca-file': CA_FILE,
     ...LOGIN_OPTIONS,
   },
   notes:
-    'Tokens are kept in $XDG_STATE_HOME/extauth, which only you can read.\n\nExit codes: 0 logged in, 1 failed, 2 usage.',
+    'Tokens are stored in $XDG_STATE_HOME/extauth, readable only by you.\n\nExit codes: 0 logged in, 1 failed, 2 usage.',
 }
 
-/** `extauth login`: always a new login, unless the server asks for none. */
+/** `extauth login`: logs in again even if a login is stored, unless the server needs none. */
 export const runLogin = loggedCommand(LOGIN_SPEC, 'warn', async ({ options: parsed, io, log }) => {
   const url = parsed.text('url')
   if (url === undefined) throw new UsageError('needs --url URL')
@@ -29,7 +28,7 @@ export const runLogin = loggedCommand(LOGIN_SPEC, 'warn', async ({ options: pars
   try {
     const challenge = await challengeOf(endpoint, options.outbound)
     if (challenge === undefined) {
-      io.stdout(`${endpoint.origin}${endpoint.pathname} asks for no login.\n`)
+      io.stdout(`${endpoint.origin}${endpoint.pathname} requires no login.\n`)
       return EXIT.fine
     }
     await Promise.race([newLogin(options, challenge), stopped(io)])
@@ -45,7 +44,10 @@ const stopped = async (io: Io): Promise<never> => {
   throw new CredentialRefusal('login_failed', 'The login was stopped.')
 }
 
-/** What the server says to somebody without a token; undefined when it does not mind. Throws where no server is. */
+/**
+ * Returns the server's challenge to a request without a token; undefined if it accepts the request. Throws if no
+ * server responds.
+ */
 async function challengeOf(endpoint: URL, outbound: ReturnType<typeof loginOutbound>): Promise<string | undefined> {
   const place = `${endpoint.origin}${endpoint.pathname}`
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
@@ -53,15 +55,12 @@ async function challengeOf(endpoint: URL, outbound: ReturnType<typeof loginOutbo
   try {
     const answer = await outbound.request({ method: 'POST', url: endpoint.href, headers, body })
     const { status } = answer
-    // Anything else is an MCP server's: without a session, or before `initialize`, most refuse a ping with 400.
+    // Other statuses are an MCP server's: without a session or before `initialize`, most refuse a ping with 400.
     if (status === 404 || status === 410 || status >= 500)
-      throw new CredentialRefusal(
-        'login_failed',
-        `${place} answers ${status}: no MCP server is there, or it does not work.`,
-      )
+      throw new CredentialRefusal('login_failed', `${place} returned ${status}; expected an MCP server. Check the URL.`)
     return status === 401 ? (answer.headers['www-authenticate'] ?? '') : undefined
   } catch (error) {
     if (error instanceof CredentialRefusal) throw error
-    throw new CredentialRefusal('login_failed', `${place} can not be reached.`)
+    throw new CredentialRefusal('login_failed', `${place} is unreachable. Check the URL and the network.`)
   }
 }

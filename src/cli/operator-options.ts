@@ -17,7 +17,7 @@ import {
 } from './options/option-values.ts'
 import type { CommandSpec, ValueKind } from './options/options.ts'
 
-/** Name of a Kubernetes object that is a DNS name, as pods are. */
+/** Name of a Kubernetes object that must be a DNS name, such as a pod. */
 const POD_NAME = matching('the name of a pod', /^[a-z0-9][a-z0-9.-]{0,252}$/)
 /** An egress rule of a NetworkPolicy. */
 const EGRESS_RULE: ValueKind = {
@@ -30,7 +30,6 @@ const PROXY_POLICY: ValueKind = {
   accepts: (text) => text.length <= 65_536 && readProxyPolicy(text) !== undefined,
 }
 
-/** The table of its options. */
 export const OPERATOR_SPEC: CommandSpec = {
   name: 'extauth operator',
   summary: 'Runs the Kubernetes operator: controller and admission webhooks. Logs go to standard error.',
@@ -51,97 +50,102 @@ export const OPERATOR_SPEC: CommandSpec = {
       type: 'string',
       is: NAMESPACE,
       value: 'NAME',
-      help: "Lease and webhook certificate. Default the pod's own.",
+      help: "Namespace of the Namespace of the Lease and webhook certificate. Default the pod's own.",
     },
     image: {
       type: 'string',
       is: IMAGE,
       value: 'IMAGE',
-      help: `Of proxies and sidecars. Default that of --pod-name, or mcp-extauth:${VERSION}.`,
+      help: `Image of proxies and sidecars. Default that of --pod-name, or mcp-extauth:${VERSION}.`,
     },
     'pod-name': {
       type: 'string',
       is: POD_NAME,
       value: 'NAME',
-      help: "The operator's own pod, whose image proxies and sidecars get.",
+      help: "The operator's own pod; its image is the default of --image.",
     },
     'platform-user': {
       type: 'boolean',
-      help: 'Pods name no user: the platform gives them one (OpenShift).',
+      help: 'Omits runAsUser from pods; the platform assigns a user (OpenShift).',
     },
     'dns-egress': {
       type: 'string',
       is: EGRESS_RULE,
       value: 'JSON',
-      help: 'Where pods ask for names: an egress rule with to and ports. Default kube-dns, and the cache of the node.',
+      help: 'DNS egress rule for pods (JSON). Default kube-dns and the node-local cache.',
     },
     'api-server-egress': {
       type: 'string',
       is: EGRESS_RULE,
       value: 'JSON',
-      help: 'Where pods reach the API server: the same. Default ports 443 and 6443 anywhere.',
+      help: 'API server egress rule for pods (JSON). Default ports 443 and 6443 anywhere.',
     },
     'proxy-network-policy': {
       type: 'string',
       is: PROXY_POLICY,
       value: 'JSON',
-      help: 'The NetworkPolicy of proxies that say nothing: enabled, ingressFrom. Default enabled, from everywhere.',
+      help: 'Default NetworkPolicy of proxies (JSON): enabled, ingressFrom. Default enabled, from anywhere.',
     },
-    'watch-secrets': { type: 'boolean', help: 'Sees which Secrets exist (needs the RBAC overlay watch-secrets).' },
+    'watch-secrets': { type: 'boolean', help: 'Watches Secrets (needs the RBAC overlay watch-secrets).' },
     'restrict-pod-template': {
       type: 'boolean',
-      help: 'Refuses podTemplateSpec, serviceAccountName, awsRoleArn, image, egress, networkPolicy and variables of an MCPRemoteProxy.',
+      help: 'Rejects podTemplateSpec, serviceAccountName, awsRoleArn, image, egress, networkPolicy and variables in MCPRemoteProxy.',
     },
     'secrets-by-label': {
       type: 'boolean',
-      help: 'Only Secrets labelled extauth.dev/usable: "true" may be named. Goes with --watch-secrets.',
+      help: 'Allows only Secrets labeled extauth.dev/usable: "true". Requires --watch-secrets.',
     },
     'write-status': {
       type: 'boolean',
-      help: 'In a group of another operator: writes conditions named extauth.dev/….',
+      help: 'Prefixes conditions with extauth.dev/, for a group of another operator.',
     },
     'webhook-address': {
       type: 'string',
       is: LISTEN_ADDRESS_OR_OFF,
       value: 'ADDR',
-      help: 'Where webhooks are served. Default :9443; off for none.',
+      help: 'Address of the webhooks. Default :9443; off disables them.',
     },
     'webhook-service': {
       type: 'string',
       is: OBJECT_NAME,
       value: 'NAME',
-      help: 'The Service in front of it. Default extauth-operator.',
+      help: 'Service in front of the webhooks. Default extauth-operator.',
     },
     'webhook-names': {
       type: 'string',
       is: HOST,
       multiple: true,
       value: 'NAME',
-      help: 'More names or addresses in the certificate that it makes.',
+      help: 'Additional names or addresses in the self-signed certificate.',
     },
     'webhook-cert-dir': {
       type: 'string',
       is: DIRECTORY,
       value: 'DIR',
-      help: 'tls.crt and tls.key (cert-manager) instead of a self-made certificate.',
+      help: 'Directory with tls.crt and tls.key (cert-manager), instead of a self-signed certificate.',
     },
     'webhook-cert-lifetime': {
       type: 'string',
       is: LIFETIME,
       value: 'DURATION',
-      help: 'Life of the self-made certificate; renewed at two thirds. Default 2160h.',
+      help: 'Lifetime of the self-signed certificate, renewed at two thirds. Default 2160h.',
     },
     kubeconfig: {
       type: 'string',
       is: FILE,
       value: 'FILE',
-      help: 'Outside of a cluster: which one. Default KUBECONFIG.',
+      help: 'Kubeconfig outside of a cluster. Default KUBECONFIG.',
     },
     context: { type: 'string', is: TEXT, value: 'NAME', help: 'Context of the kubeconfig. Default its current one.' },
-    admin: { type: 'string', is: LISTEN_ADDRESS, value: 'ADDR', help: 'Health, readiness, metrics. Default :8081.' },
+    admin: {
+      type: 'string',
+      is: LISTEN_ADDRESS,
+      value: 'ADDR',
+      help: 'Address of health, readiness and metrics. Default :8081.',
+    },
   },
   notes: [
-    'Two replicas: one acts (a Lease says which), both answer webhooks.',
+    'With two replicas, a Lease elects the one that reconciles; both serve webhooks.',
     '',
     'Exit codes: 0 stopped on request, 1 could not start or lost its leadership, 2 usage.',
   ].join('\n'),

@@ -14,10 +14,10 @@ import { OPERATOR_SPEC } from './operator-options.ts'
 import type { Parsed } from './options/options.ts'
 import { serve } from './serve.ts'
 
-/** `extauth operator`: runs until it is asked to stop, or another replica has taken over. */
+/** `extauth operator`: runs until stopped, or until it loses the Lease. */
 export const runOperatorCommand = loggedCommand(OPERATOR_SPEC, 'info', async ({ options, io, log }) => {
   if (options.flag('secrets-by-label') && !options.flag('watch-secrets'))
-    throw new UsageError('--secrets-by-label goes with --watch-secrets: labels can be seen only so')
+    throw new UsageError('--secrets-by-label requires --watch-secrets, which reads the labels')
   const ended = await serve({ io, log }, async () => {
     const operator = await runOperator({
       apiGroup: options.text('api-group') ?? DEFAULT_API_GROUP,
@@ -41,7 +41,7 @@ export const runOperatorCommand = loggedCommand(OPERATOR_SPEC, 'info', async ({ 
       env: io.env,
       log,
     })
-    return { said: '', ended: operator.lost, close: () => operator.close() }
+    return { banner: '', ended: operator.lost, close: () => operator.close() }
   })
   return ended === 'lost' ? EXIT.failed : EXIT.fine
 })

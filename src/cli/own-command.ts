@@ -4,8 +4,8 @@ import { PACKAGE_ROOT } from '../core/index.ts'
 import { shellQuote } from './shell-quote.ts'
 
 /**
- * What starts this program again from the folder that it was started in, as a shell wants it: a checkout has no `extauth` on
- * the path, and npm finds the right Node there.
+ * Returns the shell command that runs this program again from `directory`. In a checkout, `extauth` is not on the path
+ * and npm finds the right Node.
  */
 export function ownCommand(directory: string = process.cwd()): string {
   if (!existsSync(path.join(PACKAGE_ROOT, 'src', 'main.ts'))) return 'extauth'
@@ -13,7 +13,7 @@ export function ownCommand(directory: string = process.cwd()): string {
   return `node ${shellQuote(path.join(PACKAGE_ROOT, 'bin', 'extauth.cjs'))}`
 }
 
-/** A path for a printed command: from the folder that it is run in, whole where it lies outside; quoted where a shell needs it. */
+/** Quotes a path for a printed command: relative to `directory`, or absolute if outside. */
 export function printedPath(file: string, directory: string = process.cwd()): string {
   const relative = path.relative(directory, file)
   return shellQuote(relative.startsWith('..') ? path.resolve(directory, file) : relative || '.')

@@ -10,54 +10,56 @@ import { type RunProxyOptions, runProxy } from '../compose/proxy/index.ts'
 import { serve } from './serve.ts'
 import { configOption, SOURCE_OPTIONS, sourcesFrom, stdinFor } from './options/source-options.ts'
 
-/** The table of its options. */
 export const PROXY_SPEC: CommandSpec = {
   name: 'extauth proxy',
   summary: 'Runs the proxy in front of MCP servers. Logs go to standard error.',
   options: {
-    config: configOption('A file or directory, - for standard input.'),
+    config: configOption('Configuration file or directory; - for standard input.'),
     ...SOURCE_OPTIONS,
-    'show-claims': { type: 'boolean', help: '/decisions and /inspect of the admin listener show claims and subjects.' },
-    ...inspectorOptions('as the configuration says, else off; bodies in the short form on loopback'),
+    'show-claims': {
+      type: 'boolean',
+      help: 'Shows claims and subjects on /decisions and /inspect of the admin listener.',
+    },
+    ...inspectorOptions('from the configuration, else off (bodies in the short form on loopback)'),
     'drain-grace': {
       type: 'string',
       is: DURATION,
       value: 'DURATION',
-      help: 'How long answers to POST go on after SIGTERM. Default 10s.',
+      help: 'Grace period for in-flight POSTs after SIGTERM. Default 10s.',
     },
     workers: {
       type: 'string',
       is: wholeNumber(1, 64),
       value: 'N',
-      help: 'Processes that share the port and one admin listener. Default 1.',
+      help: 'Number of worker processes that share the port. Default 1.',
     },
     'memory-limit': {
       type: 'string',
       is: MEMORY_SIZE,
       value: 'SIZE',
-      help: 'Memory that it may use, such as 512Mi. Default: that of the container.',
+      help: 'Memory limit, such as 512Mi. Default that of the container.',
     },
     ...NO_CLIENTS,
   },
   notes: [
-    'Changed files and SIGHUP reload the configuration; a broken one never replaces a working one.',
-    'HTTPS_PROXY, HTTP_PROXY and NO_PROXY are honoured.',
+    'Changed files and SIGHUP reload the configuration; an invalid one is rejected and the running one kept.',
+    'HTTPS_PROXY, HTTP_PROXY and NO_PROXY are honored.',
     '',
     'Examples:',
     '  extauth proxy --config proxy.yaml',
     '  extauth proxy --config manifests/ --callers callers.yaml --listen 127.0.0.1:9000',
     '  extauth proxy --target https://mcp.example.com/mcp --external-auth auth.yaml',
     '',
-    'Exit codes: 0 stopped on request, 1 configuration refused or address not free, 2 usage.',
+    'Exit codes: 0 stopped on request, 1 configuration invalid or address in use, 2 usage.',
   ].join('\n'),
 }
 
-/** `extauth proxy`: runs until it is asked to stop. */
+/** `extauth proxy`: runs until stopped. */
 export const runProxyCommand = loggedCommand(PROXY_SPEC, 'info', async ({ options, io, log }) => {
   const workers = Number(options.text('workers') ?? '1')
   const several = workers > 1 ? await import('../workers/index.ts') : undefined
   const isWorker = several !== undefined && io.isWorker === true
-  // Workers have none of their own; their supervisor tells them what was in it.
+  // The supervisor reads standard input and passes its content to the workers.
   const stdin = isWorker ? undefined : await stdinFor(options.list('config'), io)
   const settings = { ...sourcesOf(options), workers, log, env: io.env, stdin }
   if (isWorker)
@@ -67,7 +69,7 @@ export const runProxyCommand = loggedCommand(PROXY_SPEC, 'info', async ({ option
     const inspector = proxy.inspectUrl === undefined ? '' : `inspector at ${proxy.inspectUrl}\n`
     const where = `proxy at ${proxy.url}, admin listener at ${proxy.adminUrl}\n${inspector}`
     return {
-      said: where + routeList(proxy.url, proxy.routes),
+      banner: where + routeList(proxy.url, proxy.routes),
       reload: () => proxy.reload(),
       close: () => proxy.close(),
     }
@@ -82,7 +84,7 @@ function sourcesOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env'> {
   if (target === undefined && configPaths.length === 0)
     throw new UsageError('needs --config PATH, or --target URL with --external-auth FILE')
   if ((target === undefined) !== (externalAuth === undefined))
-    throw new UsageError('--target and --external-auth belong together')
+    throw new UsageError('--target and --external-auth must be given together')
   const grace = options.text('drain-grace')
   const drainGraceMs = grace === undefined ? undefined : parseGoDuration(grace)
   return {

@@ -7,51 +7,50 @@ import type { CommandSpec } from './options/options.ts'
 import { runRegistryServer } from '../compose/registry/index.ts'
 import { serve } from './serve.ts'
 
-/** The table of its options. */
 export const REGISTRY_SPEC: CommandSpec = {
   name: 'extauth registry',
-  summary: 'Runs the registry server, which lists MCP servers to authenticated callers. Logs go to standard error.',
+  summary: 'Runs the registry server, which lists MCP servers. Logs go to standard error.',
   options: {
     config: {
       type: 'string',
       short: 'c',
       is: FILE,
       value: 'FILE',
-      help: 'The registry file: `auth` and `registries`.',
+      help: 'Registry file with `auth` and `registries`.',
     },
     address: {
       type: 'string',
       is: LISTEN_ADDRESS,
       value: 'ADDR',
-      help: 'host:port, :port or unix:/path. Default :8080.',
+      help: 'Listen address: Listen address: host:port, :port or unix:/path. Default :8080.',
     },
     'internal-address': {
       type: 'string',
       is: LISTEN_ADDRESS,
       value: 'ADDR',
-      help: 'Health, readiness, version, metrics. Default :8081.',
+      help: 'Internal listener: health, readiness, version, metrics. Default :8081.',
     },
     'drain-grace': {
       type: 'string',
       is: DURATION,
       value: 'DURATION',
-      help: 'How long answers go on after SIGTERM. Default 10s.',
+      help: 'Grace period for in-flight requests after SIGTERM. Default 10s.',
     },
     ...NO_CLIENTS,
   },
   notes: [
-    'Changed data are taken over at once; broken data never replace good ones, and /readiness says so.',
-    'So it is with the registry file itself. SIGHUP looks at both again.',
-    'HTTPS_PROXY, HTTP_PROXY and NO_PROXY are honoured.',
+    'Data and registry file reload on change and on SIGHUP. Invalid files are rejected, and /readiness reports',
+    'them.',
+    'HTTPS_PROXY, HTTP_PROXY and NO_PROXY are honored.',
     '',
     'Example:',
     '  extauth registry --config config/registry.yaml --address 127.0.0.1:8080',
     '',
-    'Exit codes: 0 stopped on request, 1 configuration refused or address not free, 2 usage.',
+    'Exit codes: 0 stopped on request, 1 configuration invalid or address in use, 2 usage.',
   ].join('\n'),
 }
 
-/** `extauth registry`: runs until it is asked to stop. */
+/** `extauth registry`: runs until stopped. */
 export const runRegistry = loggedCommand(REGISTRY_SPEC, 'info', async ({ options, io, log }) => {
   const configPath = options.text('config')
   if (configPath === undefined) throw new UsageError('needs --config FILE')
@@ -67,7 +66,7 @@ export const runRegistry = loggedCommand(REGISTRY_SPEC, 'info', async ({ options
       log,
     })
     return {
-      said: `registry at ${registry.url}, internal server at ${registry.internalUrl}\n`,
+      banner: `registry at ${registry.url}, internal server at ${registry.internalUrl}\n`,
       reload: () => registry.reload(),
       close: () => registry.close(),
     }

@@ -1,10 +1,10 @@
 import type { ResolvedRoute } from '../resources/index.ts'
 
-/** The routes of a proxy that listens at `url`, a line each: where, what is behind, which credential, who may call. */
+/** Lists the routes of a proxy at `url`, one line each: address, backend, credential, callers. */
 export function routeList(url: string, routes: readonly ResolvedRoute[]): string {
   const rows = routes.map((route) => [
     url.startsWith('unix:') ? route.path : url + route.path,
-    // Without the query: it may hold what is nobody's business.
+    // Without the query, which may be confidential.
     `${route.target.origin}${route.target.path}`,
     route.auth.type,
     callersOf(route),

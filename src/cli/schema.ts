@@ -14,41 +14,39 @@ import { command } from './command.ts'
 import { API_GROUP } from './options/option-values.ts'
 import type { CommandSpec } from './options/options.ts'
 
-/** The table of its options. */
 export const SCHEMA_SPEC: CommandSpec = {
   name: 'extauth schema',
-  summary: 'Prints the JSON Schemas and the CustomResourceDefinition.',
+  summary: 'Prints JSON Schemas and CustomResourceDefinitions.',
   positionals: '[NAME | --combined | --all | --crd [KIND]]',
   completes: JSON_SCHEMA_NAMES,
   options: {
-    combined: { type: 'boolean', help: 'Prints one JSON Schema for all files, which editors judge by kind.' },
-    all: { type: 'boolean', help: 'Prints all JSON Schemas as one object by name.' },
+    combined: { type: 'boolean', help: 'Prints one JSON Schema for all kinds, for editors.' },
+    all: { type: 'boolean', help: 'Prints all JSON Schemas as one object.' },
     crd: {
       type: 'boolean',
-      help: 'Prints the CustomResourceDefinition of MCPExternalAuthConfig, or of KIND, as YAML.',
+      help: 'Prints the CustomResourceDefinition of KIND as YAML. Default MCPExternalAuthConfig.',
     },
     'api-group': {
       type: 'string',
       is: API_GROUP,
       value: 'GROUP',
-      help: `Group of the definition (default ${DEFAULT_API_GROUP}).`,
+      help: `API group of the definition. Default ${DEFAULT_API_GROUP}.`,
     },
   },
   notes: [
-    `NAME is one of ${JSON_SCHEMA_NAMES.join(', ')}; the names are printed when it is left out.`,
+    `NAME is one of ${JSON_SCHEMA_NAMES.join(', ')}; without it, the names are printed.`,
     '',
     'Exit codes: 0 printed, 2 usage.',
   ].join('\n'),
 }
 
-/** `extauth schema`. */
 export const runSchema = command(SCHEMA_SPEC, ({ options, io }) => {
   const [name, ...more] = options.positionals
   const isCrd = options.flag('crd')
   const wanted = [name !== undefined && !isCrd, options.flag('all'), options.flag('combined'), isCrd].filter(
     Boolean,
   ).length
-  if (wanted > 1 || more.length > 0) throw new UsageError('Expected one of NAME, --combined, --all and --crd [KIND].')
+  if (wanted > 1 || more.length > 0) throw new UsageError('expected one of NAME, --combined, --all and --crd [KIND]')
   if (isCrd) io.stdout(renderCrd(options.text('api-group'), name === undefined ? undefined : crdKind(name)))
   else if (options.flag('combined')) io.stdout(renderJson(combinedSchema()))
   else if (options.flag('all'))
@@ -61,7 +59,7 @@ export const runSchema = command(SCHEMA_SPEC, ({ options, io }) => {
 function schemaName(name: string): JsonSchemaName {
   const known = JSON_SCHEMA_NAMES.find((each) => each.toLowerCase() === name.toLowerCase())
   if (known === undefined)
-    throw new UsageError(`There is no schema ${JSON.stringify(name)}, expected one of ${JSON_SCHEMA_NAMES.join(', ')}.`)
+    throw new UsageError(`unknown schema ${JSON.stringify(name)}; expected one of ${JSON_SCHEMA_NAMES.join(', ')}`)
   return known
 }
 
@@ -69,15 +67,17 @@ function crdKind(name: string): CrdKind {
   const known = CRD_KINDS.find((each) => each.toLowerCase() === name.toLowerCase())
   if (known === undefined)
     throw new UsageError(
-      `There is no kind ${JSON.stringify(name)} in a cluster, expected one of ${CRD_KINDS.join(', ')}.`,
+      `no CustomResourceDefinition of kind ${JSON.stringify(name)}; expected one of ${CRD_KINDS.join(', ')}`,
     )
   return known
 }
 
-/** A JSON Schema as it is printed and committed. */
+/** Renders a JSON Schema as printed and committed. */
 export const renderJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
-/** The CustomResourceDefinition as it is printed and committed. Throws `UsageError` for a group that is no DNS name. */
+/**
+ * Renders a CustomResourceDefinition as printed and committed. Throws `UsageError` for a group that is not a DNS name.
+ */
 export function renderCrd(apiGroup: string = DEFAULT_API_GROUP, kind: CrdKind = 'MCPExternalAuthConfig'): string {
   if (!API_GROUP.accepts(apiGroup)) throw new UsageError(`--api-group must be ${API_GROUP.expected}`)
   return stringify(customResourceDefinition(apiGroup, kind), WRITTEN_YAML)

@@ -1,3 +1,3 @@
-/** Text as one word of a POSIX shell (XCU §2.2): as it is where nothing in it has a meaning there, else in quotes. */
+/** Quotes one word for a POSIX shell (XCU §2.2), only if needed. */
 export const shellQuote = (text: string): string =>
   /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`

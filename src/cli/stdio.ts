@@ -6,7 +6,7 @@ import { loginOptionsOf } from './options/login-options.ts'
 import type { Parsed } from './options/options.ts'
 import { STDIO_SPEC, type StdioOptions, stdioOptionsOf } from './options/stdio-options.ts'
 
-/** `extauth stdio`: runs until its input ends, nobody reads its output any more, or it is asked to stop. */
+/** `extauth stdio`: runs until its input ends, its output closes, or it is stopped. */
 export const runStdio = loggedCommand(STDIO_SPEC, 'info', async ({ options: parsed, io, log }) => {
   const { headers, graceMs, ...options } = stdioOptionsOf(parsed)
   await carryStdio({

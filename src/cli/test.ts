@@ -24,29 +24,28 @@ import {
   renderRun,
 } from '../examine/role-tests/index.ts'
 
-/** The table of its options. */
 export const TEST_SPEC: CommandSpec = {
   name: 'extauth test',
-  summary: 'Runs cases against the role rules: which caller gets which role. Opens no connection and reads no secret.',
+  summary: 'Tests role rules against expected roles, without connections or secrets.',
   positionals: 'FILE|DIR…',
   completes: 'file',
   options: {
-    config: configOption('A file or directory with the configuration, where it lies elsewhere than the cases.'),
+    config: configOption('Configuration file or directory, if apart from the cases.'),
     output: { type: 'string', is: oneOf(['text', 'json', 'junit']), value: 'text|json|junit', help: 'Default text.' },
-    junit: { type: 'string', is: FILE, value: 'FILE', help: 'Writes JUnit XML to this file as well.' },
-    verbose: { type: 'boolean', short: 'v', help: 'Lists the cases that passed, too.' },
-    quiet: { type: 'boolean', short: 'q', help: 'Prints nothing when all is well.' },
-    'require-reached': { type: 'boolean', help: 'Fails when a mapping or a fallback is reached by no case.' },
+    junit: { type: 'string', is: FILE, value: 'FILE', help: 'Also writes JUnit XML to this file.' },
+    verbose: { type: 'boolean', short: 'v', help: 'Also lists passed cases.' },
+    quiet: { type: 'boolean', short: 'q', help: 'Prints nothing if all cases pass.' },
+    'require-reached': { type: 'boolean', help: 'Fails if no case reaches a mapping or fallback.' },
     'from-decisions': {
       type: 'string',
       is: FILE,
       value: 'FILE',
-      help: 'Prints cases made from what GET /decisions of a proxy with --show-claims answered; - for standard input.',
+      help: 'Prints cases made from a response of GET /decisions (proxy --show-claims); - for standard input.',
     },
     ...MANIFEST_OPTIONS,
   },
   notes: [
-    'Cases are documents of kind RoleTest (extauth schema RoleTest), beside the configuration or apart from it:',
+    'Cases are documents of kind RoleTest (extauth schema RoleTest), in the files of the configuration or in others:',
     '',
     '  apiVersion: extauth.dev/v1alpha1',
     '  kind: RoleTest',
@@ -58,11 +57,10 @@ export const TEST_SPEC: CommandSpec = {
     '        claims: { sub: ada, groups: [readers] }   # or token: FILE',
     '        expect: { role: "arn:aws:iam::123456789012:role/reader" }   # or none; reason; sessionName',
     '',
-    'Exit codes: 0 all passed, 1 a case failed, 2 the files cannot be used or hold no case.',
+    'Exit codes: 0 all passed, 1 a case failed, 2 invalid files or no case.',
   ].join('\n'),
 }
 
-/** `extauth test`. */
 export const runTest = command(TEST_SPEC, async ({ options, io }) => {
   const recorded = options.text('from-decisions')
   if (recorded !== undefined) return fromDecisions(recorded, options, io)
@@ -72,10 +70,12 @@ export const runTest = command(TEST_SPEC, async ({ options, io }) => {
 })
 
 async function fromDecisions(file: string, options: Parsed, io: Io): Promise<number> {
-  if (options.positionals.length > 0) throw new UsageError('--from-decisions makes cases; it runs none')
+  if (options.positionals.length > 0)
+    throw new UsageError('--from-decisions excludes FILE|DIR: it prints cases and runs none')
   const { records, withoutClaims } = await readDecisions(file, io)
   io.stdout(renderRecordedCases(records, options.text('api-group')))
-  if (withoutClaims > 0) io.stderr(`${withoutClaims} recorded without claims and left out\n`)
+  if (withoutClaims > 0)
+    io.stderr(`${withoutClaims} decisions skipped: recorded without claims (start the proxy with --show-claims)\n`)
   return EXIT.fine
 }
 
@@ -84,7 +84,7 @@ async function runAll(options: Parsed, io: Io): Promise<TestRun> {
     apiGroup: options.text('api-group'),
   })
   if (loaded.problems.length > 0) throw new ConfigError(loaded.problems.map(renderProblem))
-  if (loaded.roleTests.length === 0) throw new UsageError('these files hold no case: no document is of kind RoleTest')
+  if (loaded.roleTests.length === 0) throw new UsageError('no case found; expected a document of kind RoleTest')
   const needsRoutes = loaded.roleTests.some(({ document }) =>
     document.spec.cases.some(({ route }) => route !== undefined),
   )
@@ -120,7 +120,7 @@ async function report(run: TestRun, output: string, options: Parsed, io: Io): Pr
   return isFine ? EXIT.fine : EXIT.failed
 }
 
-/** Never half a file: who reads it may be quick. */
+/** Replaces the file atomically, for concurrent readers. */
 async function writeWhole(file: string, text: string): Promise<void> {
   const beside = `${file}.${process.pid}.tmp`
   try {

@@ -6,42 +6,41 @@ import type { CommandSpec, Parsed } from './options/options.ts'
 import { configOption, SOURCE_OPTIONS, sourcesFrom, stdinFor } from './options/source-options.ts'
 import { validate, type ValidationReport } from '../examine/validate/index.ts'
 
-/** The table of its options. */
 export const VALIDATE_SPEC: CommandSpec = {
   name: 'extauth validate',
-  summary: 'Checks files and lists every problem with its place.',
+  summary: 'Validates configuration files and lists every problem with its location.',
   positionals: 'FILE|DIR…',
   completes: 'file',
   options: {
-    config: configOption('The same as FILE|DIR, as for proxy.'),
+    config: configOption('Same as FILE|DIR.'),
     ...SOURCE_OPTIONS,
     'no-files': {
       type: 'boolean',
-      help: 'Leaves out whether the files and secrets that are named are there and hold what they should.',
+      help: 'Skips checks of referenced files and secrets.',
     },
     cluster: {
       type: 'boolean',
-      help: 'Validates as the operator does: each MCPRemoteProxy in pods of its own.',
+      help: 'Validates as the operator does, each MCPRemoteProxy separately.',
     },
     output: {
       type: 'string',
       is: oneOf(['text', 'json']),
       value: 'text|json',
-      help: 'How problems are printed (default text).',
+      help: 'Default text.',
     },
-    quiet: { type: 'boolean', short: 'q', help: 'Prints problems only: no warning, note or count.' },
+    quiet: { type: 'boolean', short: 'q', help: 'Prints problems only, without warnings, notes and counts.' },
     verbose: {
       type: 'boolean',
       short: 'v',
-      help: 'Also lists fields of workloads that nothing reads, skipped documents, and a missing secrets directory.',
+      help: 'Also lists ignored workload fields, skipped documents and a missing secrets directory.',
     },
   },
   notes: [
     '- is standard input: helm template … | extauth validate -',
-    'Of a directory, the files that end in .yaml, .yml or .json are read, without subdirectories.',
-    'Checked is what extauth proxy would check with the same options, and everything is built as it',
-    'would be; nothing listens and no connection is opened. --target takes the only config of the files.',
-    'Files that hold no document of ours at all are a problem.',
+    'Directories: files ending in .yaml, .yml or .json are read, without subdirectories.',
+    'The checks are those of extauth proxy with the same options, without listeners and connections.',
+    '--target uses the only config of the files.',
+    'Files without any supported document are a problem.',
     '',
     'Examples:',
     '  extauth validate proxy.yaml',
@@ -49,22 +48,21 @@ export const VALIDATE_SPEC: CommandSpec = {
     '  extauth validate auth.yaml --target https://mcp.example.com/mcp',
     '  extauth validate manifests/ --cluster',
     '',
-    'Exit codes: 0 no problem, 1 problems, 2 usage.',
+    'Exit codes: 0 valid, 1 problems, 2 usage.',
   ].join('\n'),
 }
 
-/** Options of a proxy that no pod of the operator is started with. */
+/** Options of a proxy process that do not exist in a pod of the operator. */
 const OF_A_PROCESS = ['target', 'external-auth', 'callers', 'listen', 'admin', 'secrets-dir'] as const
 
-/** `extauth validate`: exit code 0 when there is no problem, 1 when there is. */
 export const runValidate = command(VALIDATE_SPEC, async ({ options, io }) => {
   const output = options.text('output') ?? 'text'
   const paths = [...options.positionals, ...options.list('config')]
   const externalAuth = options.text('external-auth')
   if (paths.length === 0 && externalAuth === undefined)
-    throw new UsageError('Which files? See extauth validate --help.')
+    throw new UsageError('needs a FILE or DIR. See extauth validate --help.')
   if (externalAuth !== undefined && options.text('target') === undefined)
-    throw new UsageError('--external-auth needs --target')
+    throw new UsageError('--external-auth requires --target')
   const inCluster = options.flag('cluster')
   const other = OF_A_PROCESS.find((name) => options.text(name) !== undefined)
   if (inCluster && (other !== undefined || options.flag('ignore-manifest-callers')))
@@ -76,7 +74,7 @@ export const runValidate = command(VALIDATE_SPEC, async ({ options, io }) => {
   const { loaded } = sources
   const report = await validate(sources, {
     paths,
-    // In a cluster, what is named lies in Secrets and ConfigMaps.
+    // In a cluster, referenced files are Secrets and ConfigMaps.
     readsFiles: !options.flag('no-files') && !inCluster,
     inCluster,
     isVerbose: options.flag('verbose'),

@@ -18,26 +18,26 @@ const runVersion = command(VERSION_SPEC, ({ options, io }) => {
   return EXIT.fine
 })
 
-/** Every command of `extauth`, in the order of `--help`. */
+/** All commands of `extauth`, in the order of `--help`. */
 export const COMMANDS: Commands = {
   proxy: {
     summary: 'Runs the proxy in front of MCP servers.',
     load: async () => (await import('../proxy.ts')).runProxyCommand,
   },
   stdio: {
-    summary: 'Speaks MCP on standard input and output, for clients that can only start a command.',
+    summary: 'Bridges MCP over standard input and output to an HTTP server.',
     load: async () => (await import('../stdio.ts')).runStdio,
   },
   login: {
-    summary: 'Logs you in at an MCP server, ahead of `stdio --login`.',
+    summary: 'Logs in to an MCP server before `stdio --login` needs it.',
     load: async () => (await import('../login.ts')).runLogin,
   },
   logout: {
-    summary: 'Forgets logins of `stdio --login`, and revokes their tokens.',
+    summary: 'Deletes logins of `stdio --login` and revokes their tokens.',
     load: async () => (await import('../logout.ts')).runLogout,
   },
   registry: {
-    summary: 'Runs the registry server, which lists MCP servers to authenticated callers.',
+    summary: 'Runs the registry server, which lists MCP servers.',
     load: async () => (await import('../registry.ts')).runRegistry,
   },
   operator: {
@@ -45,7 +45,7 @@ export const COMMANDS: Commands = {
     load: async () => (await import('../operator.ts')).runOperatorCommand,
   },
   lab: {
-    summary: 'Runs the proxy with local stand-ins for everything it talks to; `lab token` prints a token.',
+    summary: 'Runs the proxy with demo services; `lab token` prints a token.',
     load: async () => (await import('../../../lab/cli/index.ts')).runLab,
     commands: {
       token: async () => (await import('../../../lab/cli/index.ts')).runLabToken,
@@ -53,35 +53,35 @@ export const COMMANDS: Commands = {
     },
   },
   init: {
-    summary: 'Writes a commented configuration for one type of external auth, with its secrets folder.',
+    summary: 'Writes a commented configuration for one type of external auth.',
     load: async () => (await import('../init.ts')).runInit,
   },
   explain: {
-    summary: 'Says which role and headers a caller would get, and why. No network.',
+    summary: 'Explains which role and headers a caller gets, offline.',
     load: async () => (await import('../explain.ts')).runExplain,
   },
   check: {
-    summary: 'Goes where requests would go, and says what is wrong before there is traffic.',
+    summary: 'Tests every dependency (IdP, STS, backend) without serving traffic.',
     load: async () => (await import('../check.ts')).runCheck,
   },
   test: {
-    summary: 'Runs cases against the role rules: which caller gets which role. No network.',
+    summary: 'Tests role rules against expected roles, offline.',
     load: async () => (await import('../test.ts')).runTest,
   },
   validate: {
-    summary: 'Checks files and lists every problem with its place.',
+    summary: 'Validates configuration files, offline.',
     load: async () => (await import('../validate.ts')).runValidate,
   },
   convert: {
-    summary: 'Rewrites manifests of ToolHive as documents of ours, and says what can not be kept.',
+    summary: 'Converts ToolHive manifests; reports unsupported fields.',
     load: async () => (await import('../convert.ts')).runConvert,
   },
   schema: {
-    summary: 'Prints the JSON Schemas and the CustomResourceDefinition.',
+    summary: 'Prints JSON Schemas and CustomResourceDefinitions.',
     load: async () => (await import('../schema.ts')).runSchema,
   },
   completion: {
-    summary: 'Prints what makes a shell complete commands, options and values.',
+    summary: 'Prints a shell completion script.',
     load: async () => (await import('../completion/completion.ts')).completionOf(COMMANDS),
   },
   version: { summary: VERSION_SPEC.summary, load: () => Promise.resolve(runVersion) },

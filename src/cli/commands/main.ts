@@ -4,7 +4,7 @@ import { specsOf } from '../command.ts'
 import { EXIT, type Io } from '../../compose/index.ts'
 import { environmentName } from '../options/options.ts'
 
-/** The `extauth` command: exit code 0 fine, 1 refused or failed, 2 usage (`explain`: 3 no role). */
+/** Runs `extauth`. Exit codes: 0 success, 1 refused or failed, 2 usage; `explain`: 3 no role. */
 export async function main(argv: readonly string[], io: Io): Promise<number> {
   const [name, ...rest] = argv
   if (name === 'help' && rest.length > 0) return main([...rest, '--help'], io)
@@ -18,7 +18,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   if (entry === undefined) {
     const meant = nearest(name, Object.keys(COMMANDS))
     const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
-    io.stderr(`extauth: there is no command ${JSON.stringify(name)}.${hint} See extauth --help.\n`)
+    io.stderr(`extauth: unknown command ${JSON.stringify(name)}.${hint} See extauth --help.\n`)
     return EXIT.usage
   }
   const [word = '', ...more] = rest
@@ -27,7 +27,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   return run(own === undefined ? rest : more, io, allVariables)
 }
 
-/** The variables that set options, of all commands. */
+/** The environment variables that set options, of all commands. */
 async function allVariables(): Promise<ReadonlySet<string>> {
   const specs = (await Promise.all(Object.values(COMMANDS).map(specsOf))).flat()
   return new Set(specs.flatMap(({ options }) => Object.keys(options).map(environmentName)))
@@ -36,5 +36,5 @@ async function allVariables(): Promise<ReadonlySet<string>> {
 function help(): string {
   const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length)) + 2
   const lines = Object.entries(COMMANDS).map(([name, entry]) => `  ${name.padEnd(width)}${entry.summary}`)
-  return `Gives each request to an MCP server the right credential for its caller.\n\nUsage: extauth COMMAND [options]\n\nCommands:\n${lines.join('\n')}\n\nextauth COMMAND --help shows the options of a command.\n`
+  return `Authentication proxy for MCP servers: validates the caller, injects the credential of the backend.\n\nUsage: extauth COMMAND [options]\n\nCommands:\n${lines.join('\n')}\n\nextauth COMMAND --help shows the options of a command.\n`
 }

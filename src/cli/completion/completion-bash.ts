@@ -1,7 +1,7 @@
 import type { CompletedCommand } from './completed.ts'
 import { shellQuote } from '../shell-quote.ts'
 
-/** A completion function for bash 3.2 or newer, without bash-completion. */
+/** Returns a completion function for bash 3.2 or newer. It does not need bash-completion. */
 export function bashCompletion(commands: readonly CompletedCommand[]): string {
   const names = commands.filter(({ name }) => !name.includes(' ')).map(({ name }) => name)
   const nested = commands.filter(({ name }) => name.includes(' ')).map(({ name }) => shellQuote(name))
@@ -51,7 +51,7 @@ complete -F _extauth extauth
 `
 }
 
-/** What puts the candidates of a kind into COMPREPLY. */
+/** Commands that put the candidates of a kind into COMPREPLY. */
 function offer(completes: CompletedCommand['completes']): string {
   if (completes === undefined) return ':'
   if (completes === 'file') return '_extauth_paths -f'

@@ -1,6 +1,6 @@
 import type { CompletedCommand, CompletedOption } from './completed.ts'
 
-/** Completions for fish 3 or newer. */
+/** Returns completions for fish 3 or newer. */
 export function fishCompletion(commands: readonly CompletedCommand[]): string {
   const top = commands.filter(({ name }) => !name.includes(' '))
   const nested = commands.filter(({ name }) => name.includes(' '))
@@ -37,7 +37,7 @@ function optionWords({ flag, short, help, value }: CompletedOption): string[] {
   return value === undefined ? words : [...words, ...(value.completes === undefined ? ['-x'] : taken(value.completes))]
 }
 
-/** What follows an option that takes a value. */
+/** Arguments of `complete` for an option with a value. */
 function taken(completes: NonNullable<CompletedCommand['completes']>): string[] {
   return typeof completes === 'string' ? ['-r', ...offered(completes)] : ['-x', ...offered(completes)]
 }
@@ -48,5 +48,5 @@ function offered(completes: NonNullable<CompletedCommand['completes']>): string[
   return ['-a', quote(completes.join(' '))]
 }
 
-/** Text as one word of fish: only `\` and `'` mean something within quotes. */
+/** Quotes one word for fish: within quotes, only `\` and `'` are special. */
 const quote = (text: string): string => `'${text.replaceAll(/[\\']/g, String.raw`\$&`)}'`

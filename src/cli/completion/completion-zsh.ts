@@ -1,7 +1,7 @@
 import type { CompletedCommand, CompletedOption } from './completed.ts'
 import { shellQuote } from '../shell-quote.ts'
 
-/** A completion function for zsh: sourced, or as `_extauth` in a directory of `fpath`. */
+/** Returns a completion function for zsh, to source or to install as `_extauth` in a directory of `fpath`. */
 export function zshCompletion(commands: readonly CompletedCommand[]): string {
   const top = commands.filter(({ name }) => !name.includes(' '))
   const cases = top.map((command) => {
@@ -50,7 +50,7 @@ function arguments_({ options, completes }: CompletedCommand): string {
 }
 
 function optionSpecs({ flag, short, help, isRepeated, value }: CompletedOption): string[] {
-  // One of the two stands for both, unless it may be repeated.
+  // The short and the long form exclude each other, unless the option may be repeated.
   const before = isRepeated ? '*' : short === undefined ? '' : `(${flag} ${short})`
   const about = `[${help.replaceAll(/[[\]:\\]/g, String.raw`\$&`)}]`
   const flags = [flag, ...(short === undefined ? [] : [short])]

@@ -12,15 +12,14 @@ const SHELLS: Readonly<Record<string, (commands: readonly CompletedCommand[]) =>
   fish: fishCompletion,
 }
 
-/** The table of its options. */
 export const COMPLETION_SPEC: CommandSpec = {
   name: 'extauth completion',
-  summary: 'Prints what makes a shell complete commands, options and values of extauth.',
+  summary: 'Prints a shell completion script for extauth.',
   positionals: Object.keys(SHELLS).join('|'),
   completes: Object.keys(SHELLS),
   options: {},
   notes: [
-    'For one session, or in the file that the shell reads at its start:',
+    'Run it in a session, or add it to the startup file of the shell:',
     '  bash  source <(extauth completion bash)',
     '  zsh   source <(extauth completion zsh)        (after compinit)',
     '  fish  extauth completion fish | source',
@@ -29,7 +28,7 @@ export const COMPLETION_SPEC: CommandSpec = {
   ].join('\n'),
 }
 
-/** `extauth completion bash|zsh|fish` of all these commands. */
+/** Builds `extauth completion bash|zsh|fish` for these commands. */
 export const completionOf = (commands: Commands): Command =>
   command(COMPLETION_SPEC, async ({ options, io }) => {
     const [shell = '', ...more] = options.positionals
@@ -40,7 +39,7 @@ export const completionOf = (commands: Commands): Command =>
     return EXIT.fine
   })
 
-/** All commands as the option tables say them. */
+/** Lists all commands with options, from the option tables. */
 export async function completedCommands(commands: Commands): Promise<CompletedCommand[]> {
   const all: CompletedCommand[] = []
   for (const [name, entry] of Object.entries(commands)) {
@@ -69,9 +68,9 @@ function completed(
     const value = { name: table.value, completes: table.is.completes }
     return { flag, short, help: about, isRepeated: table.multiple === true, value }
   })
-  const help = { flag: '--help', short: '-h', help: 'Shows this text.', isRepeated: false }
+  const help = { flag: '--help', short: '-h', help: 'Prints this help.', isRepeated: false }
   return { name, summary, subcommands, options: [...options, help], completes: spec?.completes }
 }
 
-/** As much as fits beside a candidate. */
+/** A candidate's description: what fits on its line. */
 const firstSentence = (text: string): string => /^.*?[.:](?= |$)/s.exec(text)?.[0].replaceAll('\n', ' ') ?? text

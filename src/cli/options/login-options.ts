@@ -7,41 +7,41 @@ import { loginOutbound, openUserStore } from '../../compose/login/index.ts'
 import { FILE, HTTP_URL, TEXT } from './option-values.ts'
 import type { OptionSpec, Parsed } from './options.ts'
 
-/** How long a person in front of a browser may take, in milliseconds. */
+/** Time for a login in the browser, in milliseconds. */
 const PATIENCE_MS = 5 * 60_000
 const MAX_SECRET_BYTES = 64 * 1024
 
-/** Whom to trust at the MCP server. */
+/** Trust anchors for the MCP server. */
 export const CA_FILE: OptionSpec = {
   type: 'string',
   is: FILE,
   value: 'FILE',
-  help: "PEM authorities instead of the system's.",
+  help: "PEM file of CA certificates, instead of the system's.",
 }
 
-/** Options of whatever logs in. */
+/** Options of commands that log in. */
 export const LOGIN_OPTIONS = {
   'client-id': {
     type: 'string',
     is: TEXT,
     value: 'ID',
-    help: 'A client that the authorization server knows, for the login. Default: one is registered.',
+    help: 'OAuth client ID. Default: dynamic client registration.',
   },
   'client-secret-file': {
     type: 'string',
     is: FILE,
     value: 'FILE',
-    help: 'With --client-id: its secret, if it has one.',
+    help: 'Client secret file, with --client-id.',
   },
   'client-metadata-url': {
     type: 'string',
     is: HTTP_URL,
     value: 'URL',
-    help: 'Client ID metadata document for the login, where the authorization server takes such.',
+    help: 'URL of a client ID metadata document, if the authorization server supports it.',
   },
 } as const satisfies Record<string, OptionSpec>
 
-/** What a login needs, from the options and the environment. Throws `UsageError`. */
+/** Login settings from options and environment. Throws `UsageError`. */
 export function loginOptionsOf(
   parsed: Parsed,
   endpoint: URL,
@@ -50,11 +50,11 @@ export function loginOptionsOf(
   log: Log,
 ): LoginCredentialsOptions {
   if (endpoint.protocol === 'http:' && !isLoopbackHost(endpoint.hostname))
-    throw new UsageError('--url must be https where one logs in: plain http is for this machine only')
+    throw new UsageError('--url must be https to log in; plain http is allowed for loopback only')
   const [id, secretFile, metadata] = ['client-id', 'client-secret-file', 'client-metadata-url'].map((name) =>
     parsed.text(name),
   )
-  if (secretFile !== undefined && id === undefined) throw new UsageError('--client-secret-file is for --client-id')
+  if (secretFile !== undefined && id === undefined) throw new UsageError('--client-secret-file requires --client-id')
   if (metadata !== undefined && new URL(metadata).protocol !== 'https:')
     throw new UsageError('--client-metadata-url must be https')
   const secret = secretFile === undefined ? undefined : secretIn(secretFile)

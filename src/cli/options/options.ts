@@ -2,21 +2,21 @@ import { UsageError } from '../../compose/index.ts'
 import { parseArgs } from 'node:util'
 import { nearest } from '../../core/index.ts'
 
-/** What the values of an option look like: others are refused before a command starts anything. */
+/** Format of an option's values. Others are rejected before the command starts. */
 export interface ValueKind {
   /** Follows "must be": `a port number from 0 to 65535`. */
   readonly expected: string
   accepts(text: string): boolean
-  /** What a shell offers: words, or what lies in the file system. */
+  /** Shell completion: words, files or directories. */
   readonly completes?: readonly string[] | 'file' | 'directory'
 }
 
-/** One long option of a command. Its environment variable is `EXTAUTH_` and the name in capitals. */
+/** One long option. Its environment variable is `EXTAUTH_` and the name in capitals. */
 export type OptionSpec = SwitchSpec | ValueSpec
 
 interface SwitchSpec {
   readonly type: 'boolean'
-  /** One letter that stands for it: `c` for `-c`. */
+  /** One letter: `c` for `-c`. */
   readonly short?: string
   readonly help: string
 }
@@ -25,23 +25,23 @@ interface ValueSpec {
   readonly type: 'string'
   readonly short?: string
   readonly is: ValueKind
-  /** May be given several times; in the environment the values are separated by commas. */
+  /** May be repeated. In the environment, commas separate the values. */
   readonly multiple?: boolean
-  /** What stands for the value in `--help`. */
+  /** Placeholder for the value in `--help`. */
   readonly value: string
   readonly help: string
 }
 
 export interface CommandSpec {
-  /** `extauth proxy`. */
+  /** Full name: `extauth proxy`. */
   readonly name: string
   readonly summary: string
-  /** Positional arguments as `--help` shows them; none allowed when absent. */
+  /** Positional arguments for `--help`. None are allowed if absent. */
   readonly positionals?: string
-  /** What a shell offers in their place. */
+  /** Shell completion of positional arguments. */
   readonly completes?: ValueKind['completes']
   readonly options: Readonly<Record<string, OptionSpec>>
-  /** More lines for `--help`: examples, exit codes. */
+  /** Further lines of `--help`: examples, exit codes. */
   readonly notes?: string
 }
 
@@ -56,9 +56,9 @@ export interface Parsed {
 export const environmentName = (option: string): string => `EXTAUTH_${option.replaceAll('-', '_').toUpperCase()}`
 
 /**
- * Reads the arguments of one command; what is not given is looked up in `EXTAUTH_<OPTION>`. Returns 'help' for `--help`.
- * Throws `UsageError` for an unknown option (with the nearest known one), a missing or wrong value, wherever it comes
- * from, and an unexpected argument. A value is never repeated: it may be a secret at the wrong place.
+ * Parses the arguments of one command; missing options come from `EXTAUTH_<OPTION>`. Returns 'help' for `--help`.
+ * Throws `UsageError` for an unknown option (with the nearest known one), a missing or invalid value from either
+ * source, and an unexpected argument. Errors never quote a value: it may be a misplaced secret.
  */
 export function parseOptions(
   spec: CommandSpec,
@@ -100,7 +100,7 @@ export function parseOptions(
   }
 }
 
-/** `--ttl -1m` as `--ttl=-1m`: what follows an option that takes a value and looks like a negative number is its value. */
+/** Rewrites `--ttl -1m` to `--ttl=-1m`: after an option with a value, a negative number is its value. */
 function joinNegative(words: readonly string[], spec: CommandSpec): string[] {
   const joined: string[] = []
   for (const word of words) {
@@ -113,7 +113,7 @@ function joinNegative(words: readonly string[], spec: CommandSpec): string[] {
   return joined
 }
 
-/** The values of one option, from the command line or else from its variable. Throws `UsageError`. */
+/** Values of one option from the command line, else from its variable. Throws `UsageError`. */
 function valuesOf(
   name: string,
   option: ValueSpec,
@@ -150,8 +150,8 @@ function explain(error: unknown, spec: CommandSpec): string {
 }
 
 /**
- * Variables of the environment that nobody reads and that look like one of these options, with the one that may be meant. Of
- * another command's options (`others`) nothing is said: one environment may serve several commands.
+ * Unread environment variables that resemble options of this command, each with the likely one. Skips variables of
+ * other commands (`others`), since they may share an environment.
  */
 export async function misspelledVariables(
   spec: CommandSpec,
@@ -171,7 +171,7 @@ export async function misspelledVariables(
   return found.filter(({ variable }) => !known.has(variable))
 }
 
-/** The text of `--help`, made from the same table that parses. */
+/** Renders `--help` from the option table. */
 export function renderHelp(spec: CommandSpec): string {
   const rows = Object.entries(spec.options).map(([name, option]): [string, string] => {
     const flag = `  ${option.short === undefined ? '    ' : `-${option.short}, `}--${name}`
@@ -179,7 +179,7 @@ export function renderHelp(spec: CommandSpec): string {
     const more = option.multiple === true ? ' May be repeated.' : ''
     return [`${flag} ${option.value}`, `${option.help}${more}`]
   })
-  rows.push(['  -h, --help', 'Shows this text.'])
+  rows.push(['  -h, --help', 'Prints this help.'])
   const width = Math.max(...rows.map(([left]) => left.length)) + 2
   const lines = rows.map(([left, right]) => left.padEnd(width) + right)
   const [example] = Object.keys(spec.options)
@@ -187,6 +187,6 @@ export function renderHelp(spec: CommandSpec): string {
   const tail =
     example === undefined
       ? ''
-      : `\nEach option can be set by an environment variable: --${example} is ${environmentName(example)}.\n`
+      : `\nEach option can also be set by an environment variable: --${example} is ${environmentName(example)}.\n`
   return `${head}\nOptions:\n${lines.join('\n')}\n${tail}${spec.notes === undefined ? '' : `\n${spec.notes}\n`}`
 }

@@ -5,7 +5,7 @@ import type { CommandSpec, OptionSpec, Parsed } from './options.ts'
 
 const IGNORE_MANIFEST_CALLERS = {
   type: 'boolean',
-  help: 'Leaves alone what manifests say about who may call (oidcConfig, authzConfig, …).',
+  help: 'Ignores oidcConfig, authzConfig, … in manifests.',
 } as const satisfies OptionSpec
 const GROUP = {
   type: 'string',
@@ -14,7 +14,7 @@ const GROUP = {
   help: 'API group of the resources. Default extauth.dev.',
 } as const satisfies OptionSpec
 
-/** `--config`, which repeats, of every command that reads a configuration; `help` says what it is there. */
+/** The repeatable `--config` of commands that read a configuration. */
 export const configOption = (help: string): OptionSpec => ({
   type: 'string',
   short: 'c',
@@ -24,59 +24,64 @@ export const configOption = (help: string): OptionSpec => ({
   help,
 })
 
-/** How manifests are read by commands that run nothing: `explain` and `test` take the same. */
+/** Manifest options of commands that run nothing: `explain` and `test`. */
 export const MANIFEST_OPTIONS = {
-  callers: { type: 'string', is: FILE, value: 'FILE', help: 'An `auth` section, for manifests.' },
+  callers: { type: 'string', is: FILE, value: 'FILE', help: 'File with an `auth` section, for manifests.' },
   'ignore-manifest-callers': IGNORE_MANIFEST_CALLERS,
-  namespace: { type: 'string', is: NAMESPACE, value: 'NAME', help: 'The namespace where the files have several.' },
+  namespace: { type: 'string', is: NAMESPACE, value: 'NAME', help: 'Namespace to use if the files have several.' },
   'api-group': GROUP,
 } as const satisfies CommandSpec['options']
 
-/** What says, beside the files, which configuration a proxy runs: `proxy` and `validate` take the same. */
+/** Configuration sources of `proxy` and `validate`. */
 export const SOURCE_OPTIONS = {
-  target: { type: 'string', is: HTTP_URL, value: 'URL', help: 'Short form: one route to this MCP server, at /.' },
+  target: { type: 'string', is: HTTP_URL, value: 'URL', help: 'Short form: MCP server URL, served at /.' },
   'external-auth': {
     type: 'string',
     is: FILE_AND_NAME,
     value: 'FILE[#NAME]',
-    help: 'Short form: the MCPExternalAuthConfig for it.',
+    help: 'Short form: file with its MCPExternalAuthConfig.',
   },
-  callers: { type: 'string', is: FILE, value: 'FILE', help: 'An `auth` section, for manifests and the short form.' },
+  callers: {
+    type: 'string',
+    is: FILE,
+    value: 'FILE',
+    help: 'File with an `auth` section, for manifests and the short form.',
+  },
   'ignore-manifest-callers': IGNORE_MANIFEST_CALLERS,
   listen: {
     type: 'string',
     is: LISTEN_ADDRESS,
     value: 'ADDR',
-    help: 'host:port, :port or unix:/path. Default 127.0.0.1:8080.',
+    help: 'Listen address: Listen address: host:port, :port or unix:/path. Default 127.0.0.1:8080.',
   },
   admin: {
     type: 'string',
     is: LISTEN_ADDRESS,
     value: 'ADDR',
-    help: 'Health, readiness, metrics. Default 127.0.0.1:8081.',
+    help: 'Admin listener: health, readiness, metrics. Default 127.0.0.1:8081.',
   },
   'secrets-dir': {
     type: 'string',
     is: DIRECTORY,
     value: 'DIR',
-    help: 'Secrets, one file NAME/KEY each. Default ./secrets.',
+    help: 'Secrets directory with files NAME/KEY. Default ./secrets.',
   },
   namespace: {
     type: 'string',
     is: NAMESPACE,
     value: 'NAME',
-    help: 'Serves this namespace where the files have several.',
+    help: 'Namespace to serve if the files have several.',
   },
   'api-group': GROUP,
   'sts-endpoint': {
     type: 'string',
     is: HTTP_URL,
     value: 'URL',
-    help: 'STS for all; else stsEndpoint, AWS_ENDPOINT_URL_STS, the region.',
+    help: 'STS endpoint for all routes. Default stsEndpoint, AWS_ENDPOINT_URL_STS or the regional endpoint.',
   },
 } as const satisfies CommandSpec['options']
 
-/** What the paths of a command read from standard input, if one of them is `-`. */
+/** Reads standard input if one of the paths is `-`. */
 export async function stdinFor(
   configPaths: readonly string[],
   io: Partial<Pick<Io, 'stdin'>>,
@@ -84,7 +89,7 @@ export async function stdinFor(
   return configPaths.includes(STDIN) ? io.stdin?.() : undefined
 }
 
-/** The same as `loadSources` takes it. */
+/** Sources as `loadSources` takes them. */
 export function sourcesFrom(
   options: Parsed,
   configPaths: readonly string[],

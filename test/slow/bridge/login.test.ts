@@ -54,11 +54,11 @@ test('a client starts extauth stdio --login: its user logs in once, and logout e
 
   // The session is revoked on the server within a moment; without a browser there is no other.
   const { code, stdout } = await run(['logout', '--url', url])
-  expect([code, stdout]).toEqual([0, `${url}: forgotten and revoked\n`])
+  expect([code, stdout]).toEqual([0, `${url}: deleted and revoked\n`])
   expect(await logins()).toEqual([])
   await first.close()
   await second.close()
-  expect(await run(['logout'])).toMatchObject({ code: 0, stdout: 'There is no login to forget.\n' })
+  expect(await run(['logout'])).toMatchObject({ code: 0, stdout: 'No login is stored.\n' })
 }, 60_000)
 
 test.each(['upstream', 'upstream-exchange'])(
@@ -90,12 +90,12 @@ test('extauth login does it ahead', async () => {
   await vi.waitFor(async () => expect(await logins()).toHaveLength(1))
   expect(await run(['login', '--url', `${lab.url}/unauthenticated`])).toMatchObject({
     code: 0,
-    stdout: `${lab.url}/unauthenticated asks for no login.\n`,
+    stdout: `${lab.url}/unauthenticated requires no login.\n`,
   })
   expect(await run(['login', '--url', `${lab.url}/nowhere`])).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: `extauth login: ${lab.url}/nowhere answers 404: no MCP server is there, or it does not work.\n`,
+    stderr: `extauth login: ${lab.url}/nowhere returned 404; expected an MCP server. Check the URL.\n`,
   })
   expect(await run(['login', '--url', 'http://127.0.0.1:1/mcp'])).toMatchObject({ code: 1 })
 }, 60_000)
@@ -106,9 +106,9 @@ test.each([
   [['stdio', '--url', 'http://mcp.example.com/', '--token-file', 'x'], '--url must be https'],
   [['stdio', '--url', 'https://mcp.example.com/', '--token-file', '-'], 'messages come on standard input'],
   [['stdio', '--url', 'https://mcp.example.com/', '--target', 'https://mcp.example.com/'], 'needs one of'],
-  [['stdio', '--target', 'https://mcp.example.com/'], 'belong together'],
-  [['stdio', '--config', 'x', '--login'], '--login is for --url'],
-  [['stdio', '--url', 'https://mcp.example.com/', '--client-id', 'x'], '--client-id is for --login'],
+  [['stdio', '--target', 'https://mcp.example.com/'], 'must be given together'],
+  [['stdio', '--config', 'x', '--login'], '--login requires --url'],
+  [['stdio', '--url', 'https://mcp.example.com/', '--client-id', 'x'], '--client-id requires --login'],
   [['login'], 'needs --url'],
 ])('what does not go together is refused: %j', async (argv, says) => {
   const { code, stdout, stderr } = await run(argv)

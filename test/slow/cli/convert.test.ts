@@ -41,6 +41,6 @@ test('what can not be read is told with its place, and nothing is printed', () =
   expect([nothing.status, nothing.stdout, nothing.stderr]).toEqual([
     1,
     '',
-    'extauth convert: these files hold no document.\n',
+    'extauth convert: the input contains no document.\n',
   ])
 }, 60_000)

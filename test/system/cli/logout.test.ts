@@ -31,18 +31,18 @@ async function run(...argv: string[]) {
   return { code: await main(argv, io), ...out }
 }
 
-test('one login is forgotten and the others stay; what could not be revoked is a failure, and forgotten all the same', async () => {
+test('deletes one login and keeps the others; a failed revocation is an error, and the login is deleted anyway', async () => {
   const store = openUserStore({ XDG_STATE_HOME: home })
   await store.save(record('a', { revocation_endpoint: `${paper.origin}/revoke` }))
   await store.save(record('b'))
   paper.documents['/revoke'] = () => [503, {}]
   const failed = await run('logout', '--url', `${paper.origin}/a`)
   expect(failed).toMatchObject({ code: 1, stdout: '' })
-  expect(failed.stderr).toContain('forgotten here, but its tokens were not revoked')
+  expect(failed.stderr).toContain('deleted here, but its tokens were not revoked')
   expect((await store.all()).map(({ endpoint }) => endpoint)).toEqual([`${paper.origin}/b`])
   expect(await run('logout')).toMatchObject({
     code: 0,
-    stdout: `${paper.origin}/b: forgotten; its server revokes no tokens\n`,
+    stdout: `${paper.origin}/b: deleted; the server does not support revocation\n`,
   })
   expect(await store.all()).toEqual([])
 })

@@ -164,9 +164,9 @@ describe('HTTPS_PROXY', () => {
 describe('wrong words', () => {
   it.each([
     ['no sources', ['proxy'], '--config PATH'],
-    ['half of the short form', ['proxy', '--target', 'https://x.example'], 'belong together'],
+    ['half of the short form', ['proxy', '--target', 'https://x.example'], 'must be given together'],
     ['an unknown option', ['proxy', '--confg', 'x'], 'Did you mean --config?'],
-    ['no file to validate', ['validate'], 'Which files?'],
+    ['no file to validate', ['validate'], 'needs a FILE or DIR'],
     ['an unknown command', ['prxy'], 'no command "prxy"'],
   ])('%s: exit code 2 and what would be right', async (_, args, expected) => {
     running = extauth(args)

@@ -219,7 +219,7 @@ describe('extauth init', () => {
   it.each([
     [[], 'expected TYPE'],
     [['bearertoken'], 'Did you mean bearerToken?'],
-    [['constructor'], 'there is no type "constructor"'],
+    [['constructor'], 'unknown type "constructor"'],
     [['bearerToken', 'a', 'b'], 'expected TYPE'],
   ])('%j is a usage error', async (argv, message) => {
     const { code, stderr } = await run('init', ...argv)

@@ -210,7 +210,7 @@ describe('extauth explain', () => {
     ['--route aws --claims claims.json', /needs --config/],
     ['--config proxy.yaml --route aws', /either --token-file FILE or --claims FILE/],
     ['--config proxy.yaml --route aws --claims claims.json --token-file token', /either/],
-    ['--config proxy.yaml --claims claims.json', /which --route\? There are aws, strict, github/],
+    ['--config proxy.yaml --claims claims.json', /--route is required; expected one of aws, strict, github/],
     ['--config proxy.yaml --route no --claims claims.json', /no route "no"/],
     ['--config proxy.yaml --route aws --claims absent.json', /cannot be read \(ENOENT\)/],
     ['--config proxy.yaml --route aws --claims broken.json', /JSON object/],

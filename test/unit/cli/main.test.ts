@@ -70,9 +70,7 @@ describe('extauth', () => {
   })
 
   it('names the command that was meant', async () => {
-    expect((await run('prxy')).err).toBe(
-      'extauth: there is no command "prxy". Did you mean proxy? See extauth --help.\n',
-    )
+    expect((await run('prxy')).err).toBe('extauth: unknown command "prxy". Did you mean proxy? See extauth --help.\n')
     expect((await run('-x')).err).not.toContain('Did you mean')
   })
 

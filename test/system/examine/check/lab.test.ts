@@ -81,8 +81,8 @@ describe('extauth check in the lab', () => {
   })
 
   it.each([
-    [['--route', 'nowhere'], 2, /no route "nowhere"; there are unauthenticated/],
-    [['--target', 'http://127.0.0.1/'], 2, /--target and --external-auth belong together/],
+    [['--route', 'nowhere'], 2, /no route "nowhere"; expected one of unauthenticated/],
+    [['--target', 'http://127.0.0.1/'], 2, /--target and --external-auth must be given together/],
     [['--namespace', 'other'], 1, /✗ .*nothing to serve/],
   ])('says of %j what is wrong with it', async (more, expected, message) => {
     const { code, err } = await check(undefined, ...more)

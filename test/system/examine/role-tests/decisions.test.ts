@@ -70,7 +70,7 @@ describe('extauth test --from-decisions', () => {
       record({ claims: undefined }),
     ])
     const { out, err } = await extauth(['test', '--from-decisions', file('decisions.json')])
-    expect(err).toBe('1 recorded without claims and left out\n')
+    expect(err).toBe('1 decisions skipped: recorded without claims (start the proxy with --show-claims)\n')
     expect(out).toMatch(/reason: "no_role"/)
     expect(out).toMatch(/format: "opaque"\n +expect:\n +role: "none"\n +reason: "opaque_token_unsupported"/)
     expect(out).not.toContain('0123456789abcdef')

@@ -196,7 +196,7 @@ describe('cases that cannot be run', () => {
   it('a folder without cases, no folder, and a broken configuration are usage', async () => {
     expect(await extauth(['test', `${files.directory}/proxy.yaml`])).toMatchObject({
       code: 2,
-      err: 'extauth test: these files hold no case: no document is of kind RoleTest\n',
+      err: 'extauth test: no case found; expected a document of kind RoleTest\n',
     })
     expect((await extauth(['test'])).code).toBe(2)
     const file = await files.write('cases.json', cases({ ...reader, expect: { role: 'none' } }))
