@@ -8,7 +8,7 @@ import type { OpenSecrets } from '../../secrets/index.ts'
 import type { EphemeralKeys } from '../../signing/index.ts'
 import type { Stores } from '../../storage/index.ts'
 import { placed } from '../config-error.ts'
-import { type LateRooms, loaded } from './late-rooms.ts'
+import type { LazyModules } from './lazy-modules.ts'
 import type { NamedFiles } from '../named-files.ts'
 import type { NamedSeries } from '../named-series.ts'
 import { resourceUrlOf, scopesOf } from '../resource-documents.ts'
@@ -49,7 +49,7 @@ export interface HeldAuthServers {
  */
 export interface AuthServers {
   /** Opens those that `config` needs and nobody holds yet. Throws `config_error` for one that can't be opened. */
-  hold(config: ResolvedProxy, listenUrl: string, rooms: LateRooms): HeldAuthServers
+  hold(config: ResolvedProxy, listenUrl: string, modules: LazyModules): HeldAuthServers
 }
 
 interface Opened {
@@ -65,7 +65,7 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
   const open = (
     { name, namespace, spec }: ResolvedAuthServer,
     config: AuthServerConfig,
-    { openAuthServer, createEphemeralKeys }: NonNullable<LateRooms['authServer']>,
+    { openAuthServer, createEphemeralKeys }: NonNullable<LazyModules['authServer']>,
   ): Opened => {
     const keys = ephemeral.get(name) ?? deps.ephemeralKeys?.(name) ?? createEphemeralKeys()
     ephemeral.set(name, keys)
@@ -96,7 +96,7 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
   }
 
   return {
-    hold(config, listenUrl, rooms) {
+    hold(config, listenUrl, { authServer: module }) {
       const held = pool.hold()
       const byName = new Map<string, { readonly key: string; readonly server: AuthServer }>()
       try {
@@ -104,8 +104,12 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
           const { name, spec, configHash } = resolved
           const resources = resourcesOf(resolved, config.routes, listenUrl)
           const key = JSON.stringify([name, configHash, resources])
-          const make = () => held.get(key, () => open(resolved, { name, spec, resources }, loaded(rooms.authServer)))
-          const { server } = placed(config.places, { authServer: name }, make)
+          const { server } = placed(config.places, { authServer: name }, () =>
+            held.get(key, () => {
+              if (module === undefined) throw new TypeError('the authorization server was not loaded')
+              return open(resolved, { name, spec, resources }, module)
+            }),
+          )
           byName.set(name, { key, server })
         }
       } catch (error) {

@@ -5,7 +5,7 @@ import type { Runtime } from '../../proxy/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import { createBackends } from './backends.ts'
 import { placed } from '../config-error.ts'
-import type { LateRooms } from './late-rooms.ts'
+import type { LazyModules } from './lazy-modules.ts'
 import type { Services } from './proxy-services.ts'
 import type { Resources } from './readiness.ts'
 import { resourceDocuments } from '../resource-documents.ts'
@@ -34,17 +34,16 @@ const PREPARE_MS = 2_000
 export const ROUTES_PER_TURN = 100
 
 /**
- * Builds what a configuration needs, of `rooms` that were loaded for it; between `ROUTES_PER_TURN` routes it gives way to
+ * Builds what a configuration needs, with the `modules` that were loaded for it; between `ROUTES_PER_TURN` routes it gives way to
  * requests, by `turn`. Rejects with a `ConfigError` with the place of what cannot run, and then nothing of it stays open.
  */
 export async function buildCandidate(
   config: ResolvedProxy,
   listenUrl: string,
   services: Services,
-  rooms: LateRooms,
+  modules: LazyModules,
   turn: () => Promise<unknown> = setImmediate,
 ): Promise<Candidate> {
-  services.stores.use(rooms)
   const { clock, log, decisions, egressProxy, protocol } = services
   const secrets = services.secrets.hold()
   const files = services.namedFiles.hold()
@@ -66,9 +65,9 @@ export async function buildCandidate(
   try {
     const keep: Keep = (part) => stack.adopt(part, (one) => one.close())
     const { places } = config
-    const authServers = services.authServers.hold(config, listenUrl, rooms)
+    const authServers = services.authServers.hold(config, listenUrl, modules)
     stack.defer(() => authServers.release())
-    const receivers = services.tracing.hold(config.routes, services.receivers, rooms.telemetry)
+    const receivers = services.tracing.hold(config.routes, services.receivers, modules.telemetry)
     stack.defer(() => receivers.release())
     const backends = createBackends(keep, services.backendConnections)
     const shared = createSharedParts()
@@ -84,7 +83,7 @@ export async function buildCandidate(
     ]
     const sharedCache = keep(
       placed(places, { process: 'cache' }, () =>
-        prepareSharedCache(config, { ...services, slot: services.sharing, secrets, storage: rooms.storage }),
+        prepareSharedCache(config, { ...services, slot: services.sharing, secrets }),
       ),
     )
     const runtime = { routes, localHandlers, close }

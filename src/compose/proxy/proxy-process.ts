@@ -15,7 +15,7 @@ import type { Inspector } from '../../inspect/index.ts'
 import { INSPECT_BYTES, openInspection, type TryUsers } from './inspection.ts'
 import type { ProxySources } from '../load-config.ts'
 import { readProxyConfig } from './read-config.ts'
-import { loadRooms } from './late-rooms.ts'
+import { loadModules } from './lazy-modules.ts'
 import type { ReportingLog, OpenMetrics } from '../../report/index.ts'
 import { type MemoryOptions, type MemoryShares, memorySharesOf } from '../memory-limit.ts'
 import { createServices, type Services } from './proxy-services.ts'
@@ -93,7 +93,7 @@ export async function startProxy(
   const loaded = await readProxyConfig(options, { clock })
   const first = { ...loaded, ...common?.settings }
   await common?.prepare(first)
-  const rooms = await loadRooms(first)
+  const modules = await loadModules(first)
   const { secretsDirectory, maxCredentials } = first
   const tracing = createTracing(tracesAreOff(options.env))
   const memory = memorySharesOf(options, first.listen.bufferedBodiesBytes)
@@ -133,7 +133,7 @@ export async function startProxy(
   })
 
   // All at once: whoever has connected already must not hear that there is no such route.
-  const begun = await buildCandidate(first, proxy.url, services, rooms, () => Promise.resolve())
+  const begun = await buildCandidate(first, proxy.url, services, modules, () => Promise.resolve())
   let current = install(begun, proxy, services)
   // The listener is open: until then requests hear 503 instead of a route that is not there.
   await current.prepared()
@@ -143,7 +143,7 @@ export async function startProxy(
       current: () => current.config,
       prepare: common?.prepare,
       install: async (next) => {
-        const candidate = await buildCandidate(next, proxy.url, services, await loadRooms(next))
+        const candidate = await buildCandidate(next, proxy.url, services, await loadModules(next))
         await candidate.prepared()
         if (isDraining) {
           candidate.refuse()

@@ -5,14 +5,13 @@ import { type ConnectionBudget, createOutbound, createProtections, type EgressPr
 import { createDecisionLog, createIdentityPool, type DecisionLog } from '../../obtain/cloud-sts/index.ts'
 import type { ObtainDeps } from '../../obtain/index.ts'
 import { openSecrets, type OpenSecrets } from '../../secrets/index.ts'
-import type { Stores } from '../../storage/index.ts'
+import { createStores, type Stores } from '../../storage/index.ts'
 import { createProtocolMemory, type ProtocolMemory } from '../../authorize/index.ts'
 import { type AuthServers, createAuthServers } from './auth-servers.ts'
 import { boundOfBackends } from './backends.ts'
 import { type Authenticators, createAuthenticators } from './authenticators.ts'
 import { type NamedFiles, openNamedFiles } from '../named-files.ts'
 import { describeEgress, egressFrom } from '../egress.ts'
-import { type LateStores, lateStores } from './late-stores.ts'
 import { createTracing, type ReceiverDeps, type Tracing } from './tracing.ts'
 import { countLostLines, type ReportingLog, openMetrics, type OpenMetrics } from '../../report/index.ts'
 import { createNamedSeries, withSeries } from '../named-series.ts'
@@ -38,7 +37,7 @@ export interface Services {
   readonly cache: CredentialCache<Credential>
   /** With whom that cache is shared, as the configuration in force says. */
   readonly sharing: SharedCacheSlot
-  readonly stores: LateStores
+  readonly stores: Stores
   readonly decisions: DecisionLog
   /** What was seen of backends by routes with rules. */
   readonly protocol: ProtocolMemory
@@ -98,7 +97,7 @@ export function createServices(options: ServicesOptions): Services {
   const secrets = openSecrets(options.secretsDirectory, { log, metrics, clock })
   const namedFiles = openNamedFiles(log, env)
   const ofCallers = { clock, log, metrics, outbound, series, secrets, namedFiles }
-  const stores = lateStores({ clock, log, metrics, random: Math.random, memory: common?.memory }, options.stores)
+  const stores = options.stores ?? createStores({ clock, log, metrics, random: Math.random, memory: common?.memory })
   return {
     tracing,
     receivers: { outbound: plain, secrets, namedFiles, log },

@@ -11,8 +11,7 @@ import {
 import { storedCredential } from '../../obtain/index.ts'
 import { secretsNamedBy } from '../../resources/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
-import type { SealingKeys, Stores } from '../../storage/index.ts'
-import { type LateRooms, loaded } from './late-rooms.ts'
+import { createSeal, createSealingKeys, type SealingKeys, type Stores, troubleOf } from '../../storage/index.ts'
 import { storageConfig } from '../storage-config.ts'
 
 /** Fewer bytes could be guessed by who reads the store. */
@@ -32,7 +31,6 @@ export interface SharedCacheDeps {
   readonly slot: SharedCacheSlot
   /** The secrets that `config` holds. */
   readonly secrets: Secrets
-  readonly storage: LateRooms['storage']
 }
 
 /** The sharing that one configuration asks for. */
@@ -54,7 +52,6 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
   if (wanted === undefined) {
     return { adopt: () => void (slot.current = undefined), problem: undefined, close: () => Promise.resolve() }
   }
-  const { createSeal, createSealingKeys, troubleOf } = loaded(deps.storage)
   const storage = storageConfig(wanted.storage, namespace, secrets)
   const handles = wanted.keySecretRefs.map((ref) => secrets.handle(ref, 'bytes'))
   for (const handle of handles) if (handle.version > 0) longEnough(handle.current(), handle.label)

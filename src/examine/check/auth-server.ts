@@ -1,6 +1,6 @@
 import { type ResolvedAuthServer, secretsNamedBy, upstreamClient } from '../../resources/index.ts'
 import { ConfigError, storageConfig } from '../../compose/index.ts'
-import { loadRooms, type Services } from '../../compose/proxy/index.ts'
+import { loadModules, type Services } from '../../compose/proxy/index.ts'
 import { assertionTasks } from './assertions.ts'
 import { checkClients } from './clients.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
@@ -59,7 +59,7 @@ async function open(
   let timer: NodeJS.Timeout | undefined
   try {
     const own = { ...config, authServers: [server] }
-    held = authServers.hold(own, listenUrl, await loadRooms(own))
+    held = authServers.hold(own, listenUrl, await loadModules(own))
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, STEP_MS * 2)))
     await Promise.race([Promise.all(held.all.map((one) => one.opened())), late])
     notes.take(stores.states())

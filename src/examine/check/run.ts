@@ -1,6 +1,6 @@
 import type { Clock, Log, Secret } from '../../core/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
-import { loadRooms, createServices } from '../../compose/proxy/index.ts'
+import { createServices } from '../../compose/proxy/index.ts'
 import { createClockNotes } from './clock.ts'
 import { createStoreNotes } from './stores.ts'
 import { createOnce, type CheckContext } from './context.ts'
@@ -45,7 +45,6 @@ export async function runChecks(
     log: SILENT,
     clock,
   })
-  services.stores.use(await loadRooms(config))
   const secrets = services.secrets.hold()
   const files = services.namedFiles.hold()
   const authenticators = services.authenticators.hold()

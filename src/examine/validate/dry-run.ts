@@ -3,7 +3,7 @@ import { asFailure, type Clock, type Log } from '../../core/index.ts'
 import { createLocalHandlers } from '../../proxy/index.ts'
 import { type Problem, problemOfFile, type ResolvedProxy } from '../../load/index.ts'
 import { createStores, type Stores } from '../../storage/index.ts'
-import { buildCandidate, loadRooms, createServices } from '../../compose/proxy/index.ts'
+import { buildCandidate, createServices, loadModules } from '../../compose/proxy/index.ts'
 import { ConfigError, placed } from '../../compose/index.ts'
 import { openMetrics } from '../../report/index.ts'
 
@@ -37,8 +37,8 @@ export async function dryRun(config: ResolvedProxy, options: DryRunOptions): Pro
       clock,
       stores,
     })
-    const rooms = await loadRooms(config)
-    const candidate = await buildCandidate(readsFiles ? config : withoutFiles(config), urlOf(config), services, rooms)
+    const modules = await loadModules(config)
+    const candidate = await buildCandidate(readsFiles ? config : withoutFiles(config), urlOf(config), services, modules)
     try {
       placed(config.places, { process: 'routes' }, () => createLocalHandlers(candidate.runtime.localHandlers))
     } finally {

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import { buildCandidate, createServices, loadRooms } from '../../../../src/compose/proxy/index.ts'
+import { buildCandidate, createServices, loadModules } from '../../../../src/compose/proxy/index.ts'
 import { ROUTES_PER_TURN } from '../../../../src/compose/proxy/candidate.ts'
 import { resolveProxy, type ResolvedProxy } from '../../../../src/load/index.ts'
 import { externalAuth, load, proxy, route, SPECS } from '../../../support/load/documents/build.ts'
@@ -29,7 +29,7 @@ function configOf(count: number): ResolvedProxy {
 it('gives way to requests while it builds thousands of routes', async () => {
   const config = configOf(12 * ROUTES_PER_TURN + 1)
   let turns = 0
-  const candidate = await buildCandidate(config, 'http://127.0.0.1:1', services, await loadRooms(config), () => {
+  const candidate = await buildCandidate(config, 'http://127.0.0.1:1', services, await loadModules(config), () => {
     turns++
     return Promise.resolve()
   })
@@ -41,11 +41,11 @@ it('gives way to requests while it builds thousands of routes', async () => {
 it('makes no timer for a route', async () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
   const config = configOf(500)
-  const rooms = await loadRooms(config)
-  const one = await buildCandidate(configOf(1), 'http://127.0.0.1:1', services, rooms)
+  const modules = await loadModules(config)
+  const one = await buildCandidate(configOf(1), 'http://127.0.0.1:1', services, modules)
   closing.push(() => one.runtime.close())
   const before = timers()
-  const many = await buildCandidate(config, 'http://127.0.0.1:1', services, rooms)
+  const many = await buildCandidate(config, 'http://127.0.0.1:1', services, modules)
   closing.push(() => many.runtime.close())
   expect(timers() - before).toBeLessThan(10)
 })

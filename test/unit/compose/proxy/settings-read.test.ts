@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { buildCandidate, createServices, loadRooms } from '../../../../src/compose/proxy/index.ts'
+import { buildCandidate, createServices, loadModules } from '../../../../src/compose/proxy/index.ts'
 import { type Loaded, parseDocuments, type ResolvedProxy, resolveProxy } from '../../../../src/load/index.ts'
 import type { Route } from '../../../../src/core/index.ts'
 import { jsonSchema } from '../../../../src/load/publish/index.ts'
@@ -184,7 +184,7 @@ test('every setting of a ProxyConfig is among those that are followed', () => {
 async function run(config: ResolvedProxy): Promise<Recorded<readonly Route[]>> {
   const log = createRecordingLog()
   const services = createServices({ ...config, stsEndpoint: undefined, env: {}, log, clock: createManualClock() })
-  const { runtime } = await buildCandidate(config, 'https://mcp.example.com', services, await loadRooms(config))
+  const { runtime } = await buildCandidate(config, 'https://mcp.example.com', services, await loadModules(config))
   const routes = recorded(runtime.routes)
   const served = await startProxy(sockets, { ...runtime, routes: routes.value })
   expect((await fetch(`${served.url}/a/x`)).status).toBe(401)

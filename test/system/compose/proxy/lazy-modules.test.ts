@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { loaded, loadRooms } from '../../../../src/compose/proxy/late-rooms.ts'
+import { loadModules } from '../../../../src/compose/proxy/lazy-modules.ts'
 import type { ResolvedProxy } from '../../../../src/load/index.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../../..')
@@ -18,26 +18,20 @@ process.on('exit', () => process.stdout.write('\\nLOADED ' + seen.join(' ')))`
 
 let directory: string
 beforeEach(() => {
-  directory = mkdtempSync(path.join(tmpdir(), 'late-rooms-'))
+  directory = mkdtempSync(path.join(tmpdir(), 'lazy-modules-'))
 })
 afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
-const config = (parts: object): ResolvedProxy =>
-  ({ authServers: [], cache: undefined, routes: [], ...parts }) as unknown as ResolvedProxy
+const config = (parts: object): ResolvedProxy => ({ authServers: [], routes: [], ...parts }) as unknown as ResolvedProxy
 
 describe('parts of the program that only some configurations need', () => {
   it('are loaded for those that need them', async () => {
-    const none = await loadRooms(config({}))
-    expect(none).toEqual({ authServer: undefined, storage: undefined, telemetry: undefined })
-    expect(() => loaded(none.storage)).toThrow('was not loaded')
-    const shared = await loadRooms(config({ cache: {} }))
-    expect(shared.authServer).toBeUndefined()
-    expect(loaded(shared.storage).createStores).toBeTypeOf('function')
-    const server = await loadRooms(config({ authServers: [{}] }))
-    expect(loaded(server.authServer).openAuthServer).toBeTypeOf('function')
-    expect(server.storage).toBeDefined()
-    const followed = await loadRooms(config({ routes: [{ telemetry: {} }] }))
-    expect(loaded(followed.telemetry).openReceiver).toBeTypeOf('function')
+    const none = await loadModules(config({}))
+    expect(none).toEqual({ authServer: undefined, telemetry: undefined })
+    const server = await loadModules(config({ authServers: [{}] }))
+    expect(server.authServer?.openAuthServer).toBeTypeOf('function')
+    const followed = await loadModules(config({ routes: [{ telemetry: {} }] }))
+    expect(followed.telemetry?.openReceiver).toBeTypeOf('function')
   })
 
   /** What a proxy with such a config has loaded when it listens. */
@@ -81,7 +75,6 @@ spec:
     for (const part of [
       '/src/authserver/',
       '/src/telemetry/',
-      '/src/storage/',
       '/src/operator/',
       '/src/registry/',
       '/src/kube/',
