@@ -1,2 +1,2 @@
-export { createInspector, INSPECT_PATH, type Inspector, withMaskedQueries } from './inspector.ts'
+export { createInspector, INSPECT_PATH, type Inspector, type Surroundings, withMaskedQueries } from './inspector.ts'
 export type { OwnRequest } from './try.ts'

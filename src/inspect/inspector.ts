@@ -28,9 +28,6 @@ export interface Surroundings {
   /** The endpoints of the admin listener for the cache. */
   readonly listCache: OpsHandler
   readonly purgeCache: OpsHandler
-}
-
-export interface InspectorOptions extends CaptureOptions, Surroundings {
   readonly try: TryDeps
 }
 
@@ -38,8 +35,8 @@ export interface InspectorOptions extends CaptureOptions, Surroundings {
 export interface Inspector {
   /** To be handed to the proxy. */
   readonly observer: RequestObserver
-  /** To be handed to the admin listener. */
-  readonly pages: Pages
+  /** Pages for the admin listener; they show the proxy as well as its requests. */
+  pages(surroundings: Surroundings): Pages
   /** Ends the event streams of all pages and forgets everything. */
   close(): void
 }
@@ -47,12 +44,22 @@ export interface Inspector {
 const REQUEST = /^\/api\/requests\/([\w-]{1,128})(\/events)?$/
 
 /** Makes an inspector: an observer that captures, and pages that show it. */
-export function createInspector(options: InspectorOptions): Inspector {
+export function createInspector(options: CaptureOptions): Inspector {
   const capture = createCapture(options)
   const streams = createEventStreams()
-  const attempt = createTry(options.try)
-  const json = jsonEndpoints(options, capture)
+  return {
+    observer: capture.observer,
+    pages: (surroundings) => pagesOf(options, surroundings, capture, streams),
+    close() {
+      streams.closeAll()
+      capture.close()
+    },
+  }
+}
 
+function pagesOf(options: CaptureOptions, surroundings: Surroundings, capture: Capture, streams: EventStreams): Pages {
+  const attempt = createTry(surroundings.try)
+  const json = jsonEndpoints(options, surroundings, capture)
   const serve = async (asked: PageRequest): Promise<void> => {
     const { method, path, response } = asked
     const read = method === 'HEAD' ? 'GET' : method
@@ -80,29 +87,26 @@ export function createInspector(options: InspectorOptions): Inspector {
     sendJson(response, status, answer)
   }
   return {
-    observer: capture.observer,
-    pages: {
-      path: INSPECT_PATH,
-      isOpen: (path) => path.startsWith('/page/'),
-      serve,
-      loginPage() {
-        const page = asset('index.html')
-        return { headers: { 'content-type': page?.type ?? '' }, body: page?.bytes.toString('utf8') ?? '' }
-      },
-    },
-    close() {
-      streams.closeAll()
-      capture.close()
+    path: INSPECT_PATH,
+    isOpen: (path) => path.startsWith('/page/'),
+    serve,
+    loginPage() {
+      const page = asset('index.html')
+      return { headers: { 'content-type': page?.type ?? '' }, body: page?.bytes.toString('utf8') ?? '' }
     },
   }
 }
 
-function jsonEndpoints(options: InspectorOptions, capture: Capture): Readonly<Record<string, OpsHandler>> {
-  const { mode, maxBytes, showClaims, version, readiness, routes } = options
+function jsonEndpoints(
+  { mode, maxBytes, showClaims }: CaptureOptions,
+  surroundings: Surroundings,
+  capture: Capture,
+): Readonly<Record<string, OpsHandler>> {
+  const { version, readiness, routes } = surroundings
   return {
     'GET /api/state': () => ({
       status: 200,
-      json: { version, mode, maxBytes, maxRequests: MAX_RECORDS, showClaims, ...options.try.offer() },
+      json: { version, mode, maxBytes, maxRequests: MAX_RECORDS, showClaims, ...surroundings.try.offer() },
     }),
     'GET /api/requests': () => ({ status: 200, json: capture.list() }),
     'GET /api/search': ({ query }) => {
@@ -128,9 +132,9 @@ function jsonEndpoints(options: InspectorOptions, capture: Capture): Readonly<Re
         failures: capture.failures.series(),
       },
     }),
-    'GET /api/cache': options.listCache,
-    'DELETE /api/cache': options.purgeCache,
-    'GET /api/config': () => ({ status: 200, json: withMaskedQueries(options.config()) }),
+    'GET /api/cache': surroundings.listCache,
+    'DELETE /api/cache': surroundings.purgeCache,
+    'GET /api/config': () => ({ status: 200, json: withMaskedQueries(surroundings.config()) }),
   }
 }
 

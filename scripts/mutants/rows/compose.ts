@@ -47,7 +47,7 @@ export default [
     ],
   ),
   ...within(
-    'src/compose/proxy/backends.ts',
+    'src/compose/proxy/configuration.ts',
     ['test/unit/compose/proxy/backends.test.ts'],
     [
       [
@@ -55,16 +55,10 @@ export default [
         'if (known !== undefined) return known',
         'for (const any of opened.values()) return known ?? any',
       ],
-      [
-        'connections to backends leave half of the file descriptors to clients',
-        'Math.min(MOST_CONNECTIONS, carriedConnections(2))',
-        'MOST_CONNECTIONS + carriedConnections(2)',
-        ['test/slow/e2e/backend-connections.test.ts'],
-      ],
     ],
   ),
   ...within(
-    'src/compose/proxy/lost-secrets.ts',
+    'src/compose/proxy/reload.ts',
     ['test/slow/e2e/reload.test.ts'],
     [
       [
@@ -91,9 +85,20 @@ export default [
     ],
   ),
   ...within(
-    'src/compose/proxy/routes.ts',
+    'src/compose/proxy/configuration.ts',
     ['test/slow/e2e/header-forward.test.ts'],
     [['a caller can set no header that is forwarded', ', ...forwardedNames(headerForward)]', ']']],
+  ),
+  ...within(
+    'src/compose/proxy/services.ts',
+    ['test/slow/e2e/backend-connections.test.ts'],
+    [
+      [
+        'connections to backends leave half of the file descriptors to clients',
+        'Math.min(MOST_CONNECTIONS, carriedConnections(2))',
+        'MOST_CONNECTIONS + carriedConnections(2)',
+      ],
+    ],
   ),
   ...within(
     'src/compose/proxy/shared-cache.ts',

@@ -1,13 +1,18 @@
-export type { AuthServers } from './auth-servers.ts'
-export type { HeldAuthenticators } from './authenticators.ts'
-export { buildCandidate } from './candidate.ts'
-export { type InlineProxyOptions, runInlineProxy } from './inline-proxy.ts'
-export type { TryUsers } from './inspection.ts'
-export { loadModules } from './lazy-modules.ts'
-export type { Common } from './proxy-common.ts'
-export { DEFAULT_DRAIN_GRACE_MS, type ProxyProcess, type ProxyProcessOptions, startProxy } from './proxy-process.ts'
-export { createServices, type Services } from './proxy-services.ts'
+export { buildCandidate } from './configuration.ts'
+export { startAdmin, type TryUsers } from './listener.ts'
+export { type AuthServers, type HeldAuthenticators, loadModules } from './pools.ts'
+export {
+  DEFAULT_DRAIN_GRACE_MS,
+  type InlineProxyOptions,
+  type ProxyProcess,
+  type ProxyProcessOptions,
+  runInlineProxy,
+  type RunningProxy,
+  runProxy,
+  type RunProxyOptions,
+  startProxy,
+} from './process.ts'
 export { readProxyConfig } from './read-config.ts'
+export { fixedSettings, type FixedSettings } from './reload.ts'
+export { type Common, createServices, type Services } from './services.ts'
 export { openReceiverClient } from './tracing.ts'
-export { fixedSettings, type FixedSettings } from './reloader.ts'
-export { type RunningProxy, runProxy, type RunProxyOptions, startAdmin } from './run-proxy.ts'

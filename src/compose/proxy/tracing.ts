@@ -9,17 +9,16 @@ import {
 import { createCertificatePair } from '../../oauth/index.ts'
 import type { ObtainDeps } from '../../obtain/index.ts'
 import { canonicalJson, type ResolvedRoute, type ResolvedTelemetry } from '../../resources/index.ts'
-import type { OpenSecrets } from '../../secrets/index.ts'
 import type { SpanTarget, Telemetry, TraceSettings } from '../../telemetry/index.ts'
-import type * as telemetryRoom from '../../telemetry/index.ts'
-import type { NamedFiles } from '../named-files.ts'
+import type * as telemetryModule from '../../telemetry/index.ts'
+import type { Materials } from '../materials.ts'
+import { traceSettings } from '../trace-settings.ts'
 import { VERSION } from '../version.ts'
 
 /** What receivers that documents name are reached with. */
 export interface ReceiverDeps {
   readonly outbound: ObtainDeps['outbound']
-  readonly secrets: OpenSecrets
-  readonly namedFiles: NamedFiles
+  readonly materials: Materials
   readonly log: Log
 }
 
@@ -38,7 +37,7 @@ export interface Tracing {
   /** The same client; its requests are followed as what they are made for is. */
   traced(outbound: Outbound, service: string): Outbound
   /** Opens what these routes name, each once; what another configuration has open stays as it is. */
-  hold(routes: readonly ResolvedRoute[], deps: ReceiverDeps, room: typeof telemetryRoom | undefined): HeldReceivers
+  hold(routes: readonly ResolvedRoute[], deps: ReceiverDeps, module: typeof telemetryModule | undefined): HeldReceivers
 }
 
 const NO_RECEIVERS: HeldReceivers = { adopt() {}, release: () => Promise.resolve() }
@@ -64,20 +63,20 @@ export function createTracing(isOff: boolean): Tracing {
         close: () => outbound.close(),
       }
     },
-    hold(routes, deps, room) {
+    hold(routes, deps, module) {
       const named = routes.flatMap(({ name, telemetry }) => (telemetry === undefined ? [] : [{ name, telemetry }]))
-      if (named.length === 0 || room === undefined || isOff) {
+      if (named.length === 0 || module === undefined || isOff) {
         return { ...NO_RECEIVERS, adopt: () => current?.use(new Map()) }
       }
       const held: Hold<SpanTarget> = pool.hold()
       const targets = new Map(
         named.map(({ name, telemetry }) => [
           name,
-          held.get(canonicalJson(telemetry), () => openNamed(telemetry, deps, room)),
+          held.get(canonicalJson(telemetry), () => openNamed(telemetry, deps, module)),
         ]),
       )
       return {
-        adopt: () => (current ??= room.createTelemetry(undefined)).use(targets),
+        adopt: () => (current ??= module.createTelemetry(undefined)).use(targets),
         release: () => held.release(),
       }
     },
@@ -88,37 +87,37 @@ const DEADLINE_MS = 10_000
 /** Answers to exports are at most 64 KiB; each export is repeated once. */
 const EXPORT = { maxBytes: 64 * 1024, retry: true }
 
-/** The same client; closing it releases the resources that it holds. */
-const releasing = (client: Outbound, ...holds: readonly { release(): void }[]): Outbound => ({
+/** The same client; closing it releases what it holds. */
+const releasing = (client: Outbound, hold: { release(): void }): Outbound => ({
   request: client.request.bind(client),
   async close() {
     await client.close()
-    for (const hold of holds) hold.release()
+    hold.release()
   },
 })
 
 /** How a receiver is reached: 10 s, 64 KiB, one retry. */
 export function openReceiverClient(
   { name, url, caCertPath, secretHeaders }: ResolvedTelemetry,
-  { outbound, secrets, namedFiles }: Pick<ReceiverDeps, 'outbound' | 'secrets' | 'namedFiles'>,
+  { outbound, materials }: Pick<ReceiverDeps, 'outbound' | 'materials'>,
 ) {
-  const [heldSecrets, files] = [secrets.hold(), namedFiles.hold()]
+  const held = materials.hold()
   const client = outbound({
     ...EXPORT,
     name,
     service: JSON.stringify(['traces', url, caCertPath ?? '']),
     deadlineMs: DEADLINE_MS,
-    ...(caCertPath === undefined ? {} : { caCert: files.certificate(caCertPath) }),
+    ...(caCertPath === undefined ? {} : { caCert: held.certificate(caCertPath) }),
   })
   return {
-    secretHeaders: secretHeaders.map(({ name: header, ref }) => ({ name: header, value: heldSecrets.handle(ref) })),
-    outbound: releasing(client, heldSecrets, files),
+    secretHeaders: secretHeaders.map(({ name: header, ref }) => ({ name: header, value: held.secrets.handle(ref) })),
+    outbound: releasing(client, held),
   }
 }
 
 /** Its secrets and files are its own, as it may outlast the configuration that opened it. */
-const openNamed = (telemetry: ResolvedTelemetry, deps: ReceiverDeps, room: typeof telemetryRoom): SpanTarget =>
-  room.openReceiver({
+const openNamed = (telemetry: ResolvedTelemetry, deps: ReceiverDeps, module: typeof telemetryModule): SpanTarget =>
+  module.openReceiver({
     ...telemetry,
     ...openReceiverClient(telemetry, deps),
     log: deps.log,
@@ -129,11 +128,11 @@ const openNamed = (telemetry: ResolvedTelemetry, deps: ReceiverDeps, room: typeo
  * How the receiver of the process is reached: as those of documents, with the deadline and the files that the environment
  * names.
  */
-export function openProcessReceiverClient(
+function openProcessReceiverClient(
   { url, timeoutMs, files }: Pick<TraceSettings, 'url' | 'timeoutMs' | 'files'>,
-  { outbound, namedFiles, clock }: Pick<ReceiverDeps, 'outbound' | 'namedFiles'> & { readonly clock: Clock },
+  { outbound, materials, clock }: Pick<ReceiverDeps, 'outbound' | 'materials'> & { readonly clock: Clock },
 ): Outbound {
-  const held = namedFiles.hold()
+  const held = materials.hold()
   const pair =
     files.client === undefined
       ? undefined
@@ -147,4 +146,22 @@ export function openProcessReceiverClient(
     ...(pair === undefined ? {} : { clientCertificate: () => pair.current() }),
   })
   return releasing(client, held)
+}
+
+/** Opens the receiver of traces that the environment names, if any. Throws `ConfigError`. */
+export async function openTraces(
+  env: Readonly<Record<string, string | undefined>>,
+  tracing: Tracing,
+  deps: ReceiverDeps & { readonly clock: Clock },
+  stack: AsyncDisposableStack,
+): Promise<void> {
+  const settings = traceSettings(env)
+  if (settings === undefined) return
+  const { createTelemetry, openProcessReceiver } = await import('../../telemetry/index.ts')
+  const outbound = openProcessReceiverClient(settings, deps)
+  tracing.own(
+    createTelemetry(
+      stack.adopt(openProcessReceiver(settings, { outbound, log: deps.log, version: VERSION }), (one) => one.close()),
+    ),
+  )
 }

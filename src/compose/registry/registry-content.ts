@@ -11,19 +11,18 @@ import {
 import type { AuthSection, RegistryConfig } from '../../resources/index.ts'
 import { renderProblem } from '../../load/index.ts'
 import type { ClientDeps } from '../../oauth/index.ts'
-import type { OpenSecrets } from '../../secrets/index.ts'
-import { openHoldingAuthenticator } from '../proxy/authenticators.ts'
-import { endingOfSection, type EndingCredential } from '../proxy/client-credentials.ts'
+import { openAuthenticator } from '../proxy/pools.ts'
+import { endingOfSection, type EndingCredential } from '../proxy/readiness.ts'
 import { ConfigError } from '../config-error.ts'
 import type { LoadedRegistry } from './load-registry.ts'
-import type { NamedFiles } from '../named-files.ts'
+import type { Materials } from '../materials.ts'
 import type { NamedSeries } from '../named-series.ts'
 
 type Deps = SourceDeps &
-  Omit<Parameters<typeof openHoldingAuthenticator>[1], 'secrets'> & {
+  Omit<Parameters<typeof openAuthenticator>[1], 'materials'> & {
     readonly series: NamedSeries
-    /** The secrets in a directory. */
-    readonly secretsIn: (directory: string) => OpenSecrets
+    /** With the secrets in a directory. */
+    readonly materialsIn: (directory: string) => Materials
   }
 
 /** What a registry file asks for, opened: whoever has it closes it. */
@@ -45,14 +44,12 @@ interface Clients extends Omit<ClientDeps, 'clock'> {
   close(): Promise<void>
 }
 
-function openClients(secrets: OpenSecrets, namedFiles: NamedFiles): Clients {
-  const [held, files] = [secrets.hold(), namedFiles.hold()]
+function openClients(materials: Materials): Clients {
+  const held = materials.hold()
   return {
-    secrets: held,
-    tokenFile: (path) => files.token(path),
+    ...held,
     close: () => {
       held.release()
-      files.release()
       return Promise.resolve()
     },
   }
@@ -88,9 +85,9 @@ export async function openContent(loaded: LoadedRegistry, deps: Deps, before?: O
   }
   const { auth, secretsDirectory } = config
   const key = `auth ${JSON.stringify([auth, secretsDirectory])}`
-  const secrets = deps.secretsIn(secretsDirectory)
-  const tokens = await part(key, () => openHoldingAuthenticator(auth, { ...deps, secrets }))
-  const clients = await part(`clients ${key}`, () => Promise.resolve(openClients(secrets, deps.namedFiles)))
+  const materials = deps.materialsIn(secretsDirectory)
+  const tokens = await part(key, () => openAuthenticator(auth, { ...deps, materials }))
+  const clients = await part(`clients ${key}`, () => Promise.resolve(openClients(materials)))
   // Keys are fetched ahead of the first caller; what fails is logged there and tried again.
   if (before?.parts.get(key) === undefined) void tokens.start()
   // From here on `closeContent` closes the parts.

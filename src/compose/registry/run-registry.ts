@@ -5,9 +5,9 @@ import { startRegistry } from '../../registry/index.ts'
 import { describeEgress, egressFrom } from '../egress.ts'
 import { countLostLines, type ReportingLog, openMetrics } from '../../report/index.ts'
 import { loadRegistry, type LoadedRegistry } from './load-registry.ts'
-import { openNamedFiles } from '../named-files.ts'
+import { createMaterials, openNamedFiles } from '../materials.ts'
 import { createNamedSeries, withSeries } from '../named-series.ts'
-import { expiringOf, noteEnds } from '../proxy/client-credentials.ts'
+import { expiringOf, noteEnds } from '../proxy/readiness.ts'
 import { openSecrets } from '../../secrets/index.ts'
 import { closeContent, type OpenContent, openContent } from './registry-content.ts'
 import { createRegistryReloader } from './registry-reloader.ts'
@@ -62,8 +62,10 @@ export async function runRegistryServer(options: RunRegistryOptions): Promise<Ru
   const outbound = (wanted: Omit<Parameters<typeof createOutbound>[0], 'clock'>) =>
     withSeries(series, wanted.name, createOutbound({ ...wanted, clock, metrics, ...egress }))
 
-  const secretsIn = (directory: string) => openSecrets(directory, { log, metrics, clock })
-  const deps = { clock, log, metrics, outbound, series, secretsIn, namedFiles: openNamedFiles(log, env) }
+  const namedFiles = openNamedFiles(log, env)
+  const materialsIn = (directory: string) =>
+    createMaterials(openSecrets(directory, { log, metrics, clock }), namedFiles)
+  const deps = { clock, log, metrics, outbound, series, materialsIn }
   let content = await openContent(loaded, deps)
   opening.defer(() => closeContent(content))
   const server = await startRegistry({

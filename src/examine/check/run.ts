@@ -45,19 +45,14 @@ export async function runChecks(
     log: SILENT,
     clock,
   })
-  const secrets = services.secrets.hold()
-  const files = services.namedFiles.hold()
-  const authenticators = services.authenticators.hold()
-  const identities = services.identities.hold()
-  const caCertificate = (path: string) => files.certificate(path)
-  const tokenFile = (path: string | undefined) => files.token(path)
+  const holdings = services.hold()
   const times = createClockNotes()
   const context: CheckContext = {
     config,
     clock,
-    secrets,
-    obtain: { ...services.obtain, secrets, caCertificate, tokenFile, identities },
-    authenticators,
+    secrets: holdings.materials.secrets,
+    obtain: holdings.obtain,
+    authenticators: holdings.authenticators,
     egressProxy: services.egressProxy,
     token: options.token,
     refreshToken: options.refreshToken,
@@ -104,9 +99,7 @@ export async function runChecks(
     tell({ title: 'time', route: undefined, checks: context.times.lines() })
     return checked
   } finally {
-    secrets.release()
-    files.release()
-    await Promise.all([authenticators.release(), identities.release()])
+    await holdings.release()
     await services.stores.close()
   }
 }

@@ -8,7 +8,7 @@ import {
   startLabIdentityProvider,
   startLabSts,
 } from '../../../lab/index.ts'
-import type { RunProxyOptions } from '../../../src/compose/proxy/run-proxy.ts'
+import type { RunProxyOptions } from '../../../src/compose/proxy/process.ts'
 import { openOtherGrants, OTHER_GRANTS, type OtherGrants } from './grants.ts'
 import { post } from './lab.ts'
 import { authConfig, proxyConfig, run, type RunningTestProxy } from './run.ts'

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { runProxy, type RunProxyOptions, type RunningProxy } from '../../../src/compose/proxy/run-proxy.ts'
+import { runProxy, type RunProxyOptions, type RunningProxy } from '../../../src/compose/proxy/process.ts'
 import { type RecordedLog, recordLog } from './lab.ts'
 
 export { freePort } from '../../../lab/index.ts'

@@ -32,6 +32,8 @@ beforeEach(async () => {
     decisionOf: () => undefined,
     rulesOf: () => undefined,
     signingOf: () => undefined,
+  })
+  const pages = inspector.pages({
     version: '1.2.3',
     config: () => ({ routes: [{ target: { query: 'api_key=not-for-the-page&a=b' } }] }),
     routes: () => [],
@@ -53,7 +55,7 @@ beforeEach(async () => {
       tokenOf: (user, route) => Promise.resolve(new Secret(`token-of-${user}-for-${route}`)),
     },
   })
-  ops = await start({ guarded: { endpoints: {}, pages: inspector.pages } })
+  ops = await start({ guarded: { endpoints: {}, pages } })
   sockets.closing({ close: () => inspector.close() })
 })
 afterEach(async () => {

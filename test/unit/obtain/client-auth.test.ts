@@ -6,7 +6,7 @@ import path from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import { decodeJwt, UnsecuredJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openNamedFiles } from '../../../src/compose/named-files.ts'
+import { openNamedFiles } from '../../../src/compose/materials.ts'
 import { asFailure } from '../../../src/core/index.ts'
 import { createCaller, createManualClock, createRecordingLog, START_MS } from '../../support/ports.ts'
 import { createSockets } from '../../support/sockets.ts'
@@ -100,7 +100,7 @@ describe.each(GRANTS)('%s', (grant) => {
     const { header, rig } = open(
       { method: 'tokenFile', clientId: 'us', tokenFile: {} },
       {},
-      { tokenFile: (named) => files.token(named) },
+      { tokenFile: (named) => files.tokenFile(named) },
     )
     expect(await header()).toBe('authorization: Bearer issued')
     expect(shown).toEqual([first, second])
@@ -119,7 +119,7 @@ describe.each(GRANTS)('%s', (grant) => {
     const { header } = open(
       { method: 'tokenFile', clientId: 'us', tokenFile: { path: file } },
       {},
-      { tokenFile: (named) => files.token(named) },
+      { tokenFile: (named) => files.tokenFile(named) },
     )
     expect(await header().catch((error: unknown) => asFailure(error).code)).toBe('secret_unavailable')
     expect(endpoint.received).toHaveLength(0)

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
 import { buildCandidate, createServices, loadModules } from '../../../../src/compose/proxy/index.ts'
-import { ROUTES_PER_TURN } from '../../../../src/compose/proxy/candidate.ts'
+import { ROUTES_PER_TURN } from '../../../../src/compose/proxy/configuration.ts'
 import { resolveProxy, type ResolvedProxy } from '../../../../src/load/index.ts'
 import { externalAuth, load, proxy, route, SPECS } from '../../../support/load/documents/build.ts'
 import { recordLog } from '../../../support/e2e/lab.ts'

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { loadModules } from '../../../../src/compose/proxy/lazy-modules.ts'
+import { loadModules } from '../../../../src/compose/proxy/pools.ts'
 import type { ResolvedProxy } from '../../../../src/load/index.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../../..')

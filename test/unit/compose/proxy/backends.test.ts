@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { createBackends } from '../../../../src/compose/proxy/backends.ts'
+import { createBackends } from '../../../../src/compose/proxy/configuration.ts'
 import { type Backend, type BackendOptions, ConnectionBudget } from '../../../../src/net/index.ts'
 
 const opened: Backend[] = []

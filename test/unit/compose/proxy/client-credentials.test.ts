@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { endingCredentials, noteEnds } from '../../../../src/compose/proxy/client-credentials.ts'
+import { endingCredentials, noteEnds } from '../../../../src/compose/proxy/readiness.ts'
 import { resolveProxy } from '../../../../src/load/index.ts'
 import { externalAuth, load, OAUTH, proxy, route, SPECS } from '../../../support/load/documents/build.ts'
 import { createRecordingMetrics, createTestSecrets } from '../../../support/ports.ts'

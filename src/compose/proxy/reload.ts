@@ -1,11 +1,11 @@
 import { asFailure, causeOf, type Clock, type Log, type Metrics } from '../../core/index.ts'
 import { openWatchedFile, watchDirectory } from '../../files/index.ts'
-import { isConfigurationFile, renderProblem, type ResolvedProxy } from '../../load/index.ts'
+import { isConfigurationFile, type Problem, renderProblem, type ResolvedProxy } from '../../load/index.ts'
 import type { ReloadResult } from '../admin.ts'
+import { unusableSecrets } from '../check-files.ts'
 import { ConfigError } from '../config-error.ts'
 import { createFileRetry } from '../file-retry.ts'
 import { type ProxySources, watchedPaths } from '../load-config.ts'
-import { lostSecrets } from './lost-secrets.ts'
 import { readProxyConfig } from './read-config.ts'
 
 const MAX_CONFIG_BYTES = 10 * 1024 * 1024
@@ -105,4 +105,22 @@ function problemsOf(error: unknown): readonly string[] {
   if (error instanceof ConfigError) return error.lines
   const failure = asFailure(error)
   return [failure.detail ?? failure.code]
+}
+
+/**
+ * What a reload would take away from routes that serve now: secrets that only `next` names and that are not there, or cannot
+ * be used. Routes that are new, or that lack a secret already, have nothing to lose: they wait for theirs (decisions §6). In a
+ * pod this is the rule: what it mounts was settled when it was made, and its successors have the new ones (ADR 0378).
+ */
+async function lostSecrets(before: ResolvedProxy, next: ResolvedProxy, clock: Clock): Promise<Problem[]> {
+  const named = new Set(before.places.secrets.map(({ label }) => label))
+  const added = next.places.secrets.filter(({ label }) => !named.has(label))
+  if (added.length === 0) return []
+  const lacking = await unusableSecrets(added, before.secretsDirectory, clock)
+  if (lacking.length === 0) return []
+  const idle = new Set(
+    (await unusableSecrets(before.places.secrets, before.secretsDirectory, clock)).flatMap(({ routes = [] }) => routes),
+  )
+  const serving = new Set(before.routes.map(({ name }) => name).filter((name) => !idle.has(name)))
+  return lacking.filter(({ routes = [] }) => routes.some((name) => serving.has(name)))
 }

@@ -1,5 +1,6 @@
-import { Failure, type Log, RefCountedPool, Secret, type SecretHandle } from '../core/index.ts'
+import { Failure, type Log, RefCountedPool, Secret, type SecretHandle, type Secrets } from '../core/index.ts'
 import { areCertificates, openWatchedFile, type WatchedFile } from '../files/index.ts'
+import type { OpenSecrets } from '../secrets/index.ts'
 
 const MAX_CA_BYTES = 1024 * 1024
 const MAX_TOKEN_BYTES = 64 * 1024
@@ -12,16 +13,42 @@ const AZURE_TOKEN_FILE = 'AZURE_FEDERATED_TOKEN_FILE'
 /** The files that one configuration names. */
 export interface HeldNamedFiles {
   /** The content of a CA file now; undefined while it has never been readable, and then nothing is sent. */
-  certificate(path: string): () => Buffer | undefined
+  readonly certificate: (path: string) => () => Buffer | undefined
   /** A PEM file as a secret: a certificate chain or a private key. */
-  pem(path: string): SecretHandle
+  readonly pem: (path: string) => SecretHandle
   /** The token in a file now; undefined: the file that the environment names. */
-  token(path: string | undefined): SecretHandle
+  readonly tokenFile: (path: string | undefined) => SecretHandle
   release(): void
 }
 
 export interface NamedFiles {
   hold(): HeldNamedFiles
+}
+
+/** Secrets and files of one holder, released together. */
+export interface HeldMaterials extends HeldNamedFiles {
+  readonly secrets: Secrets
+}
+
+/** Secrets and files that configurations name. What may outlive the configuration that opened it is a holder of its own. */
+export interface Materials {
+  hold(): HeldMaterials
+}
+
+export function createMaterials(secrets: OpenSecrets, files: NamedFiles): Materials {
+  return {
+    hold() {
+      const [heldSecrets, heldFiles] = [secrets.hold(), files.hold()]
+      return {
+        ...heldFiles,
+        secrets: heldSecrets,
+        release() {
+          heldSecrets.release()
+          heldFiles.release()
+        },
+      }
+    },
+  }
 }
 
 const textOf = (content: Buffer): string => content.toString('utf8').trim()
@@ -89,7 +116,7 @@ export function openNamedFiles(log: Log, env: Readonly<Record<string, string | u
             path,
             heldPems.get(path, () => openPem(path)),
           ),
-        token(named) {
+        tokenFile(named) {
           const path = named ?? env[AZURE_TOKEN_FILE]
           if (path === undefined || path === '') return NO_FILE
           return secretHandle(

@@ -1,18 +1,96 @@
-import type { AuthServer, AuthServerConfig, AuthServerDeps } from '../../authserver/index.ts'
-import type { InProcessProvider } from '../../authenticate/index.ts'
+import { type Authenticator, createAuthenticator, type InProcessProvider } from '../../authenticate/index.ts'
+import type * as authServerModule from '../../authserver/index.ts'
+import type { AuthServer, AuthServerConfig } from '../../authserver/index.ts'
 import { type Clock, type Log, type Metrics, RefCountedPool } from '../../core/index.ts'
-import type { ObtainDeps } from '../../obtain/index.ts'
-import type { ResolvedAuthServer, ResolvedRoute } from '../../resources/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
-import type { OpenSecrets } from '../../secrets/index.ts'
+import type { ObtainDeps } from '../../obtain/index.ts'
+import type { AuthSection, ResolvedAuthServer, ResolvedRoute } from '../../resources/index.ts'
 import type { EphemeralKeys } from '../../signing/index.ts'
+import type * as telemetryModule from '../../telemetry/index.ts'
 import type { Stores } from '../../storage/index.ts'
 import { placed } from '../config-error.ts'
-import type { LazyModules } from './lazy-modules.ts'
-import type { NamedFiles } from '../named-files.ts'
+import type { Materials } from '../materials.ts'
 import type { NamedSeries } from '../named-series.ts'
 import { resourceUrlOf, scopesOf } from '../resource-documents.ts'
 import { storageConfig } from '../storage-config.ts'
+
+// Authenticators and authorization servers are kept over reloads that do not change them: each is opened by the first
+// configuration that names it, and closed with the last.
+
+type AuthenticateDeps = Parameters<typeof createAuthenticator>[1]
+
+/** The authenticators of one configuration; routes with the same `auth` section share one. */
+export interface HeldAuthenticators {
+  /** The authenticator of a section, and of an issuer in this process beside it; nothing is fetched for it yet. */
+  get(section: AuthSection, own?: RouteIssuer): Authenticator
+  /** The configuration is in force: keys are fetched ahead of the first caller. */
+  start(): void
+  /** Names of the providers whose keys were asked for and never came. */
+  withoutKeys(): readonly string[]
+  release(): Promise<void>
+}
+
+/** Authenticators that are kept over reloads which do not change their section, closed with the last that has it. */
+export interface Authenticators {
+  hold(): HeldAuthenticators
+}
+
+type OpenDeps = Omit<AuthenticateDeps, 'client'> & {
+  readonly series: NamedSeries
+  readonly materials: Materials
+}
+
+/** An authenticator that holds its secrets, its files and the series of its providers until it is closed. Throws as `createAuthenticator` does. */
+export function openAuthenticator(
+  section: AuthSection,
+  deps: OpenDeps,
+  inProcess: readonly InProcessProvider[] = [],
+): Authenticator {
+  const client = deps.materials.hold()
+  try {
+    const authenticator = createAuthenticator(section, { ...deps, client }, inProcess)
+    const providers = section.mode === 'oauth' ? section.oauth.providers : []
+    const releases = [() => client.release(), ...providers.map(({ name }) => deps.series.hold('name', name))]
+    const release = (): void => {
+      for (const one of releases) one()
+    }
+    return { ...authenticator, close: () => authenticator.close().finally(release) }
+  } catch (error) {
+    client.release()
+    throw error
+  }
+}
+
+/** Keeps one authenticator per different section. */
+export function createAuthenticators(deps: OpenDeps): Authenticators {
+  const pool = new RefCountedPool<Authenticator>((authenticator) => authenticator.close())
+  const started = new WeakSet<Authenticator>()
+  return {
+    hold() {
+      const held = pool.hold()
+      const used = new Set<Authenticator>()
+      return {
+        get(section, own) {
+          const inProcess = own === undefined ? [] : [own.provider]
+          const key = JSON.stringify([section, own?.key])
+          const authenticator = held.get(key, () => openAuthenticator(section, deps, inProcess))
+          used.add(authenticator)
+          return authenticator
+        },
+        start() {
+          for (const authenticator of used) {
+            if (started.has(authenticator)) continue
+            started.add(authenticator)
+            // What fails is logged there and tried again.
+            void authenticator.start()
+          }
+        },
+        withoutKeys: () => [...new Set([...used].flatMap((authenticator) => authenticator.withoutKeys()))],
+        release: () => held.release(),
+      }
+    },
+  }
+}
 
 interface AuthServersDeps {
   readonly clock: Clock
@@ -20,8 +98,7 @@ interface AuthServersDeps {
   readonly metrics: Metrics
   readonly outbound: ObtainDeps['outbound']
   readonly series: NamedSeries
-  readonly secrets: OpenSecrets
-  readonly namedFiles: NamedFiles
+  readonly materials: Materials
   readonly stores: Pick<Stores, 'open'>
   /** Keys for a server that has none configured, asked for once. Default: made here. */
   readonly ephemeralKeys: ((server: string) => EphemeralKeys) | undefined
@@ -70,13 +147,11 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
     const keys = ephemeral.get(name) ?? deps.ephemeralKeys?.(name) ?? createEphemeralKeys()
     ephemeral.set(name, keys)
     // Its own: the server may outlive the configuration that opened it.
-    const secrets = deps.secrets.hold()
-    const files = deps.namedFiles.hold()
-    const tokenFile: AuthServerDeps['tokenFile'] = (path) => files.token(path)
+    const materials = deps.materials.hold()
+    const { secrets, tokenFile } = materials
     const store = deps.stores.open(storageConfig(spec.storage ?? { type: 'memory' }, namespace, secrets), name)
     const letGo = async (): Promise<void> => {
-      secrets.release()
-      files.release()
+      materials.release()
       await store.close()
     }
     try {
@@ -144,4 +219,21 @@ function resourcesOf(
     scopes: [...new Set(group.flatMap(scopesOf))],
     providers: [...new Set(group.flatMap(({ authServer }) => authServer?.providers ?? []))],
   }))
+}
+
+/** Modules that only some configurations need: each takes 30 ms or more of a start, and 6 MiB. */
+export interface LazyModules {
+  /** Defined when the configuration has an authorization server. */
+  readonly authServer: typeof authServerModule | undefined
+  /** Defined when a route sends traces. */
+  readonly telemetry: typeof telemetryModule | undefined
+}
+
+/** Loads what `config` needs of them. */
+export async function loadModules({ authServers, routes }: ResolvedProxy): Promise<LazyModules> {
+  const [authServer, telemetry] = await Promise.all([
+    authServers.length > 0 ? import('../../authserver/index.ts') : undefined,
+    routes.some((route) => route.telemetry !== undefined) ? import('../../telemetry/index.ts') : undefined,
+  ])
+  return { authServer, telemetry }
 }

@@ -1,0 +1,170 @@
+import { randomBytes } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
+import { signingSteps } from '../../apply/index.ts'
+import { type Clock, type Log, type RequestObserver, Secret } from '../../core/index.ts'
+import { createInspector, type Inspector } from '../../inspect/index.ts'
+import { IN_PROCESS, type TlsMaterial } from '../../listen/index.ts'
+import type { ResolvedProxy } from '../../load/index.ts'
+import type { DecisionLog } from '../../obtain/cloud-sts/index.ts'
+import { type Ops, type Pages, type Readiness, startOps } from '../../ops/index.ts'
+import { createProxy, type Proxy, type Runtime } from '../../proxy/index.ts'
+import { adminEndpoints, type ProxyControls } from '../admin.ts'
+import { openAdminToken } from '../admin-token.ts'
+import type { MemoryShares } from '../memory-limit.ts'
+import { requestOwnListener } from '../own-listener.ts'
+import { VERSION } from '../version.ts'
+import type { Common, Services } from './services.ts'
+
+const NOTHING: Runtime = { routes: [], localHandlers: [], close: () => Promise.resolve() }
+/** Whoever connects from inside is one client, and may take its time: what it does not read waits, and takes no more memory. */
+const INLINE_LISTEN = { address: IN_PROCESS, allowedHosts: ['localhost'] }
+const PATIENT = Number.POSITIVE_INFINITY
+const INLINE_DEADLINES = { unreadAnswerMs: PATIENT, unreadBodyMs: PATIENT, bodyIdleMs: PATIENT }
+
+interface ListenerParts {
+  readonly memory: MemoryShares
+  readonly common: Common | undefined
+  readonly isInline: boolean
+  readonly tls: TlsMaterial | undefined
+  readonly observer: RequestObserver | undefined
+  readonly logsClients: boolean | undefined
+}
+
+/** The listener, which serves nothing yet: what routes are called there depends on where it is. */
+export async function openListener(
+  config: ResolvedProxy,
+  services: Services,
+  stack: AsyncDisposableStack,
+  { memory, common, isInline, tls, observer, logsClients }: ListenerParts,
+): Promise<Proxy> {
+  const { clock, log, metrics } = services
+  const held = services.materials.hold()
+  stack.defer(() => held.release())
+  const ephemeralKey = common?.sessionKey ?? new Secret(randomBytes(32).toString('base64url'))
+  const { sessionKeySecretRef } = config
+  const sessionKey = sessionKeySecretRef === undefined ? undefined : held.secrets.handle(sessionKeySecretRef, 'bytes')
+  return createProxy({
+    listen: {
+      ...config.listen,
+      bufferedBodiesBytes: memory.keptBodiesBytes,
+      // Whoever connects from inside is one client.
+      unreadAnswersBytes: isInline ? PATIENT : memory.unreadAnswersBytes,
+      tls,
+      acceptedAt: common?.url,
+      ...(isInline ? INLINE_LISTEN : {}),
+    },
+    ...(isInline ? { deadlines: INLINE_DEADLINES } : {}),
+    runtime: NOTHING,
+    observer,
+    clock,
+    log,
+    logsClients,
+    metrics,
+    sessionKey: () => sessionKey?.current() ?? ephemeralKey,
+    onRouteGone: ({ name, type }) => metrics.removeSeries({ route: name, type }),
+  })
+}
+
+/** The admin listener of a proxy; `stack` gets the file that it watches. Throws `config_error` when its address can't be bound. */
+export function startAdmin(
+  { address, tokenFile }: ResolvedProxy['admin'],
+  controls: ProxyControls,
+  log: Log,
+  stack: AsyncDisposableStack,
+  pages?: Pages,
+): Promise<Ops> {
+  const token = openAdminToken(tokenFile, stack, log)
+  return startOps({
+    address,
+    version: VERSION,
+    readiness: () => controls.readiness(),
+    metrics: () => controls.metrics(),
+    guarded: { endpoints: adminEndpoints(controls), pages, ...(token === undefined ? {} : { token }) },
+    log,
+  })
+}
+
+/** Users that requests can be tried as, without a token of one's own: only the lab has some. */
+export interface TryUsers {
+  readonly names: readonly string[]
+  /** A token of a user for the route at `routePath` of the proxy at `proxyUrl`; undefined where none is needed. */
+  tokenOf(user: string, routePath: string, proxyUrl: string): Promise<Secret | undefined>
+}
+
+export interface InspectionOptions {
+  /** About how many bytes of finished requests are kept. */
+  readonly maxBytes: number
+  readonly showClaims: boolean
+  readonly clock: Clock
+  readonly log: Log
+  readonly decisions: DecisionLog
+}
+
+/** The proxy that is inspected. */
+export interface Inspected extends ProxyControls {
+  readonly url: string
+  config(): ResolvedProxy
+  readiness(): Readiness
+}
+
+/** What is kept of finished requests when nobody says otherwise, in bytes. */
+export const INSPECT_BYTES = 8 * 1024 * 1024
+
+/** The inspector of a proxy process, which observes its requests; undefined where it is off. */
+export function openInspector(
+  mode: ResolvedProxy['admin']['inspector'],
+  { decisions, ...options }: InspectionOptions,
+): Inspector | undefined {
+  if (mode === 'off') return undefined
+  return createInspector({
+    ...options,
+    mode,
+    monotonicMs: () => performance.now(),
+    decisionOf: (requestId) => decisions.of(requestId)?.decision,
+    rulesOf: (requestId) => decisions.of(requestId)?.rules,
+    signingOf: signingSteps,
+  })
+}
+
+/** The pages of an inspector. `inspected` is asked at each look. */
+export function inspectorPages(
+  inspector: Inspector,
+  inspected: Inspected,
+  certificate: () => Buffer | undefined,
+  tryUsers: TryUsers | undefined,
+): Pages {
+  const endpoints = adminEndpoints(inspected)
+  const cache = (key: 'GET /cache' | 'DELETE /cache') => {
+    const handler = endpoints[key]
+    if (handler === undefined) throw new TypeError(`no endpoint ${key}`)
+    return handler
+  }
+  const { url } = inspected
+  const pathOf = (name: string) => inspected.config().routes.find((route) => route.name === name)?.path
+  return inspector.pages({
+    version: VERSION,
+    config: () => inspected.config(),
+    readiness: () => inspected.readiness(),
+    routes: () =>
+      inspected.config().routes.map(({ name, path, auth, target }) => ({
+        name,
+        path,
+        type: auth.type,
+        // Without the query: it may hold what is nobody's business.
+        target: `${target.origin}${target.path}`,
+      })),
+    listCache: cache('GET /cache'),
+    purgeCache: cache('DELETE /cache'),
+    try: {
+      offer: () => ({ proxyUrl: url, ...(tryUsers === undefined ? {} : { users: tryUsers.names }) }),
+      pathOf,
+      send: (request) => {
+        const { allowedHosts } = inspected.config().listen
+        return requestOwnListener({ url, allowedHosts, certificate: certificate() }, request)
+      },
+      ...(tryUsers === undefined
+        ? {}
+        : { tokenOf: (user: string, route: string) => tryUsers.tokenOf(user, pathOf(route) ?? '/', url) }),
+    },
+  })
+}

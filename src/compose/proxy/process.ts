@@ -1,0 +1,307 @@
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { CacheListing, PurgeFilter } from '../../cache/index.ts'
+import { type Clock, Failure } from '../../core/index.ts'
+import { INSPECT_PATH } from '../../inspect/index.ts'
+import { parseListenAddress } from '../../listen/index.ts'
+import type { ResolvedProxy } from '../../load/index.ts'
+import type { Pages, Readiness } from '../../ops/index.ts'
+import type { Proxy } from '../../proxy/index.ts'
+import type { OpenMetrics, ReportingLog } from '../../report/index.ts'
+import type { ResolvedRoute } from '../../resources/index.ts'
+import type { ProxyControls, Purged, ReloadResult } from '../admin.ts'
+import { ConfigError, placed, placedListener } from '../config-error.ts'
+import type { ProxySources } from '../load-config.ts'
+import { type MemoryOptions, type MemoryShares, memorySharesOf } from '../memory-limit.ts'
+import { observersOf } from '../observers.ts'
+import { openTlsMaterial } from '../tls-material.ts'
+import { tracesAreOff } from '../trace-settings.ts'
+import { VERSION } from '../version.ts'
+import { buildCandidate, type Candidate } from './configuration.ts'
+import { INSPECT_BYTES, inspectorPages, openInspector, openListener, startAdmin, type TryUsers } from './listener.ts'
+import { loadModules } from './pools.ts'
+import { readProxyConfig } from './read-config.ts'
+import { endingCredentials, noteEnds, readinessOf } from './readiness.ts'
+import { createReloader, type Reloader } from './reload.ts'
+import { type Common, createServices, type Services } from './services.ts'
+import { createTracing, openTraces } from './tracing.ts'
+
+export interface ProxyProcessOptions extends ProxySources, MemoryOptions {
+  /** Where STS is, for all routes; else as the config says, else `AWS_ENDPOINT_URL_STS`, else by region. */
+  readonly stsEndpoint?: string | undefined
+  /** `GET /decisions` shows claim values. Default false. */
+  readonly showClaims?: boolean
+  /** How long answers may go on after a stop, in milliseconds. Default 10 s. */
+  readonly drainGraceMs?: number
+  /** About how many bytes of finished requests the inspector keeps. Default 8 MiB. */
+  readonly inspectBytes?: number | undefined
+  /** Users that requests can be tried as from the inspector. Default: none. */
+  readonly tryUsers?: TryUsers | undefined
+  /** Log lines of refused requests name the client's address. Default true. */
+  readonly logsClients?: boolean | undefined
+  /** Listens nowhere, whatever the files say: only `connect` leads in. Default false. */
+  readonly isInline?: boolean
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: ReportingLog
+  readonly clock?: Clock
+  /** Of circuits and rests of other services. Default `STEADY_CLOCK`. */
+  readonly steadyClock?: Clock
+}
+
+/** One process that proxies, and how it is asked. */
+export interface ProxyProcess extends ProxyControls {
+  /** `http://127.0.0.1:8080`, or `unix:/path`. */
+  readonly url: string
+  /** The client end of a new connection, where it `isInline`. */
+  connect(): Duplex
+  /** Serves a connection that a supervisor has accepted. False once it drains. */
+  take(socket: Socket): boolean
+  /** The configuration that it started with. */
+  readonly first: ResolvedProxy
+  readonly memory: MemoryShares
+  readonly openMetrics: OpenMetrics
+  /** Of the inspector; undefined where it is off. */
+  readonly pages: Pages | undefined
+  config(): ResolvedProxy
+  readiness(): Readiness
+  cache(): CacheListing
+  purge(filter: PurgeFilter): Promise<Purged>
+  decisions(): readonly object[]
+}
+
+/** Milliseconds. */
+export const DEFAULT_DRAIN_GRACE_MS = 10_000
+const STOPPING: ReloadResult = { ok: false, problems: ['the proxy is shutting down'] }
+
+/**
+ * Reads the configuration, listens, and follows changes of every file that it read; disposal of `stack` drains it. Throws
+ * `ConfigError` with all problems, and `Failure` config_error when the address can't be bound.
+ */
+export async function startProxy(
+  options: ProxyProcessOptions,
+  stack: AsyncDisposableStack,
+  common?: Common,
+): Promise<ProxyProcess> {
+  const { log, clock = { now: () => Date.now() }, isInline = false, logsClients, tryUsers } = options
+  const loaded = await readProxyConfig(options, { clock })
+  const first = { ...loaded, ...common?.settings }
+  await common?.prepare(first)
+  const modules = await loadModules(first)
+  const { secretsDirectory, maxCredentials } = first
+  const tracing = createTracing(tracesAreOff(options.env))
+  const memory = memorySharesOf(options, first.listen.bufferedBodiesBytes)
+  const services = createServices({ ...options, secretsDirectory, maxCredentials, memory, clock, common, tracing })
+  const { metrics, cache, decisions, stores } = services
+  await openTraces(options.env, tracing, { ...services.receivers, clock }, stack)
+  stack.defer(() => stores.close())
+  const { ticketKeys } = common ?? {}
+  const tls =
+    isInline || first.listen.tls === undefined
+      ? undefined
+      : stack.adopt(openTlsMaterial(first.listen.tls, { log, clock, ticketKeys }), (one) => one.close())
+  // Each worker would show its own requests only; without listeners nobody could look.
+  const mode = common === undefined && !isInline ? first.admin.inspector : 'off'
+  const { inspectBytes: maxBytes = INSPECT_BYTES, showClaims = false } = options
+  const inspector = openInspector(mode, { maxBytes, showClaims, clock, log, decisions })
+  stack.defer(() => inspector?.close())
+  const observer = observersOf([inspector?.observer, tracing.observer])
+  const proxy = await placedListener(first.places, 'listen', () =>
+    openListener(first, services, stack, { logsClients, memory, common, isInline, tls, observer }),
+  )
+  stack.defer(() => proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS))
+
+  // All at once: whoever has connected already must not hear that there is no such route.
+  const begun = await buildCandidate(first, proxy.url, services, modules, () => Promise.resolve())
+  const active = stack.adopt(new ActiveConfiguration(begun, proxy, services), (one) => one.stop())
+  // The listener is open: until then requests hear 503 instead of a route that is not there.
+  await begun.prepared()
+  const reloader = stack.adopt(
+    createReloader({
+      sources: options,
+      current: () => active.config,
+      prepare: common?.prepare,
+      install: (next) => active.replace(next),
+      clock,
+      log,
+      metrics,
+    }),
+    (one) => one.close(),
+  )
+  const withEnds = (): OpenMetrics => {
+    noteEnds(endingCredentials(active.config, active.held), metrics)
+    return metrics
+  }
+  const running = {
+    url: proxy.url,
+    connect: () => proxy.connect(),
+    take: (socket: Socket) => proxy.take(socket),
+    first,
+    memory,
+    openMetrics: { ...metrics, snapshot: () => withEnds().snapshot() },
+    config: () => active.config,
+    readiness: () => readinessOf(active.config, active.held, active.isStopped),
+    metrics: () => withEnds().render(),
+    cache: () => cache.list(),
+    async purge(filter: PurgeFilter) {
+      const { purged, told } = cache.purge(filter)
+      const receivers = await told
+      return told === undefined ? { purged } : { purged, isTold: receivers !== undefined, receivers }
+    },
+    decisions: () => decisions.list(),
+    reload: () => (active.isStopped ? Promise.resolve(STOPPING) : reloader.reload()),
+  }
+  const pages = inspector && inspectorPages(inspector, running, () => tls?.current().cert, tryUsers)
+  return { ...running, pages }
+}
+
+/** The configuration that requests are answered with, and its replacement by a reload. */
+class ActiveConfiguration {
+  readonly #proxy: Proxy
+  readonly #services: Services
+  #candidate: Candidate
+  #isStopped = false
+
+  /** Installs the first. Throws before anything has changed when it can't be. */
+  constructor(first: Candidate, proxy: Proxy, services: Services) {
+    this.#proxy = proxy
+    this.#services = services
+    this.#candidate = first
+    this.#install(first)
+  }
+
+  get config(): ResolvedProxy {
+    return this.#candidate.config
+  }
+
+  get held(): Candidate['held'] {
+    return this.#candidate.held
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped
+  }
+
+  /** Builds and installs `next` as a whole. Rejects before anything has changed when it can't be, and once this is stopped. */
+  async replace(next: ResolvedProxy): Promise<void> {
+    const candidate = await buildCandidate(next, this.#proxy.url, this.#services, await loadModules(next))
+    await candidate.prepared()
+    if (this.#isStopped) {
+      candidate.refuse()
+      throw new Failure('draining')
+    }
+    this.#install(candidate)
+    this.#candidate = candidate
+  }
+
+  /** Nothing replaces it any more. */
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  #install(candidate: Candidate): void {
+    const { cache, log } = this.#services
+    const { config, runtime } = candidate
+    try {
+      placed(config.places, { process: 'routes' }, () => this.#proxy.swap(runtime))
+    } catch (error) {
+      candidate.refuse()
+      throw error
+    }
+    candidate.adopt()
+    cache.retireConfigs(new Map(config.routes.map(({ auth }) => [`${auth.namespace}/${auth.name}`, auth.configHash])))
+    for (const warning of config.warnings) log.warn({}, warning)
+  }
+}
+
+export type RunProxyOptions = ProxyProcessOptions
+
+export interface RunningProxy {
+  /** `http://127.0.0.1:8080`, or `unix:/path`. */
+  readonly url: string
+  readonly adminUrl: string
+  /** Address of the inspector's page; undefined where it is off. */
+  readonly inspectUrl: string | undefined
+  /** Of the configuration that it started with. */
+  readonly routes: readonly ResolvedRoute[]
+  readonly reload: Reloader['reload']
+  /** Drains and lets go of everything. */
+  close(): Promise<void>
+}
+
+/**
+ * Runs the proxy: reads the configuration, listens, and follows changes of every file that it read. Throws `ConfigError`
+ * with all problems, and `Failure` config_error when an address can't be bound; nothing is left open then.
+ */
+export async function runProxy(options: RunProxyOptions): Promise<RunningProxy> {
+  await using opening = new AsyncDisposableStack()
+  const { log } = options
+  const proxy = await startProxy(options, opening)
+  const { url, first, memory, pages } = proxy
+  const admin = await placedListener(first.places, 'admin', () => startAdmin(first.admin, proxy, log, opening, pages))
+  log.info({ url, admin: admin.url, routes: first.routes.length, ...memory, version: VERSION }, 'listening')
+  const opened = opening.move()
+  const close = async (): Promise<void> => {
+    // The admin listener goes last: it says that the proxy is draining while it drains, and its last figures are read.
+    try {
+      await opened.disposeAsync()
+    } finally {
+      await admin.close()
+    }
+  }
+  // Where others reach it and there is no token, nobody may look, and there is no page.
+  const isServed = first.admin.tokenFile !== undefined || parseListenAddress(first.admin.address).isLoopback
+  const inspectUrl = pages !== undefined && isServed ? `${admin.url}${INSPECT_PATH}` : undefined
+  return { url, adminUrl: admin.url, inspectUrl, routes: first.routes, reload: () => proxy.reload(), close }
+}
+
+export interface InlineProxyOptions extends Omit<
+  ProxyProcessOptions,
+  'listen' | 'drainGraceMs' | 'isInline' | 'onlyRoute'
+> {
+  /** The route that is asked for; may be left out where there is only one. */
+  readonly route?: string | undefined
+}
+
+/** The whole pipeline without a listener, for whoever is in this process. */
+export interface InlineProxy {
+  /** A new connection, its client end. */
+  connect(): Duplex
+  /** Of the route; a reload may move it. */
+  path(): string
+  readonly route: ResolvedRoute
+  close(): Promise<void>
+}
+
+/** Nobody but this process comes in, so that the rules of a loopback bind hold whatever the files say. */
+const LISTEN = '127.0.0.1:0'
+
+/**
+ * Runs the proxy without listening anywhere, and follows changes of every file that it read. Throws `ConfigError` with all
+ * problems; nothing is left open then.
+ */
+export async function runInlineProxy(options: InlineProxyOptions): Promise<InlineProxy> {
+  await using opening = new AsyncDisposableStack()
+  const proxy = await startProxy(
+    { ...options, onlyRoute: options.route, listen: LISTEN, drainGraceMs: 0, isInline: true },
+    opening,
+  )
+  const route = chosen(proxy.first.routes, options.route)
+  const opened = opening.move()
+  return {
+    connect: () => proxy.connect(),
+    path: () => proxy.config().routes.find(({ name }) => name === route.name)?.path ?? route.path,
+    route,
+    close: () => opened.disposeAsync(),
+  }
+}
+
+/** Throws `ConfigError` when it is not clear which. */
+function chosen(routes: readonly ResolvedRoute[], wanted: string | undefined): ResolvedRoute {
+  const names = routes.map(({ name }) => name).join(', ')
+  const [only] = routes
+  if (wanted === undefined && routes.length === 1 && only !== undefined) return only
+  if (wanted === undefined) throw new ConfigError([`which route? --route NAME, one of: ${names}`])
+  const found = routes.find(({ name }) => name === wanted)
+  if (found === undefined) throw new ConfigError([`there is no route ${JSON.stringify(wanted)}; there is: ${names}`])
+  return found
+}
