@@ -15,6 +15,8 @@ export interface Running {
 }
 
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
+/** The launcher of this checkout. */
+export const LAUNCHER = here('../bin/extauth.cjs')
 const TYPES = ['unauthenticated', 'headerInjection', 'bearerToken'] as const
 export type MeasuredType = (typeof TYPES)[number]
 export const MEASURED_TYPES: readonly MeasuredType[] = TYPES
@@ -134,7 +136,7 @@ const manifests = (options: ProxyOptions): string => {
  * Starts `extauth proxy` as a user would, with one route per measured type (`<url>/<type>`) and `<url>/verified`. Its log goes through a pipe to somebody who reads it, as it does in a container.
  */
 export const startProxyCommand = async (options: ProxyOptions): Promise<Running> => {
-  const { logLevel = 'info', env = process.env, launcher = here('../bin/extauth.cjs') } = options
+  const { logLevel = 'info', env = process.env, launcher = LAUNCHER } = options
   const directory = mkdtempSync(join(tmpdir(), 'extauth-bench-'))
   mkdirSync(join(directory, 'secrets', 'bench'), { recursive: true })
   writeFileSync(join(directory, 'secrets', 'bench', 'key'), 'an-api-key')

@@ -8,7 +8,6 @@
  * at most 1.6 × the CPU of `bearerToken`; 200 callers no dearer than one (15 % for the noise of the machine). Exit code 1
  * when exceeded. What a cached exchange adds is too little to be judged here; `bench/micro/cache.ts` does.
  */
-import { spawn } from 'node:child_process'
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -18,7 +17,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Pool } from 'undici'
 import { freePort } from '../../lab/free-port.ts'
-import { cpuOf, forkScript } from '../processes.ts'
+import { cpuOf, forkScript, LAUNCHER, startProcess } from '../processes.ts'
 
 const ROUNDS = 91
 const REQUESTS = 500
@@ -99,25 +98,10 @@ writeFileSync(path.join(directory, 'secrets', 'bench', 'client-secret'), 'a-secr
 const backend = await forkScript('backend.ts')
 writeFileSync(path.join(directory, 'proxy.yaml'), manifests(backend.url))
 const port = await freePort()
-const proxy = spawn(
-  process.execPath,
-  [
-    'bin/extauth.cjs',
-    'proxy',
-    '--config',
-    path.join(directory, 'proxy.yaml'),
-    '--listen',
-    `127.0.0.1:${port}`,
-    '--admin',
-    '127.0.0.1:0',
-    '--sts-endpoint',
-    url,
-    '--log-level',
-    'warn',
-  ],
-  { stdio: ['ignore', 'ignore', 'inherit'], cwd: path.join(import.meta.dirname, '../..') },
-)
-const pool = new Pool(`http://127.0.0.1:${port}`, { connections: CONNECTIONS })
+const config = ['--config', path.join(directory, 'proxy.yaml'), '--listen', `127.0.0.1:${port}`]
+const more = ['--admin', '127.0.0.1:0', '--sts-endpoint', url, '--log-level', 'warn']
+const proxy = await startProcess([LAUNCHER, 'proxy', ...config, ...more], port, '')
+const pool = new Pool(proxy.url, { connections: CONNECTIONS })
 const tokens = Array.from({ length: CALLERS }, (_, index) => token(index))
 const body = JSON.stringify('x'.repeat(1022))
 
@@ -137,30 +121,18 @@ async function post(route: string, callers: number, index: number): Promise<void
 /** CPU microseconds of the proxy per request. */
 async function measure(route: string, callers: number): Promise<number> {
   let next = 0
-  const before = cpuOf(proxy.pid ?? 0)
+  const before = cpuOf(proxy.pid)
   const worker = async () => {
     while (next < REQUESTS) await post(route, callers, next++)
   }
   await Promise.all(Array.from({ length: CONNECTIONS }, worker))
-  return (cpuOf(proxy.pid ?? 0) - before) / 1000 / REQUESTS
-}
-
-async function untilReady(): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt++) {
-    try {
-      return await post('bearer', 1, 0)
-    } catch {
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-  }
-  throw new Error('the proxy does not answer')
+  return (cpuOf(proxy.pid) - before) / 1000 / REQUESTS
 }
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 const out = (text: string) => process.stdout.write(`${text}\n`)
 
 try {
-  await untilReady()
   const way = (name: string, route: string, callers: number) => ({ name, route, callers, values: [] as number[] })
   const anonymous = way('bearerToken, anonymous', 'anonymous', 0)
   const bearer = way('bearerToken, a verified caller', 'bearer', 1)
@@ -191,7 +163,7 @@ try {
     if (!isKept) process.exitCode = 1
   }
 } finally {
-  proxy.kill()
+  await proxy.stop()
   await pool.destroy()
   await backend.stop()
   services.close()

@@ -3,12 +3,11 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { freePort } from '../../lab/free-port.ts'
 import { pause, quantile } from '../load/pace.ts'
-import { cpuOf, memoryOf, startProcess } from '../processes.ts'
+import { cpuOf, LAUNCHER, memoryOf, startProcess } from '../processes.ts'
 import { registryEntry } from '../registry-entries.ts'
 import { table } from '../report.ts'
 
 const MIB = 1024 * 1024
-const BIN = path.join(import.meta.dirname, '../../bin/extauth.cjs')
 const LIST = '/registry/default/v0.1/servers'
 const PAGE = 100
 const TIMES = 200
@@ -61,7 +60,7 @@ export async function runRegistrySize({
   const port = await freePort()
   const from = performance.now()
   const args = ['registry', '--config', config, '--address', `127.0.0.1:${port}`, '--internal-address', '127.0.0.1:0']
-  const running = await startProcess([BIN, ...args, '--log-level', 'warn'], port, LIST).catch((error: unknown) => {
+  const running = await startProcess([LAUNCHER, ...args, '--log-level', 'warn'], port, LIST).catch((error: unknown) => {
     rmSync(folder, { recursive: true, force: true })
     throw error
   })

@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../../lab/free-port.ts'
+import { spawnExtauth } from '../../test/support/e2e/process.ts'
 
 const PROBE = path.join(import.meta.dirname, 'probe.ts')
 const START_MS = 300_000
@@ -56,15 +57,13 @@ export interface ReplicaOptions {
 export async function createReplica(options: ReplicaOptions): Promise<Replica> {
   const { name, bin, command, modules = [], heapDirectory } = options
   const [port, adminPort] = [await freePort(), await freePort()]
-  const own = Object.entries(process.env).filter(([key]) => !/^(EXTAUTH_|https?_proxy$|no_proxy$|AWS_)/i.test(key))
   const probe = path.join(heapDirectory, name)
   const env = {
-    ...Object.fromEntries(own),
     ...options.env,
     NODE_OPTIONS: [PROBE, ...modules].map((module) => `--import=${module}`).join(' '),
     ENDURE_PROBE: probe,
   }
-  const args = [bin, ...command(`127.0.0.1:${port}`, `127.0.0.1:${adminPort}`)]
+  const args = command(`127.0.0.1:${port}`, `127.0.0.1:${adminPort}`)
   let child: ChildProcess | undefined
   let ended: Promise<number | string> = Promise.resolve(0)
   let starts = 0
@@ -108,14 +107,15 @@ export async function createReplica(options: ReplicaOptions): Promise<Replica> {
     async start() {
       replica.isMeantToEnd = false
       starts += 1
-      const started = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+      const started = spawnExtauth(args, ['ignore', 'pipe', 'pipe'], { program: bin, env })
       child = started
       const last: string[] = []
       for (const stream of [started.stdout, started.stderr])
-        createInterface({ input: stream }).on('line', (line) => {
-          if (last.push(line) > MAX_LAST) last.shift()
-          options.onLine(line)
-        })
+        if (stream !== null)
+          createInterface({ input: stream }).on('line', (line) => {
+            if (last.push(line) > MAX_LAST) last.shift()
+            options.onLine(line)
+          })
       ended = new Promise((resolve) => {
         started.once('close', (code, signal) => {
           const how = signal ?? code ?? -1

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import path from 'node:path'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { parseAllDocuments } from 'yaml'
 import { freePort } from '../../lab/free-port.ts'
+import { extauth } from '../../test/support/e2e/process.ts'
 import { thumbprint } from './certificates.ts'
 import { section } from './page.ts'
 import { ALICE_THERE, SECRET } from './realm.ts'
@@ -13,8 +13,6 @@ import type { Keycloak } from './server.ts'
 import { tokenByPassword, visit } from './visit.ts'
 import type { World } from './world.ts'
 
-const BIN = path.join(import.meta.dirname, '..', '..', 'bin', 'extauth.cjs')
-const START_MS = 120_000
 const ANSWER_MS = 30_000
 
 type Members = Record<string, unknown>
@@ -39,15 +37,12 @@ export async function askProxy(keycloak: Keycloak, world: World): Promise<Verdic
   const port = await freePort()
   const file = path.join(world.directory, 'proxy.yaml')
   writeFileSync(file, configFor(rows, { keycloak, world, port, backend: backend.url }))
-  const proxy = spawn(process.execPath, [BIN, 'proxy', '--config', file], {
+  const proxy = extauth(['proxy', '--config', file], {
     cwd: world.directory,
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, NODE_EXTRA_CA_CERTS: world.authority.certificate },
+    env: { NODE_EXTRA_CA_CERTS: world.authority.certificate },
   })
-  let log = ''
-  proxy.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()))
   try {
-    await untilServing(`http://127.0.0.1:${port}/none`, () => (proxy.exitCode === null ? undefined : log))
+    await proxy.line('listening')
     const people = await tokenByPassword(realm, world.authority.pem, 'people', 'openid')
     const claims = { sub: ALICE_THERE, scp: 'access', aud: [realm, 'mcp-extauth-there'] }
     const tokens = {
@@ -62,7 +57,7 @@ export async function askProxy(keycloak: Keycloak, world: World): Promise<Verdic
       const url = `http://127.0.0.1:${port}/${index === 0 ? 'crm' : `row-${index}`}`
       const { status, text } = await call(url, token)
       const [, id = ''] = /"requestId":"([^"]+)"/.exec(text) ?? []
-      const line = id === '' ? '' : await lineOf(id, () => log)
+      const line = id === '' ? '' : await lineOf(id, proxy.stderr)
       const problem = judged(row, status, text, line)
       if (problem !== undefined) wrong.push(`${row.what}: ${problem}`)
     }
@@ -71,7 +66,7 @@ export async function askProxy(keycloak: Keycloak, world: World): Promise<Verdic
     if (given) wrong.push('Keycloak gives identity assertions: the first leg of xaa is to be held against it')
     return { wrong: [...wrong, ...thumbprints(world)], rows: rows.length, noAssertion: answer }
   } finally {
-    proxy.kill('SIGKILL')
+    proxy.process.kill('SIGKILL')
     await backend.close()
   }
 }
@@ -207,18 +202,4 @@ async function call(url: string, token: string): Promise<{ readonly status: numb
     signal: AbortSignal.timeout(ANSWER_MS),
   })
   return { status: response.status, text: await response.text() }
-}
-
-async function untilServing(url: string, ended: () => string | undefined): Promise<void> {
-  for (const endsAtMs = Date.now() + START_MS; Date.now() < endsAtMs;) {
-    const log = ended()
-    if (log !== undefined) throw new Error(`the proxy has ended: ${log.slice(-1500)}`)
-    const isThere = await fetch(url).then(
-      () => true,
-      () => false,
-    )
-    if (isThere) return
-    await new Promise((resolve) => setTimeout(resolve, 200))
-  }
-  throw new Error('the proxy does not start')
 }

@@ -1,17 +1,18 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { extauth, type Running } from '../../support/e2e/process.ts'
 import { ANY_LAB_PORT } from '../../support/lab-ports.ts'
 
 const BIN = path.join(import.meta.dirname, '../../../bin')
 const directory = mkdtempSync(path.join(tmpdir(), 'extauth-old-node-'))
-const started: ChildProcess[] = []
+const started: Running[] = []
 afterAll(() => {
   // Those of a test that failed; the other Node ends with them.
-  for (const child of started) child.kill('SIGKILL')
+  for (const { process: child } of started) child.kill('SIGKILL')
   rmSync(directory, { recursive: true })
 })
 
@@ -25,20 +26,17 @@ writeFileSync(
 const ALONE = path.join(directory, 'alone.cjs')
 writeFileSync(ALONE, `require(${JSON.stringify(OLD)})\nObject.defineProperty(process, 'arch', { value: 'sparc' })\n`)
 
-function start(preload: string, script: string, ...args: string[]) {
-  const child = spawn(process.execPath, ['--require', preload, path.join(BIN, script), ...args])
-  started.push(child)
-  const output = { stdout: '', stderr: '' }
-  child.stdout.on('data', (chunk: Buffer) => void (output.stdout += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => void (output.stderr += chunk.toString()))
-  return { child, output, ended: once(child, 'close') as Promise<[number | null, string | null]> }
+function start(preload: string, script: string, ...args: string[]): Running {
+  const running = extauth(args, { node: ['--require', preload], program: path.join(BIN, script) })
+  started.push(running)
+  return running
 }
 
 /** A lab under an old Node, which serves and keeps a copy of its configuration as long as it does. */
 async function lab() {
   const running = start(OLD, 'extauth.cjs', 'lab', ...ANY_LAB_PORT)
-  await expect.poll(() => running.output.stdout, { timeout: 15_000 }).toContain('Stop with Ctrl-C')
-  const config = /^ {2}config +(\S+)/m.exec(running.output.stdout)?.[1] ?? ''
+  await running.shows('Stop with Ctrl-C')
+  const config = /^ {2}config +(\S+)/m.exec(running.stdout())?.[1] ?? ''
   expect(existsSync(config)).toBe(true)
   return { ...running, config }
 }
@@ -56,9 +54,9 @@ const isThere = (pid: number): boolean => {
 
 describe('on a Node that is too old', () => {
   it('extauth runs with the Node that its package brought', async () => {
-    const { output, ended } = start(OLD, 'extauth.cjs', 'version')
-    expect(await ended).toEqual([0, null])
-    expect(output.stdout).toMatch(/^mcp-extauth \S+ \(Node 24\./)
+    const { stdout, ended } = start(OLD, 'extauth.cjs', 'version')
+    expect(await ended).toBe(0)
+    expect(stdout()).toMatch(/^mcp-extauth \S+ \(Node 24\./)
   })
 
   it('npm installs without a word about each package that wants a newer one', async () => {
@@ -80,18 +78,18 @@ describe('on a Node that is too old', () => {
   }, 60_000)
 
   it('its exit codes are those of the other one', async () => {
-    expect(await start(OLD, 'extauth.cjs', 'nothing').ended).toEqual([2, null])
+    expect(await start(OLD, 'extauth.cjs', 'nothing').ended).toBe(2)
   })
 
   it.each(['SIGTERM', 'SIGINT'] as const)('%s reaches the other one, which ends as it should', async (signal) => {
-    const { child, output, ended } = await lab()
+    const { process: child, stderr, ended } = await lab()
     child.kill(signal)
-    expect(await ended).toEqual([0, null])
-    expect(output.stderr).toBe('')
+    expect(await ended).toBe(0)
+    expect(stderr()).toBe('')
   })
 
   it('the other one ends in good order when this one is killed', async () => {
-    const { child, config } = await lab()
+    const { process: child, config } = await lab()
     const [inner = 0] = childrenOf(child.pid ?? 0)
     expect(inner).toBeGreaterThan(0)
     child.kill('SIGKILL')
@@ -100,14 +98,14 @@ describe('on a Node that is too old', () => {
   })
 
   it('that brought none says what is needed', async () => {
-    const { output, ended } = start(ALONE, 'extauth.cjs', 'version')
-    expect(await ended).toEqual([2, null])
-    expect(output.stderr).toMatch(/needs Node 24\.12 or newer/)
+    const { stderr, ended } = start(ALONE, 'extauth.cjs', 'version')
+    expect(await ended).toBe(2)
+    expect(stderr()).toMatch(/needs Node 24\.12 or newer/)
   })
 
   it('a script of the checkout says how to start it', async () => {
-    const { output, ended } = start(OLD, 'require-node.cjs')
-    expect(await ended).toEqual([2, null])
-    expect(output.stderr).toContain('npm start')
+    const { stderr, ended } = start(OLD, 'require-node.cjs')
+    expect(await ended).toBe(2)
+    expect(stderr()).toContain('npm start')
   })
 })

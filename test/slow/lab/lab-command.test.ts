@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
@@ -8,6 +8,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import { freePort, LAB_REDIS_RULES } from '../../../lab/index.ts'
+import { extauth, type Running } from '../../support/e2e/process.ts'
 import { ANY_LAB_PORT } from '../../support/lab-ports.ts'
 import { APPLICATION_RULES } from '../../support/redis/acl.ts'
 import { redisServer } from '../../support/redis/binaries.ts'
@@ -15,31 +16,30 @@ import { redisServer } from '../../support/redis/binaries.ts'
 const ROOT = path.join(import.meta.dirname, '../../..')
 const BIN = path.join(ROOT, 'bin/extauth.cjs')
 
-function start(argv: readonly string[], env: NodeJS.ProcessEnv = process.env) {
-  const child = spawn(process.execPath, [BIN, 'lab', ...argv], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const output = { stdout: '', stderr: '' }
-  child.stdout.on('data', (chunk: Buffer) => void (output.stdout += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => void (output.stderr += chunk.toString()))
-  return { child, output, ended: once(child, 'close') as Promise<[number | null]> }
-}
+const start = (argv: readonly string[], env: Readonly<Record<string, string>> = {}): Running =>
+  extauth(['lab', ...argv], { cwd: ROOT, env })
+const READY = 'Stop with Ctrl-C'
 
 describe('extauth lab', () => {
-  let lab: ReturnType<typeof start>
+  let lab: Running
 
   beforeAll(async () => {
     lab = start(ANY_LAB_PORT)
-    await untilPrinted(lab.child, () => lab.output.stdout.includes('Stop with Ctrl-C'))
+    await lab.shows(READY)
   })
-  afterAll(() => void lab.child.kill('SIGKILL'))
+  afterAll(() => void lab.process.kill('SIGKILL'))
 
   test('says that it is a stand-in, and where everything is', () => {
-    expect(lab.output.stdout).toContain('stand-in for trying things out')
-    expect(lab.output.stdout.match(/https?:\/\/127\.0\.0\.1:\d+$/gm)).toHaveLength(8)
-    expect(lab.output.stderr).toBe('')
+    expect(lab.stdout()).toContain('stand-in for trying things out')
+    expect(lab.stdout().match(/https?:\/\/127\.0\.0\.1:\d+$/gm)).toHaveLength(8)
+    expect(lab.stderr()).toBe('')
   })
 
   test('each command that it prints works as it stands', async () => {
-    const commands = lab.output.stdout.split('\n').filter((line) => line.startsWith('    curl '))
+    const commands = lab
+      .stdout()
+      .split('\n')
+      .filter((line) => line.startsWith('    curl '))
     expect(commands).toHaveLength(14)
     for (const command of commands) {
       const { stdout } = await promisify(execFile)('bash', ['-c', command], { cwd: ROOT })
@@ -50,20 +50,20 @@ describe('extauth lab', () => {
   }, 60_000)
 
   test('lists the six tools of the lab; those of the conformance suite need --conformance', async () => {
-    expect(await toolsOf(lab.output.stdout)).toHaveLength(6)
+    expect(await toolsOf(lab.stdout())).toHaveLength(6)
     const whole = start([...ANY_LAB_PORT, '--conformance'])
     try {
-      await untilPrinted(whole.child, () => whole.output.stdout.includes('Stop with Ctrl-C'))
-      expect((await toolsOf(whole.output.stdout)).length).toBeGreaterThan(20)
+      await whole.shows(READY)
+      expect((await toolsOf(whole.stdout())).length).toBeGreaterThan(20)
     } finally {
-      whole.child.kill('SIGKILL')
+      whole.process.kill('SIGKILL')
     }
   }, 60_000)
 
   test('SIGTERM ends it with exit code 0', async () => {
-    lab.child.kill('SIGTERM')
-    expect((await lab.ended)[0]).toBe(0)
-    expect(lab.output.stderr).toBe('')
+    lab.process.kill('SIGTERM')
+    expect(await lab.ended).toBe(0)
+    expect(lab.stderr()).toBe('')
   })
 })
 
@@ -73,26 +73,29 @@ describe('extauth lab --replicas 2', () => {
     const names = ['replica-port', 'replica-admin-port', 'redis-port', 'sentinel-port']
     const ports = await Promise.all(names.map(() => freePort()))
     const chosen = names.map((name, index) => `--${name}=${ports[index]}`)
-    const env = { ...process.env, PATH: `${process.env['PATH']}:${folder}` }
+    const env = { PATH: `${process.env['PATH']}:${folder}` }
     const lab = start([...ANY_LAB_PORT, '--replicas', '2', ...chosen], env)
     try {
-      await untilPrinted(lab.child, () => lab.output.stdout.includes('Stop with Ctrl-C'))
-      for (const port of ports) expect(lab.output.stdout).toContain(`127.0.0.1:${port}\n`)
-      const proxies = lab.output.stdout.match(/^ {2}(?:proxy|replica 2) +(\S+)$/gm) ?? []
+      await lab.shows(READY)
+      for (const port of ports) expect(lab.stdout()).toContain(`127.0.0.1:${port}\n`)
+      const proxies = lab.stdout().match(/^ {2}(?:proxy|replica 2) +(\S+)$/gm) ?? []
       expect(new Set(proxies.map((line) => line.split(/ +/).at(-1))).size).toBe(2)
-      const [, token = ''] = /^ {4}token=\$\((.*)\)$/m.exec(lab.output.stdout) ?? []
-      const calls = lab.output.stdout.split('\n').filter((line) => line.endsWith('Bearer $token"'))
+      const [, token = ''] = /^ {4}token=\$\((.*)\)$/m.exec(lab.stdout()) ?? []
+      const calls = lab
+        .stdout()
+        .split('\n')
+        .filter((line) => line.endsWith('Bearer $token"'))
       expect(calls).toHaveLength(2)
       const script = [`token=$(${token})`, ...calls].join('\n')
       const { stdout } = await promisify(execFile)('bash', ['-e', '-c', script], { cwd: ROOT })
       expect(stdout.match(/workspaceUser\W+alice/g)).toHaveLength(2)
-      const redis = Number(/Redis +127\.0\.0\.1:(\d+)/.exec(lab.output.stdout)?.[1])
+      const redis = Number(/Redis +127\.0\.0\.1:(\d+)/.exec(lab.stdout())?.[1])
       expect(await listens(redis)).toBe(true)
-      lab.child.kill('SIGTERM')
-      expect([(await lab.ended)[0], lab.output.stderr]).toEqual([0, ''])
+      lab.process.kill('SIGTERM')
+      expect([await lab.ended, lab.stderr()]).toEqual([0, ''])
       expect(await listens(redis)).toBe(false)
     } finally {
-      lab.child.kill('SIGKILL')
+      lab.process.kill('SIGKILL')
     }
   }, 60_000)
 
@@ -105,24 +108,24 @@ describe('extauth lab --replicas 2', () => {
     [['--replicas', '2', '--replica-port', '1', '--replica-port', '2'], '--replica-port can be given 1 times here'],
   ])('%j is refused: a port of what does not run', async (argv, message) => {
     const folder = path.dirname(await redisServer())
-    const env = { ...process.env, PATH: `${process.env['PATH']}:${folder}` }
-    const { output, ended } = start([...ANY_LAB_PORT, ...argv], env)
-    expect((await ended)[0]).toBe(2)
-    expect(output.stderr).toContain(message)
+    const env = { PATH: `${process.env['PATH']}:${folder}` }
+    const { stderr, ended } = start([...ANY_LAB_PORT, ...argv], env)
+    expect(await ended).toBe(2)
+    expect(stderr()).toContain(message)
   })
 
   test('says what to install where there is no Redis', async () => {
-    const { output, ended } = start([...ANY_LAB_PORT, '--replicas', '2'], { ...process.env, PATH: path.dirname(BIN) })
-    expect((await ended)[0]).toBe(1)
-    expect(output.stderr).toContain('redis-server is not on the PATH')
-    expect(output.stderr).toContain('apt-get install redis-server redis-sentinel')
-    expect(output.stdout).toBe('')
+    const { stdout, stderr, ended } = start([...ANY_LAB_PORT, '--replicas', '2'], { PATH: path.dirname(BIN) })
+    expect(await ended).toBe(1)
+    expect(stderr()).toContain('redis-server is not on the PATH')
+    expect(stderr()).toContain('apt-get install redis-server redis-sentinel')
+    expect(stdout()).toBe('')
   })
 
   test.each(['0', '9', 'two', '1.5'])('a number that it can’t be is a usage error: %s', async (count) => {
-    const { output, ended } = start(['--replicas', count])
-    expect((await ended)[0]).toBe(2)
-    expect(output.stderr).toContain('--replicas must be a number from 1 to 8')
+    const { stderr, ended } = start(['--replicas', count])
+    expect(await ended).toBe(2)
+    expect(stderr()).toContain('--replicas must be a number from 1 to 8')
   })
 })
 
@@ -140,27 +143,20 @@ describe('extauth lab that cannot start', () => {
     taken.listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as AddressInfo
-    const { output, ended } = start([...ANY_LAB_PORT, option, String(port)])
-    expect((await ended)[0]).toBe(1)
-    expect(output.stderr).toBe(
+    const { stderr, ended } = start([...ANY_LAB_PORT, option, String(port)])
+    expect(await ended).toBe(1)
+    expect(stderr()).toBe(
       `extauth lab: port ${port} is in use. Choose another one with ${option} PORT, or any free one with ${option} 0.\n`,
     )
     taken.close()
   })
 
   test('a port that is none is a usage error', async () => {
-    const { output, ended } = start(['--port', 'http'])
-    expect((await ended)[0]).toBe(2)
-    expect(output.stderr).toContain('--port must be a port number')
+    const { stderr, ended } = start(['--port', 'http'])
+    expect(await ended).toBe(2)
+    expect(stderr()).toContain('--port must be a port number')
   })
 })
-
-async function untilPrinted(child: ChildProcess, done: () => boolean): Promise<void> {
-  while (!done()) {
-    if (child.exitCode !== null) throw new Error('the lab ended early')
-    await Promise.race([once(child, 'close'), child.stdout === null ? undefined : once(child.stdout, 'data')])
-  }
-}
 
 const listens = (port: number): Promise<boolean> =>
   new Promise((resolve) => {

@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { extauth, type Running } from '../e2e/process.ts'
 import { putProgram } from '../made-program.ts'
 
 const root = path.join(import.meta.dirname, '../../..')
@@ -11,8 +11,8 @@ export interface BuiltProgram {
   readonly folder: string
   /** Runs a command to its end. */
   run(args: readonly string[], input?: string): Promise<{ code: number | null; stdout: string; stderr: string }>
-  /** Starts one that serves. */
-  start(args: readonly string[]): ChildProcess & { printed(): string; ended: Promise<number | null> }
+  /** Starts one that serves, by the launcher or another file of `bin` or `dist`. */
+  start(args: readonly string[], program?: string): Running
   /** Ends what still runs, and removes the folder. */
   remove(): void
 }
@@ -31,30 +31,22 @@ export function buildProgram(): BuiltProgram {
     mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
     symlinkSync(path.join(root, name), path.join(folder, name))
   }
-  const started: ChildProcess[] = []
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(EXTAUTH_|AWS_|KUBE)/.test(name)))
-  const start: BuiltProgram['start'] = (args) => {
-    const child = spawn(process.execPath, [path.join(folder, 'bin/extauth.cjs'), ...args], { cwd: folder, env })
-    started.push(child)
-    let printed = ''
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => (printed += chunk.toString()))
-    const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
-    return Object.assign(child, { printed: () => printed, ended })
+  const started: Running[] = []
+  const start: BuiltProgram['start'] = (args, program = 'bin/extauth.cjs') => {
+    const running = extauth(args, { cwd: folder, program: path.join(folder, program), stdin: 'pipe' })
+    started.push(running)
+    return running
   }
   return {
     folder,
     start,
     async run(args, input = '') {
-      const child = start(args)
-      const out = { stdout: '', stderr: '' }
-      child.stdout?.on('data', (chunk: Buffer) => (out.stdout += chunk.toString()))
-      child.stderr?.on('data', (chunk: Buffer) => (out.stderr += chunk.toString()))
+      const { process: child, stdout, stderr, ended } = start(args)
       child.stdin?.end(input)
-      return { code: await child.ended, ...out }
+      return { code: await ended, stdout: stdout(), stderr: stderr() }
     },
     remove() {
-      for (const child of started) child.kill('SIGKILL')
+      for (const { process: child } of started) child.kill('SIGKILL')
       rmSync(folder, { recursive: true, force: true })
     },
   }

@@ -105,15 +105,15 @@ describe('the built program', { timeout: 120_000 }, () => {
       '--admin',
       '127.0.0.1:0',
     ])
-    await expect.poll(() => operator.printed(), WAIT).toContain('msg')
+    await operator.shows('msg')
     expect(operator.printed()).not.toMatch(BROKEN)
-    operator.kill('SIGTERM')
+    operator.process.kill('SIGTERM')
     expect(await operator.ended).not.toBe(null)
   })
 
   it('extauth lab serves every type, logs in, shows its inspector, and extauth stdio carries messages there', async () => {
     const lab = program.start(['lab', ...ANY_LAB_PORT])
-    await expect.poll(() => lab.printed(), WAIT).toContain('Stop with Ctrl-C')
+    await lab.shows('Stop with Ctrl-C')
     const address = (name: string): string =>
       new RegExp(`^  ${name} +(http://\\S+)`, 'm').exec(lab.printed())?.[1] ?? 'http://none'
     const [proxy, admin] = [address('proxy'), address('health, metrics')]
@@ -153,11 +153,11 @@ describe('the built program', { timeout: 120_000 }, () => {
       expect([part, (await fetch(`${admin}/inspect/page/${part}`)).status]).toEqual([part, 200])
 
     const stdio = program.start(['stdio', '--url', `${proxy}/unauthenticated`])
-    stdio.stdin?.write(`${JSON.stringify(INITIALIZE)}\n`)
-    await expect.poll(() => stdio.printed(), WAIT).toContain('"serverInfo"')
-    stdio.stdin?.end()
+    stdio.process.stdin?.write(`${JSON.stringify(INITIALIZE)}\n`)
+    await stdio.shows('"serverInfo"')
+    stdio.process.stdin?.end()
     expect(await stdio.ended).toBe(0)
-    lab.kill('SIGTERM')
+    lab.process.kill('SIGTERM')
     expect(await lab.ended).toBe(0)
   })
 
@@ -167,15 +167,15 @@ describe('the built program', { timeout: 120_000 }, () => {
     writeFileSync(file, config('{ mode: anonymous }'))
     const args = ['--config', file, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--workers', '2']
     const proxy = program.start(['proxy', ...args])
-    await expect.poll(() => proxy.printed(), WAIT).toContain('proxy at ')
+    await proxy.shows('proxy at ')
     const [, url = '', admin = ''] = /proxy at (\S+), admin listener at (\S+)/.exec(proxy.printed()) ?? []
     expect(await status(`${url}/r`)).toBe(502)
     expect(await (await fetch(`${admin}/metrics`)).text()).toContain('process_cpu_seconds_total')
     const provider = '{ name: idp, issuerUrl: "http://127.0.0.1:1", audience: us }'
     writeFileSync(file, config(`{ mode: oauth, oauth: { resourceUrl: "${url}", providers: [${provider}] } }`))
-    proxy.kill('SIGHUP')
+    proxy.process.kill('SIGHUP')
     await expect.poll(() => status(`${url}/r`), WAIT).toBe(401)
-    proxy.kill('SIGTERM')
+    proxy.process.kill('SIGTERM')
     expect(await proxy.ended).toBe(0)
   })
 
@@ -191,10 +191,10 @@ describe('the built program', { timeout: 120_000 }, () => {
       config('{ mode: anonymous }').replace(/routes: \[(.*)\]/, `routes:\n    - $1\n${more.join('\n')}`),
     )
     const proxy = program.start(['proxy', '--config', file, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'])
-    await expect.poll(() => proxy.printed(), WAIT).toContain('proxy at ')
+    await proxy.shows('proxy at ')
     const [, url = ''] = /proxy at (\S+),/.exec(proxy.printed()) ?? []
     expect(await status(`${url}/r/999`)).toBe(502)
-    proxy.kill('SIGTERM')
+    proxy.process.kill('SIGTERM')
     expect(await proxy.ended).toBe(0)
   })
 
@@ -203,11 +203,11 @@ describe('the built program', { timeout: 120_000 }, () => {
     const file = path.join(program.folder, 'held.yaml')
     writeFileSync(file, config('{ mode: anonymous }').replace('http://127.0.0.1:9', half.url))
     const proxy = program.start(['proxy', '--config', file, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'])
-    await expect.poll(() => proxy.printed(), WAIT).toContain('proxy at ')
+    await proxy.shows('proxy at ')
     const [, url = ''] = /proxy at (\S+),/.exec(proxy.printed()) ?? []
     const call = fetch(`${url}/r`, { method: 'POST', body: '{}' }).then((answer) => answer.text())
     await half.begun(1)
-    proxy.kill('SIGTERM')
+    proxy.process.kill('SIGTERM')
     await new Promise((resolve) => setTimeout(resolve, HOLD_MS))
     half.finish()
     expect(await call).toBe('{"half":1}')
@@ -243,7 +243,7 @@ describe('the built program', { timeout: 120_000 }, () => {
     const list = async (): Promise<unknown> =>
       fetch(`${url}/registry/default/v0.1/servers?search=s2999`).then((answer) => answer.json())
     await expect.poll(async () => JSON.stringify(await list()), WAIT).toContain('com.example/s2999')
-    registry.kill('SIGTERM')
+    registry.process.kill('SIGTERM')
     expect(await registry.ended).toBe(0)
   })
 })

@@ -1,10 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type BuiltProgram, buildProgram } from '../../support/deploy/built-program.ts'
 
-const WAIT = { timeout: 30_000 }
 let program: BuiltProgram
 let file: string
 beforeAll(() => {
@@ -73,8 +72,8 @@ const serving = () => ['proxy', '--config', file, '--listen', '127.0.0.1:0', '--
 describe('SIGUSR1 opens no debugger', () => {
   it('in a proxy and its workers', async () => {
     const proxy = program.start([...serving(), '--workers', '2'])
-    await expect.poll(() => proxy.printed(), WAIT).toContain('proxy at ')
-    const { pid = 0 } = proxy
+    await proxy.shows('proxy at ')
+    const { pid = 0 } = proxy.process
     const workers = childrenOf(pid)
     expect(workers).toHaveLength(2)
     for (const each of [pid, ...workers]) {
@@ -86,33 +85,29 @@ describe('SIGUSR1 opens no debugger', () => {
     const url = /proxy at (\S+),/.exec(proxy.printed())?.[1] ?? ''
     expect((await fetch(`${url}/r`)).status).toBe(502)
     expect(proxy.printed()).not.toContain('Debugger')
-    proxy.kill('SIGTERM')
+    proxy.process.kill('SIGTERM')
     expect(await proxy.ended).toBe(0)
   }, 60_000)
 
   it('in the bridge of stdio', async () => {
     const stdio = program.start(['stdio', '--url', 'http://127.0.0.1:1/mcp'])
-    stdio.stdin?.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-    await expect.poll(() => stdio.printed(), WAIT).toContain('"id":1')
-    const { before, after } = await signaled(stdio.pid ?? 0)
+    stdio.process.stdin?.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    await stdio.shows('"id":1')
+    const { before, after } = await signaled(stdio.process.pid ?? 0)
     expect(after).toEqual(before)
     expect(stdio.printed()).not.toContain('Debugger')
-    stdio.stdin?.end()
+    stdio.process.stdin?.end()
     await stdio.ended
   }, 60_000)
 
   it('where what was built is started without the launcher', async () => {
-    const child = spawn(process.execPath, [path.join(program.folder, 'dist/main.cjs'), ...serving()])
-    let printed = ''
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => (printed += chunk.toString()))
-    const ended = new Promise((resolve) => child.once('close', resolve))
-    await expect.poll(() => printed, WAIT).toContain('proxy at ')
-    const { before, after } = await signaled(child.pid ?? 0)
+    const proxy = program.start(serving(), 'dist/main.cjs')
+    await proxy.shows('proxy at ')
+    const { before, after } = await signaled(proxy.process.pid ?? 0)
     expect(after).toEqual(before)
-    expect(printed).not.toContain('Debugger')
-    child.kill('SIGTERM')
-    await ended
+    expect(proxy.printed()).not.toContain('Debugger')
+    proxy.process.kill('SIGTERM')
+    await proxy.ended
   }, 60_000)
 
   it('in images, from the first moment on', () => {

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { extauth } from '../../support/e2e/process.ts'
 import { shellQuote } from '../../../src/cli/shell-quote.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../..')
@@ -56,9 +57,9 @@ describe('logs on a terminal', () => {
 
 describe('logs elsewhere', () => {
   const start = (argv: readonly string[]) => {
-    const child = spawn(process.execPath, [BIN, ...argv], { stdio: ['ignore', 'ignore', 'pipe'] })
-    started.push({ kill: () => void child.kill('SIGTERM') })
-    return once(child.stderr, 'data').then(([chunk]) => (chunk as Buffer).toString())
+    const running = extauth(argv)
+    started.push({ kill: () => void running.process.kill('SIGTERM') })
+    return running.shows('listening').then(() => running.stderr())
   }
 
   it('are JSON, or lines without colours where people are asked for', async () => {
