@@ -42,6 +42,8 @@ export interface WriteOptions extends CallOptions {
   readonly dryRun?: boolean
   /** Server-side apply takes over fields that others own. Default true: drift is put back. */
   readonly force?: boolean
+  /** Owns the fields instead of the client's manager. */
+  readonly fieldManager?: string
 }
 
 /**
@@ -138,10 +140,10 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     type: ResourceType,
     path: string,
     body: object,
-    { subresource, dryRun, force, deadlineMs: ownDeadlineMs }: WriteOptions = {},
+    { subresource, dryRun, force, fieldManager: manager, deadlineMs: ownDeadlineMs }: WriteOptions = {},
     contentType = 'application/json',
   ): Promise<KubeObject> => {
-    const query = new URLSearchParams({ fieldManager })
+    const query = new URLSearchParams({ fieldManager: manager ?? fieldManager })
     if (dryRun === true) query.set('dryRun', 'All')
     if (contentType.startsWith('application/apply-patch')) query.set('force', String(force ?? true))
     const kind = kindOf(method, type, subresource)

@@ -17,6 +17,8 @@ export type Action =
       readonly type: ResourceType
       readonly object: KubeObject
       readonly before?: KubeObject | undefined
+      /** The number of pods stays as it is, whoever has set it: an autoscaler decides from now on. */
+      readonly keepsReplicas?: boolean
     }
   | { readonly do: 'apply_status'; readonly type: ResourceType; readonly object: KubeObject }
   /**

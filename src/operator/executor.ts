@@ -60,12 +60,27 @@ export function createExecutor(options: {
     throw new KubeError(409, 'AlreadyExists', { message: 'it is there already, and belongs to somebody else' })
   }
 
+  /**
+   * A field that nobody owns any more goes back to its default, here one pod. Where the operator owns the number, another
+   * field manager gets it first; an autoscaler takes it from there.
+   */
+  const keepReplicas = async ({ type, object }: Extract<Action, { do: 'apply' }>): Promise<void> => {
+    const { apiVersion, kind, metadata } = object
+    const { name, namespace } = metadata
+    const [found] = (await client.list(type, { namespace, fieldSelector: `metadata.name=${name}` })).items
+    const { replicas } = (found?.spec ?? {}) as { readonly replicas?: number }
+    if (found === undefined || replicas === undefined || !ownsReplicas(found, client.fieldManager)) return
+    const kept = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } }
+    await client.apply(type, { ...kept, spec: { replicas } }, { fieldManager: `${client.fieldManager}-replicas` })
+  }
+
   /** Gives the object as it is then; undefined where it is gone. */
   const carryOut = async (action: Action): Promise<KubeObject | undefined> => {
     const { type, object } = action
     const { name, namespace, uid } = object.metadata
     switch (action.do) {
       case 'apply':
+        if (action.keepsReplicas === true) await keepReplicas(action)
         return client.apply(type, object)
       case 'apply_status':
         // Gone meanwhile: there is nothing to say any more.
@@ -132,6 +147,22 @@ export function createExecutor(options: {
       while (writers.size > 0) await Promise.all(writers)
     },
   }
+}
+
+interface ManagedFields {
+  readonly manager?: string
+  readonly operation?: string
+  readonly fieldsV1?: { readonly 'f:spec'?: Readonly<Record<string, unknown>> }
+}
+
+function ownsReplicas({ metadata }: KubeObject, manager: string): boolean {
+  const entries = (metadata.managedFields ?? []) as readonly ManagedFields[]
+  return entries.some(
+    (entry) =>
+      entry.manager === manager &&
+      entry.operation === 'Apply' &&
+      entry.fieldsV1?.['f:spec']?.['f:replicas'] !== undefined,
+  )
 }
 
 /** Refuses the write when somebody else has written meanwhile. */

@@ -21,6 +21,7 @@ export const CLUSTER_TYPES = {
   Service: type('', 'v1', 'Service'),
   ServiceAccount: type('', 'v1', 'ServiceAccount'),
   Deployment: type('apps', 'v1', 'Deployment'),
+  HorizontalPodAutoscaler: type('autoscaling', 'v2', 'HorizontalPodAutoscaler'),
   PodDisruptionBudget: type('policy', 'v1', 'PodDisruptionBudget'),
   NetworkPolicy: type('networking.k8s.io', 'v1', 'NetworkPolicy', 'networkpolicies'),
   Ingress: type('networking.k8s.io', 'v1', 'Ingress', 'ingresses'),

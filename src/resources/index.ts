@@ -148,5 +148,5 @@ export {
   workloadFields,
   type WorkloadKind,
 } from './workloads/workloads.ts'
-export { type ResourceOverrides, referringStatus } from './workloads/remote-proxy.ts'
+export { type Autoscaling, type ResourceOverrides, referringStatus } from './workloads/remote-proxy.ts'
 export type { SecretRef } from '../fields/index.ts'

@@ -58,6 +58,19 @@ interface Rule {
   readonly verbs: readonly string[]
 }
 
+/** A proxy with an autoscaler, and then without. */
+async function useAutoscaler(namespace: string): Promise<void> {
+  const { client } = admin
+  const open = { remoteUrl: 'https://api.example.com/mcp', auth: { mode: 'anonymous' } }
+  const apply = (more: object) =>
+    client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', 'scaled', { ...open, ...more }, namespace))
+  const autoscaler = () => client.get(CLUSTER_TYPES.HorizontalPodAutoscaler, namespace, 'scaled-extauth')
+  await apply({ autoscaling: { maxReplicas: 3 } })
+  await eventually(autoscaler)
+  await apply({ replicas: 1 })
+  await eventually(() => expect(autoscaler()).rejects.toMatchObject({ status: 404 }))
+}
+
 /** Makes the operator do all that it does, in a namespace. */
 async function useAll(namespace: string, from = 0): Promise<void> {
   const { client } = admin
@@ -104,6 +117,7 @@ async function useAll(namespace: string, from = 0): Promise<void> {
     )
   }
   await eventually(() => client.get(CLUSTER_TYPES.PodDisruptionBudget, namespace, 'p-extauth'))
+  await useAutoscaler(namespace)
   await eventually(async () => {
     const pods = await client.list(CLUSTER_TYPES.Pod, {
       namespace,
@@ -221,7 +235,7 @@ function unusedRights(folder: string, from: number): string[] {
   // `create` goes with an apply of what is not there yet and is judged inside of the same request; updates of the webhook
   // configurations and of the certificate come with a renewal, which has a test of its own.
   const inside =
-    /^create \/(configmaps|services|serviceaccounts)$|^create (apps|(gateway\.)?networking\.k8s\.io|policy)\/|^update \/secrets$/
+    /^create \/(configmaps|services|serviceaccounts)$|^create (apps|(gateway\.)?networking\.k8s\.io|policy|autoscaling)\/|^update \/secrets$/
   return granted.filter((right) => !done.has(right) && !inside.test(right))
 }
 

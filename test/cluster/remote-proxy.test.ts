@@ -242,6 +242,30 @@ test('kubectl and autoscalers scale the proxy itself', async () => {
   )
 })
 
+test('an autoscaler takes the number of pods as it is, and goes again', async () => {
+  const replicasOf = async (name: string) => ((await deployment(name)).spec as { replicas: number }).replicas
+  const autoscaler = () => get(CLUSTER_TYPES.HorizontalPodAutoscaler, 'automatic')
+  await apply('automatic', { replicas: 3 })
+  await eventually(async () => expect(await replicasOf('automatic')).toBe(3))
+  await apply('automatic', { autoscaling: { minReplicas: 2, maxReplicas: 5 } })
+  await eventually(async () => expect((await autoscaler()).spec).toMatchObject({ minReplicas: 2, maxReplicas: 5 }))
+  await cluster.operator.idle()
+  expect(await replicasOf('automatic')).toBe(3)
+  // As the autoscaler does.
+  const scale = { spec: { replicas: 4 } }
+  await client.merge(CLUSTER_TYPES.Deployment, SPACE, ownedName('automatic'), scale, { subresource: 'scale' })
+  await apply('automatic', { autoscaling: { minReplicas: 2, maxReplicas: 6 }, resources: { requests: { cpu: '1m' } } })
+  await eventually(async () => expect((await autoscaler()).spec).toMatchObject({ maxReplicas: 6 }))
+  await cluster.operator.idle()
+  expect(await replicasOf('automatic')).toBe(4)
+  await apply('automatic', { replicas: 2 })
+  await eventually(() => expect(autoscaler()).rejects.toMatchObject({ status: 404 }))
+  await eventually(async () => expect(await replicasOf('automatic')).toBe(2))
+  await expect(apply('automatic', { autoscaling: { minReplicas: 2, maxReplicas: 1 } })).rejects.toMatchObject({
+    message: expect.stringContaining('expected minReplicas of at most maxReplicas') as string,
+  })
+})
+
 test('a budget and a service account that are not wanted any more go', async () => {
   await apply('shrinks', { replicas: 2 })
   await eventually(() => get(CLUSTER_TYPES.PodDisruptionBudget, 'shrinks'))

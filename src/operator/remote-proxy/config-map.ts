@@ -56,6 +56,7 @@ function proxyConfigOf(proxy: RemoteProxy): object {
       },
       admin: { address: `:${adminPortOf(proxy)}` },
       secretsDirectory: PATHS.secrets,
+      ...(proxy.sessionKey === undefined ? {} : { sessionKeySecretRef: proxy.sessionKey }),
       routes: [],
     },
   }

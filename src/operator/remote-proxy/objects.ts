@@ -1,5 +1,6 @@
 import type { KubeObject, ResourceType } from '../../kube/index.ts'
 import { CLUSTER_TYPES } from '../kinds.ts'
+import { ownedName } from '../names.ts'
 import { configMapOf } from './config-map.ts'
 import { networkPolicyOf } from './network-policy.ts'
 import { podTemplateOf } from './pod.ts'
@@ -26,6 +27,9 @@ export function ownedObjects(proxy: RemoteProxy): WantedObject[] {
     { type: CLUSTER_TYPES.Deployment, object: deploymentOf(proxy) },
     { type: CLUSTER_TYPES.Service, object: serviceOf(proxy) },
     ...(proxy.ingress === undefined ? [] : [{ type: CLUSTER_TYPES.Ingress, object: ingressOf(proxy, proxy.ingress) }]),
+    ...(proxy.autoscaling === undefined
+      ? []
+      : [{ type: CLUSTER_TYPES.HorizontalPodAutoscaler, object: autoscalerOf(proxy, proxy.autoscaling) }]),
     // Under an autoscaler there may be several at any time; one that is alone may move all the same.
     ...(proxy.replicas === undefined || proxy.replicas > 1
       ? [{ type: CLUSTER_TYPES.PodDisruptionBudget, object: budgetOf(proxy) }]
@@ -44,6 +48,7 @@ export const OWNED_TYPES: readonly ResourceType[] = [
   CLUSTER_TYPES.NetworkPolicy,
   CLUSTER_TYPES.Deployment,
   CLUSTER_TYPES.Service,
+  CLUSTER_TYPES.HorizontalPodAutoscaler,
   CLUSTER_TYPES.PodDisruptionBudget,
   CLUSTER_TYPES.Ingress,
   CLUSTER_TYPES.HTTPRoute,
@@ -98,13 +103,28 @@ const serviceOf = (proxy: RemoteProxy): KubeObject =>
     {
       spec: {
         type: 'ClusterIP',
-        ...(proxy.sessionAffinity === undefined ? {} : { sessionAffinity: proxy.sessionAffinity }),
+        sessionAffinity: proxy.sessionAffinity,
         selector: selectorLabels(proxy),
         ports: [{ name: 'mcp', port: proxy.port, targetPort: 'mcp', protocol: 'TCP', appProtocol: 'http' }],
       },
     },
     proxy.overrides.proxyService,
   )
+
+const DEFAULT_CPU_PERCENT = 80
+
+const autoscalerOf = (proxy: RemoteProxy, autoscaling: NonNullable<RemoteProxy['autoscaling']>): KubeObject => {
+  const { minReplicas = 1, maxReplicas, targetCPUUtilizationPercentage = DEFAULT_CPU_PERCENT } = autoscaling
+  const target = { type: 'Utilization', averageUtilization: targetCPUUtilizationPercentage }
+  return owned(proxy, 'autoscaling/v2', 'HorizontalPodAutoscaler', {
+    spec: {
+      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: ownedName(proxy.name) },
+      minReplicas,
+      maxReplicas,
+      metrics: [{ type: 'Resource', resource: { name: 'cpu', target } }],
+    },
+  })
+}
 
 const budgetOf = (proxy: RemoteProxy): KubeObject =>
   owned(proxy, 'policy/v1', 'PodDisruptionBudget', {

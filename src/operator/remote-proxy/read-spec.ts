@@ -37,6 +37,8 @@ const POD_FIELDS: ReadonlySet<string> = new Set([
   'serviceAccount',
   'awsRoleArn',
   'sessionAffinity',
+  'sessionKeySecretRef',
+  'autoscaling',
   'resourceOverrides',
   'metricsFrom',
   'networkPolicy',
@@ -56,12 +58,17 @@ const isObject = (value: unknown): value is Json => typeof value === 'object' &&
 const objectIn = (value: unknown): object | undefined => (isObject(value) ? value : undefined)
 const numberIn = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
 const textIn = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+const secretIn = (value: unknown): RemoteProxyFields['sessionKey'] => {
+  const [name, key] = isObject(value) ? [textIn(value['name']), textIn(value['key'])] : []
+  return name === undefined || key === undefined ? undefined : { name, key }
+}
 const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
 export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
   const spec: Json = isObject(object.spec) ? object.spec : {}
   const callers = [spec['auth'], spec['oidcConfig']].filter((part) => part !== undefined && part !== null)
   const authServer = isObject(spec['authServerRef']) ? spec['authServerRef'] : undefined
+  const sessionKey = secretIn(spec['sessionKeySecretRef'])
   // `kubernetes` is the type of a section that names none (decisions §1).
   const isCluster = isObject(spec['oidcConfig']) && (spec['oidcConfig']['type'] ?? 'kubernetes') === 'kubernetes'
   return {
@@ -72,7 +79,11 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
       podTemplateSpec: objectIn(spec['podTemplateSpec']),
       serviceAccountName: textIn(spec['serviceAccountName']) ?? textIn(spec['serviceAccount']),
       awsRoleArn: textIn(spec['awsRoleArn']),
-      sessionAffinity: textIn(spec['sessionAffinity']),
+      sessionAffinity: textIn(spec['sessionAffinity']) ?? (sessionKey === undefined ? 'ClientIP' : 'None'),
+      sessionKey,
+      autoscaling: isObject(spec['autoscaling'])
+        ? (spec['autoscaling'] as unknown as RemoteProxyFields['autoscaling'])
+        : undefined,
       overrides: isObject(spec['resourceOverrides']) ? spec['resourceOverrides'] : {},
       metricsFrom: listIn(spec['metricsFrom']).filter(isObject),
       networkPolicy: isObject(spec['networkPolicy']) ? spec['networkPolicy'] : {},
@@ -91,7 +102,12 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
     telemetryConfig: isObject(spec['telemetryConfigRef']) ? textIn(spec['telemetryConfigRef']['name']) : undefined,
     image: textIn(spec['image']),
     lacksResource: lacksResource(spec),
-    ...keyRefsIn([...callers, spec['headerForward'], spec['caBundleRef']]),
+    ...keyRefsIn([
+      ...callers,
+      spec['headerForward'],
+      spec['caBundleRef'],
+      { sessionKeySecretRef: spec['sessionKeySecretRef'] },
+    ]),
     hasCallers: callers.length > 0,
     needsClusterToken: isCluster || JSON.stringify(callers).includes(PATHS.cluster),
     urls: [

@@ -88,9 +88,11 @@ function objectActions(snapshot: RemoteProxySnapshot, proxy: RemoteProxy): Actio
   const applies = wanted.flatMap(({ type, object }): Action[] => {
     const marked = stamped(object)
     const before = observedOf(type)
+    const isUnset = type.kind === 'Deployment' && before !== undefined && proxy.replicas === undefined
+    const keeps = isUnset ? { keepsReplicas: true } : {}
     const keys = type.kind === 'ConfigMap' ? strayKeys(object, before) : []
     return [
-      ...(isAsWanted(marked, before) ? [] : [{ do: 'apply', type, object: marked, before } as const]),
+      ...(isAsWanted(marked, before) ? [] : [{ do: 'apply', type, object: marked, before, ...keeps } as const]),
       ...(keys.length === 0 ? [] : [{ do: 'remove_keys', type, object, keys } as const]),
     ]
   })
@@ -185,7 +187,8 @@ function sessionsFinding({ wanted, owned }: RemoteProxySnapshot, sessions: 'memo
   const type = 'SessionStorageWarning'
   const deployment = owned.find((one) => one.type.kind === 'Deployment')?.object
   const { replicas: scaled } = (deployment?.spec ?? {}) as { readonly replicas?: number }
-  const replicas = ('problems' in wanted ? undefined : wanted.replicas) ?? scaled ?? 1
+  const { replicas: fixed, autoscaling } = 'problems' in wanted ? {} : wanted
+  const replicas = fixed ?? autoscaling?.maxReplicas ?? scaled ?? 1
   if (sessions === 'store')
     return { type, status: 'False', reason: 'SessionStorageConfigured', message: 'sessions are kept in a store' }
   if (replicas <= 1)

@@ -1,5 +1,5 @@
 import type { KubeObject, OwnerReference } from '../../kube/index.ts'
-import type { ResourceOverrides } from '../../resources/index.ts'
+import type { Autoscaling, ResourceOverrides } from '../../resources/index.ts'
 import type { Keys } from '../key-refs.ts'
 import { instanceName, ownedName } from '../names.ts'
 import type { PodSettings, ProxyPolicy } from '../pod-settings.ts'
@@ -16,8 +16,12 @@ export interface RemoteProxyFields {
   readonly serviceAccountName: string | undefined
   /** Role of AWS that the account names which is made. */
   readonly awsRoleArn: string | undefined
-  /** Whether the Service sends one client to one pod. Absent: it does not. */
-  readonly sessionAffinity: string | undefined
+  /** Whether the Service sends one client to one pod. */
+  readonly sessionAffinity: string
+  /** Key that all pods bind MCP sessions with. Absent: each makes one at start. */
+  readonly sessionKey: { readonly name: string; readonly key: string } | undefined
+  /** Undefined: the operator makes no autoscaler. */
+  readonly autoscaling: Autoscaling | undefined
   /** More of what is made. */
   readonly overrides: ResourceOverrides
   /** Who may read metrics: peers of a NetworkPolicy. */

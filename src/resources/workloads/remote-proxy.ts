@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { roleArn } from '../aws/role-arn.ts'
 import { conditions, generation, OBSERVED_GENERATION } from '../external-auth-status.ts'
 import { metadataEgress } from './metadata-access.ts'
-import { int32, objectName, origins, withCel } from '../../fields/index.ts'
+import { int32, objectName, origins, secretRef, withCel } from '../../fields/index.ts'
 
 const labels = (description: string) =>
   withCel(
@@ -64,6 +64,23 @@ const hostname = () =>
 /** An object of Kubernetes itself, which the API server judges when it is applied. */
 const anything = (description: string) => z.record(z.string(), z.unknown()).describe(description)
 
+/** How many pods a HorizontalPodAutoscaler runs. */
+const autoscaling = () =>
+  withCel(
+    z.strictObject({
+      minReplicas: int32(1, 1000).optional().describe('Fewest pods. Default 1.'),
+      maxReplicas: int32(1, 1000).describe('Most pods.'),
+      targetCPUUtilizationPercentage: int32(1, 1000)
+        .optional()
+        .describe('Average CPU usage of the pods, in percent of what they request. Default 80.'),
+    }),
+    '!has(self.minReplicas) || self.minReplicas <= self.maxReplicas',
+    'expected minReplicas of at most maxReplicas',
+  ).refine(({ minReplicas = 1, maxReplicas }) => minReplicas <= maxReplicas, {
+    error: 'expected minReplicas of at most maxReplicas',
+  })
+export type Autoscaling = z.output<ReturnType<typeof autoscaling>>
+
 /**
  * Fields of an MCPRemoteProxy that say how its pods run in a cluster (kubernetes.md §3); `extauth proxy` does not need them.
  * All extend the specification.
@@ -89,7 +106,13 @@ export const podFields = () => ({
   sessionAffinity: z
     .enum(['ClientIP', 'None'])
     .optional()
-    .describe('Whether the Service sends one client to one pod. Default None.'),
+    .describe('Whether the Service sends one client to one pod. Default ClientIP, and None with sessionKeySecretRef.'),
+  sessionKeySecretRef: secretRef('bytes')
+    .optional()
+    .describe(
+      'Key that binds MCP session ids to callers, at least 32 bytes: all pods, and those that replace them, accept the same sessions.',
+    ),
+  autoscaling: autoscaling().optional().describe('Makes a HorizontalPodAutoscaler for the pods. Not beside replicas.'),
   resourceOverrides: resourceOverrides().optional().describe('More labels, annotations and variables of what is made.'),
   metricsFrom: z.array(anything('A peer of a NetworkPolicy.')).max(64).optional().describe('Who may read metrics.'),
   egress: z

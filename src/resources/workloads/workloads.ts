@@ -132,6 +132,7 @@ const SPECS = {
       [
         exclusive('telemetry', 'telemetryConfigRef'),
         exclusive('port', 'proxyPort'),
+        exclusive('replicas', 'autoscaling'),
         exclusive('serviceAccountName', 'serviceAccount'),
         exclusive('serviceAccountName', 'awsRoleArn'),
         exclusive('serviceAccount', 'awsRoleArn'),

@@ -79,11 +79,34 @@ test('its overrides are added to Deployment, pods and Service; what the operator
 })
 
 test('its port, its service account and its affinity are those of its Service and pods', () => {
-  const spec = { proxyPort: 9090, serviceAccount: 'own', sessionAffinity: 'ClientIP' }
-  expect(made(spec, 'Service')).toMatchObject({ spec: { sessionAffinity: 'ClientIP', ports: [{ port: 9090 }] } })
+  const spec = { proxyPort: 9090, serviceAccount: 'own', sessionAffinity: 'None' }
+  expect(made(spec, 'Service')).toMatchObject({ spec: { sessionAffinity: 'None', ports: [{ port: 9090 }] } })
   expect(made(spec, 'Deployment')).toMatchObject({ spec: { template: { spec: { serviceAccountName: 'own' } } } })
   expect(made(spec, 'ServiceAccount')).toBeUndefined()
-  expect(made({}, 'Service')).not.toHaveProperty('spec.sessionAffinity')
+})
+
+test('pods that share no session key keep their clients; with a key any pod accepts any session', () => {
+  const sessionKeySecretRef = { name: 'sessions', key: 'key' }
+  expect(made({}, 'Service')).toMatchObject({ spec: { sessionAffinity: 'ClientIP' } })
+  expect(made({ sessionKeySecretRef }, 'Service')).toMatchObject({ spec: { sessionAffinity: 'None' } })
+  expect(made({ sessionKeySecretRef }, 'ConfigMap')).toMatchObject({
+    data: { 'proxy.yaml': expect.stringMatching(/sessionKeySecretRef:\s+name: sessions\s+key: key/) as string },
+  })
+  expect(JSON.stringify(made({ sessionKeySecretRef }, 'Deployment'))).toContain('"secretName":"sessions"')
+})
+
+test('an autoscaler decides how many pods there are, and the Deployment says nothing about it', () => {
+  const autoscaling = { minReplicas: 2, maxReplicas: 5 }
+  expect(made({ autoscaling }, 'HorizontalPodAutoscaler')).toMatchObject({
+    spec: {
+      scaleTargetRef: { kind: 'Deployment', name: 'p-extauth' },
+      minReplicas: 2,
+      maxReplicas: 5,
+      metrics: [{ resource: { name: 'cpu', target: { averageUtilization: 80 } } }],
+    },
+  })
+  expect(made({ autoscaling }, 'Deployment')).not.toHaveProperty('spec.replicas')
+  expect(made({ replicas: 2 }, 'HorizontalPodAutoscaler')).toBeUndefined()
 })
 
 test('--restrict-pod-template refuses a service account, variables and secrets of images, not labels', () => {

@@ -220,6 +220,8 @@ export const WHOLE: readonly (readonly [CrdKind, Json])[] = [
       proxyPort: 8080,
       serviceAccount: 'own',
       sessionAffinity: 'ClientIP',
+      sessionKeySecretRef: { name: 'sessions', key: 'key' },
+      autoscaling: { minReplicas: 2, maxReplicas: 5, targetCPUUtilizationPercentage: 60 },
       resourceOverrides: {
         proxyDeployment: {
           ...annotated,
