@@ -1,4 +1,4 @@
-import { EXIT, processIo } from './compose/index.ts'
+import { boundYoungGeneration, EXIT, processIo } from './compose/index.ts'
 import { main } from './cli/commands/index.ts'
 
 /** Output that nobody reads would keep a server alive that has stopped; so long its reader may take for the last of it. */
@@ -6,6 +6,7 @@ const LAST_OUTPUT_MS = 1000
 
 // SIGUSR1 would open Node's debugger, which asks for no password; the launcher says so before anything is loaded.
 process.on('SIGUSR1', () => undefined)
+boundYoungGeneration([...process.execArgv, process.env['NODE_OPTIONS']].join(' '))
 const io = processIo()
 main(process.argv.slice(2), io)
   .then(

@@ -19,13 +19,16 @@ const running: Running[] = []
 let callers: readonly string[]
 let directory: string
 
-/** Starts a proxy whose halves of the room for young objects have so many MiB; gives it and its URL. */
-async function start(halfMiB: number): Promise<{ readonly one: Running; readonly url: string }> {
+/** Starts a proxy whose young generation has two halves of at most so many MiB, undefined: as the program sets it. */
+async function start(
+  halfMiB?: number,
+): Promise<{ readonly one: Running; readonly url: string; readonly admin: string }> {
+  const size = halfMiB === undefined ? '' : `--max-semi-space-size=${halfMiB}`
   const one = extauth(['proxy', '--config', directory, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'], {
-    through: ['bash', '-c', `exec "$0" --trace-gc --max-semi-space-size=${halfMiB} "$@"`],
+    through: ['bash', '-c', `exec "$0" --trace-gc ${size} "$@"`],
   })
   running.push(one)
-  return { one, url: ((await one.line('listening')) as { url: string }).url }
+  return { one, ...((await one.line('listening')) as { url: string; admin: string }) }
 }
 
 beforeAll(async () => {
@@ -109,3 +112,11 @@ it.each(['anonymous', 'verified'])(
   },
   180_000,
 )
+
+it('the young generation is bounded without an option of Node', async () => {
+  const { admin, url } = await start()
+  for (let round = 0; round < 8; round++) await load(`${url}/verified`, BEFORE)
+  const metrics = await (await fetch(`${admin}/metrics`)).text()
+  const young = /^nodejs_heap_space_size_total_bytes\{space="new"\} (\d+)/m.exec(metrics)?.[1]
+  expect(Number(young)).toBeLessThanOrEqual(32 * 1024 * 1024)
+}, 180_000)
