@@ -140,7 +140,7 @@ export default [
         "if (Object.hasOwn(members, name)) throw new JsonError('a name appears twice')",
         '',
       ],
-      ['nesting has a limit', "if (depth > MAX_DEPTH) throw new JsonError('nested too deep')", ''],
+      ['nesting has a limit', "if (depth > this.#maxDepth) throw new JsonError('nested too deep')", ''],
     ],
   ),
   ...within(

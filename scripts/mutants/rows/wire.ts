@@ -331,7 +331,11 @@ export default [
         'if (!keeps) void 0',
         ['test/system/listen/like-node.test.ts'],
       ],
-      ['the next request has its turn', 'this.#readWaiting()\n  }', '}'],
+      [
+        'the next request has its turn',
+        'if (keeps && request?.complete === true && this.#socket.writable) this.#readWaiting()',
+        '',
+      ],
       [
         'whoever reads a body hears that its client has gone',
         "this.#request?.destroy(new Error('aborted'))",
