@@ -1,20 +1,20 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 
 /**
- * What an address is to the guard: `metadata` is never reachable (cloud metadata services, link-local, unspecified),
- * `loopback` and `private` depend on the configuration, `public` always is.
+ * How the guard classifies an address: `metadata` is always blocked (cloud metadata services, link-local,
+ * unspecified), `loopback` and `private` depend on the configuration, `public` is always allowed.
  */
 export type AddressClass = 'public' | 'private' | 'loopback' | 'metadata'
 
 /**
- * Where cloud metadata services answer, and link-local networks, IPv4 first (decisions §2.6): whoever may send requests there
- * gets the credentials of the machine. The last is the first as NAT64 writes it (RFC 6052).
+ * Cloud metadata services and link-local networks, IPv4 first (decisions §2.6): access to them gives the machine's
+ * credentials. The last is the first in NAT64 form (RFC 6052).
  */
 export const METADATA_RANGES = {
   ipv4: ['169.254.0.0/16', '100.100.100.200/32', '168.63.129.16/32'],
   ipv6: ['fe80::/10', 'fd00:ec2::/32', '64:ff9b::a9fe:0/112'],
 } as const
-/** Names that clouds give to it. */
+/** Host names of cloud metadata services. */
 const METADATA_NAMES: ReadonlySet<string> = new Set([
   'metadata.google.internal',
   'metadata.goog',
@@ -37,13 +37,13 @@ interface Ranges {
 }
 let ranges: Ranges | undefined
 
-/** Made when the first address is looked at, which few proxies do. */
+/** Built on first use; few proxies classify an address. */
 const makeRanges = (): Ranges => ({
-  // Decisions §2.6: blocked whatever is set. The unspecified networks are here because Linux connects them to itself.
+  // Decisions §2.6: always blocked. Linux connects the unspecified networks to itself.
   metadata: listOf(...METADATA_RANGES.ipv4, '0.0.0.0/8', ...METADATA_RANGES.ipv6, '::/128'),
   loopback: listOf('127.0.0.0/8', '::1/128'),
-  // The special-purpose registries of RFC 6890 that no public service answers from, multicast and reserved included.
-  // 2001::/32 (Teredo) and 64:ff9b:1::/48 (local NAT64) hide an address that we can't see, so they count as private.
+  // Special-purpose registries of RFC 6890 without public services, multicast and reserved included. 2001::/32
+  // (Teredo) and 64:ff9b:1::/48 (local NAT64) hide the real address, so they count as private.
   private: listOf(
     '10.0.0.0/8',
     '100.64.0.0/10',
@@ -83,8 +83,8 @@ const groupsOf = (address: string): number[] => {
 }
 
 /**
- * The IPv4 address that an IPv6 address stands for, where it does: mapped (::ffff:0:0/96, RFC 4291 §2.5.5.2), compatible
- * (::/96), translated (::ffff:0:0:0/96, RFC 2765), NAT64 (64:ff9b::/96, RFC 6052) and 6to4 (2002::/16, RFC 3056).
+ * The IPv4 address embedded in an IPv6 address: mapped (::ffff:0:0/96, RFC 4291 §2.5.5.2), compatible (::/96),
+ * translated (::ffff:0:0:0/96, RFC 2765), NAT64 (64:ff9b::/96, RFC 6052) or 6to4 (2002::/16, RFC 3056).
  */
 const embeddedIPv4 = (address: string): string | undefined => {
   const groups = groupsOf(address)
@@ -100,8 +100,8 @@ const embeddedIPv4 = (address: string): string | undefined => {
 }
 
 /**
- * What the guard has to know about a resolved address (decisions §2.6). A zone (`%eth0`) is ignored; what is no IP
- * address at all counts as `metadata`, so that nothing unknown is ever connected to.
+ * Classifies a resolved address (decisions §2.6). A zone (`%eth0`) is ignored. A string that is no IP address counts
+ * as `metadata`, so it is never connected to.
  */
 export const classifyAddress = (address: string): AddressClass => {
   const bare = address.split('%', 1)[0] ?? ''
@@ -116,7 +116,7 @@ export const classifyAddress = (address: string): AddressClass => {
   return ranges.private.check(bare, family) ? 'private' : 'public'
 }
 
-/** Whether a host of a URL is a metadata service, or an address that counts as one; names are not resolved. */
+/** Reports whether a URL host is a metadata service, by name or by address class. Names are not resolved. */
 export function isMetadataHost(host: string): boolean {
   const name = host
     .replace(/^\[|\]$/g, '')
@@ -136,7 +136,7 @@ function networkOf(cidr: string): Network | undefined {
   const version = isIP(address)
   const bits = Number(length)
   if (version === 0 || bits > (version === 4 ? 32 : 128)) return undefined
-  // Some readers take an IPv4 network in disguise for what it stands for.
+  // Some parsers read an embedded IPv4 network as that network.
   if (version === 6 && bits >= 96 && embeddedIPv4(address) !== undefined && !/^64:ff9b:/i.test(address))
     return undefined
   return { address, bits, family: version === 4 ? 'ipv4' : 'ipv6' }
@@ -150,8 +150,8 @@ function holds(outer: Network, inner: Network): boolean {
 }
 
 /**
- * The metadata ranges that a network reaches, `except` taken off; undefined where one of them is not written as a network
- * (leading zeros, which some readers take, included).
+ * The metadata ranges inside a network, minus `except`. Undefined for an invalid network; leading zeros are invalid
+ * because parsers disagree on them.
  */
 export function metadataIn(cidr: string, except: readonly string[] = []): string[] | undefined {
   const network = networkOf(cidr)

@@ -12,7 +12,7 @@ export interface HeaderCredential {
   readonly name: string
   /** The whole header value (for a bearer: `Bearer …`). */
   readonly value: Secret
-  /** It stands in the configuration as it is: nobody has to be kept from seeing it. Default false. */
+  /** The value is plain text in the configuration, so it is not masked. Default false. */
   readonly isPlain?: true
 }
 
@@ -24,11 +24,11 @@ export interface AwsCredential {
   readonly sessionToken: Secret | undefined
   readonly region: string
   readonly service: string
-  /** Derived signing keys live and die with the credential; the signer owns what is in here. */
+  /** Derived signing keys share the credential's lifetime; the signer owns this field. */
   readonly signing: { day: string; key: Uint8Array | undefined }
 }
 
-/** What an outgoing request is armed with. Appliers are keyed by `kind`. */
+/** The credential of an outgoing request. Appliers are keyed by `kind`. */
 export type Credential = NoCredential | HeaderCredential | AwsCredential
 
 export type CredentialKind = Credential['kind']

@@ -1,12 +1,12 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import path from 'node:path'
 
-/** Why this process may not read a path; for a log line or a message. */
+/** Why this process may not read a path; for logs and messages. */
 export interface Denied {
-  /** The file, or the folder above it that may not be entered. */
+  /** The file, or the parent folder that may not be entered. */
   readonly path: string
   readonly errno: 'EACCES'
-  /** The user id of this process, and that of the owner. */
+  /** User id of this process; `owner` is that of the path's owner. */
   readonly user: number
   readonly owner: number
   /** Permissions, as `chmod` takes them. */
@@ -16,8 +16,8 @@ export interface Denied {
 }
 
 /**
- * Looks what keeps this process away from a file that is there: the first folder on the way that it may not enter, else the
- * file itself. Undefined where no permission does, and where the system has none. Never throws.
+ * Finds the permission that keeps this process from an existing file: the first parent folder it may not enter, else
+ * the file. Undefined when permissions allow access or the system has none. Never throws.
  */
 export function denied(file: string): Denied | undefined {
   const user = process.getuid?.()
@@ -32,7 +32,7 @@ export function denied(file: string): Denied | undefined {
   return undefined
 }
 
-/** The same as one clause, such as `user 65532 may not …`. */
+/** Formats it as one clause, such as `user 65532 may not …`. */
 export const deniedClause = ({ path: at, user, owner, mode, remedy }: Denied): string =>
   `this process is user ${user}, and ${at} belongs to user ${owner} with mode ${mode}; ${remedy}`
 

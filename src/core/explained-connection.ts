@@ -2,14 +2,14 @@ import { causeOf } from './failure.ts'
 import type { Fault } from './failures.ts'
 import { limitIn, withLimit } from './limit.ts'
 
-/** What is known more exactly than by the failure's code. */
+/** Cause and remedy of a failure, more precise than its code. */
 export interface Known {
   readonly cause: string
   readonly remedy: string
   readonly who?: Fault
 }
 
-/** A row; `who` where it is somebody else's turn than the failure's code says. */
+/** `who` overrides the responsible party of the failure's code. */
 export const known = (cause: string, remedy: string, who?: Fault): Known => ({
   cause,
   remedy,
@@ -17,129 +17,121 @@ export const known = (cause: string, remedy: string, who?: Fault): Known => ({
 })
 
 const CLOSED = known(
-  'the other side closed the connection before its answer was whole',
-  'Look at its log; where nothing of an answer came, does it want TLS, or a client certificate?',
+  'the server closed the connection before the response was complete',
+  "Check the server's log. If no byte of the response arrived, check whether it requires TLS or a client certificate.",
 )
 
-/** By the code or kind of what is beneath: how a connection fails. */
+/** Connection failures by error code or kind of the underlying error. */
 const BY_CODE: Readonly<Record<string, Known>> = {
-  ECONNREFUSED: known('nothing listens at this host and port', 'Start the server, or correct host and port.'),
-  ECONNRESET: known(
-    'the other side cut the connection',
-    'Look at its log; is it the right port, and does it want TLS?',
+  ECONNREFUSED: known(
+    'connection refused: no server listens at this host and port',
+    'Start the server, or correct the host and port.',
   ),
-  EPIPE: known('the other side closed the connection', 'Look at its log.'),
+  ECONNRESET: known(
+    'the server reset the connection',
+    "Check the server's log, the port, and whether it requires TLS.",
+  ),
+  EPIPE: known('the server closed the connection', "Check the server's log."),
   UND_ERR_SOCKET: CLOSED,
   WIRE_CLOSED: CLOSED,
-  WIRE_FIRST_BYTE: known('there is a connection, and no answer in time', 'Look at the load and the log of the server.'),
-  WIRE_IDLE: known('it fell silent within its answer', 'Look at the load and the log of the server.'),
-  WIRE_HEAD_TOO_LARGE: known('the headers of the answer are too large', 'Make the server send less.'),
+  WIRE_FIRST_BYTE: known('connected, but no response in time', 'Check the load and the log of the server.'),
+  WIRE_IDLE: known('the response stalled', 'Check the load and the log of the server.'),
+  WIRE_HEAD_TOO_LARGE: known('the response headers are too large', 'Reduce the headers that the server sends.'),
   WIRE_CROWDED: known(
-    'all connections that it, or all backends together, may have are taken',
-    'Look at how long answers take, at how many streams are open, and at the limit of open files.',
+    'the connection limit of this backend, or of all backends, is reached',
+    'Check response times, the number of open streams, and the limit of open files.',
     'proxy',
   ),
   ENOTFOUND: known(
-    'the host name does not exist',
+    'the host name does not exist (DNS)',
     'Correct the host name, or the DNS servers of this machine.',
     'configuration',
   ),
   EAI_AGAIN: known(
-    'the host name could not be looked up',
-    'Check the DNS servers of this machine and the way to them.',
+    'the DNS lookup of the host name failed',
+    'Check the DNS servers of this machine and the network path to them.',
     'proxy',
   ),
-  EHOSTUNREACH: known(
-    'there is no way to the host',
-    'Check routes, firewalls, network policies and NO_PROXY.',
-    'proxy',
-  ),
+  EHOSTUNREACH: known('no route to the host', 'Check routes, firewalls, network policies and NO_PROXY.', 'proxy'),
   ENETUNREACH: known(
-    'there is no way to the network',
+    'no route to the network',
     'Check routes and, for IPv6 addresses, whether this machine has IPv6.',
     'proxy',
   ),
   ETIMEDOUT: known(
-    'the host does not answer',
-    'Check firewalls, network policies, HTTPS_PROXY and NO_PROXY: packets get lost.',
+    'the connection attempt timed out',
+    'Packets are dropped: check firewalls, network policies, HTTPS_PROXY and NO_PROXY.',
   ),
-  UND_ERR_CONNECT_TIMEOUT: known('no connection in time', 'Check firewalls and network policies.'),
-  UND_ERR_HEADERS_TIMEOUT: known(
-    'there is a connection, and no answer in time',
-    'Look at the load and the log of the server.',
-  ),
-  UND_ERR_BODY_TIMEOUT: known('it fell silent within its answer', 'Look at the load and the log of the server.'),
-  UND_ERR_HEADERS_OVERFLOW: known('the headers of the answer are too large', 'Make the server send less.'),
+  UND_ERR_CONNECT_TIMEOUT: known('the connection attempt timed out', 'Check firewalls and network policies.'),
+  UND_ERR_HEADERS_TIMEOUT: known('connected, but no response in time', 'Check the load and the log of the server.'),
+  UND_ERR_BODY_TIMEOUT: known('the response stalled', 'Check the load and the log of the server.'),
+  UND_ERR_HEADERS_OVERFLOW: known('the response headers are too large', 'Reduce the headers that the server sends.'),
   SELF_SIGNED_CERT_IN_CHAIN: known(
-    'the certificate is of an authority that is not known here',
-    'Name the file of the authority (`caCertPath`, `--ca-file`).',
+    "the server's certificate is signed by an untrusted CA",
+    'Set the CA file (`caCertPath`, `--ca-file`).',
     'configuration',
   ),
   DEPTH_ZERO_SELF_SIGNED_CERT: known(
-    'the certificate is self-signed',
-    'Name the file of the authority (`caCertPath`, `--ca-file`).',
+    "the server's certificate is self-signed",
+    'Set the CA file (`caCertPath`, `--ca-file`).',
     'configuration',
   ),
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: known(
-    'the certificate is of an authority that is not known here, or the chain lacks one',
-    'Name the file of the authority (`caCertPath`, `--ca-file`), or make the server send its whole chain.',
+    "the server's certificate is signed by an untrusted CA, or its chain is incomplete",
+    'Set the CA file (`caCertPath`, `--ca-file`), or make the server send the complete chain.',
     'configuration',
   ),
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: known(
-    'the certificate is of an authority that is not known here',
-    'Name the file of the authority (`caCertPath`, `--ca-file`).',
+    "the server's certificate is signed by an untrusted CA",
+    'Set the CA file (`caCertPath`, `--ca-file`).',
     'configuration',
   ),
   UNABLE_TO_GET_ISSUER_CERT: known(
-    'the certificate is of an authority that is not known here, or the chain lacks one',
-    'Name the file of the authority (`caCertPath`, `--ca-file`), or make the server send its whole chain.',
+    "the server's certificate is signed by an untrusted CA, or its chain is incomplete",
+    'Set the CA file (`caCertPath`, `--ca-file`), or make the server send the complete chain.',
     'configuration',
   ),
-  CERT_HAS_EXPIRED: known('the certificate has expired', 'Renew it.'),
-  CERT_NOT_YET_VALID: known('the certificate is not valid yet', 'Compare clocks.'),
+  CERT_HAS_EXPIRED: known("the server's certificate has expired", 'Renew the certificate.'),
+  CERT_NOT_YET_VALID: known("the server's certificate is not valid yet", 'Compare the clocks of both machines.'),
   ERR_TLS_CERT_ALTNAME_INVALID: known(
-    'the certificate is for another name',
-    'Use the name that it is for, or set `serverName`.',
+    "the server's certificate is for a different host name",
+    'Use a name listed in the certificate, or set `serverName`.',
     'configuration',
   ),
   EPROTO: known(
-    'the other side does not speak TLS as we do',
-    'Is it https at all? Compare scheme and port.',
+    'the TLS handshake failed',
+    'Check that the port serves https: compare scheme and port.',
     'configuration',
   ),
   ERR_SSL_WRONG_VERSION_NUMBER: known(
-    'the other side does not speak TLS',
-    'Write http:// where the server has no TLS.',
+    'the server does not use TLS on this port',
+    'Use http:// if the server has no TLS.',
     'configuration',
   ),
   ERR_SSL_PACKET_LENGTH_TOO_LONG: known(
-    'the other side does not speak TLS',
-    'Write http:// where the server has no TLS.',
+    'the server does not use TLS on this port',
+    'Use http:// if the server has no TLS.',
     'configuration',
   ),
-  timeout: known('no answer in time', 'Look at the load and the log of the server.'),
+  timeout: known('no response in time', 'Check the load and the log of the server.'),
   blocked_address: known(
     'the host name resolves to an address that is not allowed',
-    'Set `allowPrivateIP: true` of the provider if this private address is meant; those of cloud metadata are never asked.',
+    'Set `allowPrivateIP: true` of the provider if this private address is intended. Cloud metadata addresses are always blocked.',
     'configuration',
   ),
   breaker_open: known(
-    'it failed again and again, and rests for some seconds',
-    'Mend what failed before this; then it recovers by itself.',
+    'paused for some seconds after repeated failures (circuit breaker)',
+    'Fix the earlier failures; the proxy retries automatically.',
   ),
-  overloaded: known(
-    'the bound of concurrent calls is reached',
-    'Look at how long calls take; they are what is waited for.',
-    'proxy',
-  ),
+  overloaded: known('the limit of concurrent calls is reached', 'Check how long calls to this service take.', 'proxy'),
   too_large: known(
-    'the answer is larger than what is read',
-    'Is it the address of the service at all?',
+    'the response exceeds the size limit',
+    'Check that the address is that of the service.',
     'configuration',
   ),
 }
 
-/** The status with which an egress proxy refused. */
+/** The code of an error for an HTTP status from an egress proxy. */
 const EGRESS_STATUS = /^EGRESS_STATUS_(\d+)$/
 
 function refusedByEgressProxy(code: string): Known | undefined {
@@ -147,24 +139,24 @@ function refusedByEgressProxy(code: string): Known | undefined {
   if (status === undefined) return undefined
   const remedy =
     status === '407'
-      ? 'The egress proxy wants to know who asks: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT.'
-      : 'Let the egress proxy pass to this host, or name the host in NO_PROXY.'
+      ? 'The egress proxy requires authentication: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT.'
+      : 'Allow this host in the egress proxy, or list it in NO_PROXY.'
   return known(`the egress proxy answered ${status}`, remedy, 'configuration')
 }
 
-/** How a connection failed, by the code or kind of what was thrown or of what is beneath it; undefined for anything else. */
+/** Diagnoses a failed connection from the code or kind of an error or its cause; undefined for other errors. */
 export function knownOfConnection(error: unknown): Known | undefined {
   const { code = '', kind = '' } = causeOf(error)
   return BY_CODE[code] ?? refusedByEgressProxy(code) ?? BY_CODE[kind]
 }
 
-/** The same with the limit that was reached, where the error names one. */
+/** As `diagnoseConnection`, with the limit that was reached when the error has one. */
 export function explainConnection(error: unknown): Known | undefined {
   const found = knownOfConnection(error)
   return found && withLimit(found, limitIn(error))
 }
 
-/** Of an error, what says where a connection was to go. */
+/** The fields of an error that tell the destination. */
 interface Placed {
   readonly at?: unknown
   readonly address?: unknown
@@ -177,8 +169,8 @@ const MOST_PLACES = 4
 const DEEPEST_CAUSE = 8
 
 /**
- * Where a connection was to go that failed: its origin, and the addresses that were tried for it, `http://mcp:8080,
- * 10.0.0.1:8080`; through an egress proxy these are the addresses of that. Undefined where the error does not say.
+ * The destination of a failed connection: its origin and the addresses tried, `http://mcp:8080, 10.0.0.1:8080`.
+ * Through an egress proxy the addresses are those of the egress proxy. Undefined when the error has none.
  */
 export function placeIn(error: unknown): string | undefined {
   const found = new Set<string>()
@@ -195,7 +187,7 @@ function collect(error: unknown, found: Set<string>, depth: number): void {
     // An origin may be the address itself.
     if (![...found].some((known) => known.endsWith(`//${place}`))) found.add(place)
   }
-  // One name may have several addresses, each of which failed.
+  // A name may have several addresses, each of which failed.
   if (Array.isArray(errors)) for (const one of errors.slice(0, MOST_PLACES)) collect(one, found, depth - 1)
   collect(cause, found, depth - 1)
 }

@@ -4,46 +4,55 @@ import { FAILURES, type Fault } from './failures.ts'
 import { limitIn, withLimit } from './limit.ts'
 import { type Rule, RULES } from './rules.ts'
 
-/** Why a request failed, for whoever has to do something about it: page, log, `extauth check` and `extauth stdio` say the same. */
+/**
+ * Why a request failed, for the person who must act. Inspector, log, `extauth check` and `extauth stdio` use the same
+ * text.
+ */
 export interface Explanation {
   /** The failure's code. */
   readonly reason: string
-  /** Whose turn it is. */
+  /** The party that must act. */
   readonly who: string
-  /** What happened, as far as it is known. */
+  /** The most precise cause available. */
   readonly cause: string
   readonly remedy: string
   readonly compared: Compared | undefined
 }
 
 const WHO: Readonly<Record<Fault, string>> = {
-  caller_token: 'whoever calls',
-  caller_rights: 'whoever grants rights to this caller',
-  request: 'whoever calls',
-  configuration: 'whoever configures the proxy',
-  identity_provider: 'whoever runs the identity provider',
-  backend: 'whoever runs the backend',
-  proxy: 'whoever runs the proxy',
+  caller_token: 'the client',
+  caller_rights: "the administrator of this caller's permissions",
+  request: 'the client',
+  configuration: 'the operator (configuration)',
+  identity_provider: 'the operator of the identity provider',
+  backend: 'the operator of the backend',
+  proxy: 'the operator of the proxy',
 }
 
-/** What to do about an error of a token endpoint (RFC 6749 §5.2). */
+/** Remedies for error codes of a token endpoint (RFC 6749 §5.2). */
 const BY_OAUTH_ERROR: ReadonlyMap<string, Pick<Known, 'remedy' | 'who'>> = new Map([
   [
     'invalid_client',
-    { remedy: 'Compare `clientId`, its secret and the kind of client authentication with what is registered there.' },
+    {
+      remedy:
+        'Compare `clientId`, its secret and the client authentication method with the registration at the provider.',
+    },
   ],
   [
     'unsupported_grant_type',
-    { remedy: 'Allow this grant at the provider (token exchange is mostly off at first), or correct the token URL.' },
+    { remedy: 'Enable this grant at the provider (token exchange is often off by default), or correct the token URL.' },
   ],
-  ['unauthorized_client', { remedy: 'Allow this grant for the client at the provider.' }],
+  ['unauthorized_client', { remedy: 'Enable this grant for the client at the provider.' }],
   [
     'invalid_target',
-    { remedy: 'Compare `audience` and `resource` of the config with what the provider knows.', who: 'configuration' },
+    { remedy: "Compare `audience` and `resource` with the provider's configuration.", who: 'configuration' },
   ],
 ])
 
-/** Why it failed and who has to do what. What is not known more exactly is what the error table says. */
+/**
+ * Explains a failure: cause, responsible party and remedy, from the underlying error where it says more than the
+ * error table.
+ */
 export function explain(failure: Failure): Explanation {
   const { code, detail, cause, compared } = failure
   const row = FAILURES[code]
@@ -57,14 +66,14 @@ export function explain(failure: Failure): Explanation {
     reason: code,
     who: WHO[found?.who ?? row.fault],
     cause: beneath.code === undefined || said.includes(beneath.code) ? said : `${said} (${beneath.code})`,
-    // That the request may have been processed is more than how its connection ended.
+    // "The request may have been processed" matters more than how the connection ended.
     remedy: code === 'backend_no_answer' ? row.remedy : (found?.remedy ?? row.remedy),
     compared,
   }
   return withLimit(told, failure.limit ?? limitIn(cause))
 }
 
-/** RFC 6749 §5.2: 401 is about client authentication, whatever its error is called. */
+/** RFC 6749 §5.2: 401 means client authentication failed, whatever the error code. */
 function ofRefusal({ refusal }: Failure): Pick<Known, 'remedy' | 'who'> | undefined {
   if (refusal === undefined) return undefined
   const { status, error } = refusal
@@ -72,7 +81,7 @@ function ofRefusal({ refusal }: Failure): Pick<Known, 'remedy' | 'who'> | undefi
   return BY_OAUTH_ERROR.get(isOfClient ? 'invalid_client' : (error ?? ''))
 }
 
-/** How a connection failed, and which: the name of a route does not tell where it leads. */
+/** Cause plus destination: a route's name does not reveal its target. */
 function ofConnection({ cause }: Known, failure: Failure): string {
   const place = placeIn(failure)
   return [failure.detail, cause, place].filter((part) => part !== undefined).join(': ')

@@ -2,15 +2,15 @@ import { FAILURES, type FailureCode } from './failures.ts'
 import type { ReachedLimit } from './limit.ts'
 import { type RuleCode, RULES } from './rules.ts'
 
-/** What a challenge adds to a failure of the caller's token (RFC 6750 §3). */
+/** Challenge parameters of a failure of the caller's token (RFC 6750 §3). */
 export interface ChallengeHint {
   /** RFC 6750 error code; absent when the request carried no credentials at all (§3.1). */
   readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope' | 'insufficient_user_authentication'
   readonly scope?: string
-  /** How the caller has to log in, and how long ago at most, in seconds (RFC 9470 §3). */
+  /** Authentication the client must request, and its maximum age in seconds (RFC 9470 §3). */
   readonly acrValues?: string
   readonly maxAge?: number
-  /** What a service behind us wants of another login; it is said in a second challenge. */
+  /** Step-up that a downstream service requires; sent as a second challenge. */
   readonly stepUp?: StepUp
 }
 
@@ -18,11 +18,14 @@ export interface ChallengeHint {
 export interface StepUp {
   /** Its authorization endpoint. */
   readonly authorizationUri: string
-  /** A JSON object in base64, for the parameter `claims` of the authorization request (OpenID Connect Core §5.5); absent: it names none. */
+  /**
+   * Base64 of a JSON object, for the parameter `claims` of the authorization request (OpenID Connect Core §5.5);
+   * absent when none is required.
+   */
   readonly claims?: string | undefined
 }
 
-/** What a token says and what would have been taken, by the names of claims and header parameters; texts of at most 200 characters. */
+/** Actual and expected token values by claim or header parameter name; strings of at most 200 characters. */
 export interface Compared {
   readonly came: Readonly<Record<string, string>>
   readonly wanted: Readonly<Record<string, string>>
@@ -31,40 +34,40 @@ export interface Compared {
 /** The error response of an authorization server (RFC 6749 §5.2) behind a failure. */
 export interface OAuthRefusal {
   readonly status: number
-  /** Its `error`; undefined where the response has none. */
+  /** Its `error`; undefined when the response has none. */
   readonly error: string | undefined
 }
 
 export interface FailureOptions {
-  /** For the log only: what happened, in our words, without values from outside. */
+  /** For the log only: the event in the proxy's own words, without external values. */
   readonly detail?: string
-  /** For the log only (its `code` and `name`, never its text). */
+  /** For the log only: its `code` and `name`, never its message. */
   readonly cause?: unknown
-  /** Whole seconds, sent as Retry-After whatever the status. */
+  /** Whole seconds, sent as Retry-After with any status. */
   readonly retryAfterSeconds?: number
   readonly challenge?: ChallengeHint
-  /** For so many milliseconds asking again is refused too, because it would bring the same answer. Default: by the code. */
+  /** Milliseconds for which the failure is cached (negative caching). Default: by the code. */
   readonly refusedForMs?: number | undefined
-  /** For who looks into it on the inspector's page or with `extauth check`; in no answer and no log. */
+  /** For the inspector and `extauth check` only; not in responses or logs. */
   readonly compared?: Compared | undefined
-  /** The secret that is in the way, as `NAME/KEY`: whoever builds a configuration finds the place of the reference by it. */
+  /** The secret that caused the failure, as `NAME/KEY`, so that a configuration error can name its location. */
   readonly secret?: string | undefined
-  /** What was reached; answers to bodies that are too large name it. */
+  /** The limit that was reached; responses to oversized bodies state it. */
   readonly limit?: ReachedLimit | undefined
-  /** Where a request was to go that did not get there: an origin. */
+  /** Origin that the failed request was meant for. */
   readonly at?: string | undefined
-  /** The error response of an authorization server that the failure stands for. */
+  /** The error response of the authorization server that caused the failure. */
   readonly refusal?: OAuthRefusal | undefined
-  /** The rule that was broken; its words are the default of `detail`. */
+  /** The violated rule; its text is the default of `detail`. */
   readonly rule?: RuleCode | undefined
   /** JSON-RPC error code on MCP routes. Default -32000. */
   readonly rpcCode?: number | undefined
 }
 
 /**
- * The one error class. What a client sees (status, public sentence, OAuth error) is looked up by `code` in the table of
- * `failures.ts`; what is in here beside the code goes to the log. It has no stack: V8 keeps the functions of each frame, and
- * with them the request and its token, for as long as somebody remembers the refusal.
+ * The one error class. `code` selects what a client sees (status, public sentence, OAuth error) in the table of
+ * `failures.ts`; the other fields go to the log. It has no stack: V8 keeps the functions of each frame, and with them
+ * the request and its token, as long as the failure is cached.
  */
 export class Failure extends Error {
   readonly code: FailureCode
@@ -101,7 +104,10 @@ export class Failure extends Error {
     this.rpcCode = options.rpcCode
   }
 
-  /** What a client is told: the table's sentence, with the limit that was reached, or the scheme that was sent instead of a token. */
+  /**
+   * The client's message: the table's sentence, with the limit that was reached or the scheme sent instead of a
+   * bearer token.
+   */
   get sentence(): string {
     const { sentence } = FAILURES[this.code]
     if (this.code === 'missing_token' && this.detail !== undefined)
@@ -117,14 +123,14 @@ export class Failure extends Error {
   }
 }
 
-/** The failure in hand, or `internal_error` around anything that should never have been thrown. */
+/** Returns a `Failure` as it is and wraps any other error as `internal_error`. */
 export function asFailure(error: unknown): Failure {
   return error instanceof Failure ? error : new Failure('internal_error', { cause: error })
 }
 
 /**
- * What may be logged of a foreign error: its class, its kind and its code (its cause's where it has none, such as
- * ECONNREFUSED below a failed fetch); never its text, which may quote what was sent.
+ * The loggable part of a foreign error: class, kind and code (of its cause if it has none, such as ECONNREFUSED below
+ * a failed fetch). The message is left out, because it may quote what was sent.
  */
 export function causeOf(error: unknown): { name?: string; kind?: string; code?: string } {
   if (typeof error !== 'object' || error === null) return {}

@@ -1,12 +1,12 @@
 /**
- * What proxies and gateways before a server say about its caller: `token` is a credential of the caller for somebody else,
- * `identity` a name that servers behind such a gateway believe.
+ * Headers in which other gateways describe a caller. `token`: a credential for another service. `identity`: a user
+ * name that backends behind that gateway trust.
  */
 export interface GatewayHeader {
   /** Lower case, `-` for `_`; `*` at the end stands for any rest. */
   readonly name: string
   readonly kind: 'token' | 'identity'
-  /** Who sets it, or what it does. */
+  /** The gateway that sets it, or its effect. */
   readonly why: string
 }
 
@@ -14,9 +14,8 @@ const rows = (kind: GatewayHeader['kind'], table: Readonly<Record<string, string
   Object.entries(table).flatMap(([why, names]) => names.split(' ').map((name) => ({ name, kind, why })))
 
 /**
- * The headers of other gateways that no backend gets from a caller (decisions §3.1), each with its reason: beside our own
- * credential a backend would believe whatever the caller wrote there. Who relies on an identity names it in
- * `routes[].passHeaders`; a token never passes.
+ * Gateway headers that are removed from callers' requests (decisions §3.1), with reasons: a backend would trust
+ * whatever the caller wrote there. `routes[].passHeaders` allows an identity header; a token never passes.
  */
 export const GATEWAY_HEADERS: readonly GatewayHeader[] = [
   ...rows('token', {
@@ -40,7 +39,7 @@ export const GATEWAY_HEADERS: readonly GatewayHeader[] = [
   ...rows('identity', {
     'the user of web servers and portals': 'remote-user remote-group remote-groups remote-name remote-email',
     'the user of front proxies; Kubernetes, Jenkins': 'x-remote-*',
-    'whom Kubernetes acts for, beside a credential that may': 'impersonate-*',
+    'Kubernetes: impersonated user': 'impersonate-*',
     'the user of Grafana': 'x-webauth-*',
     'Azure App Service: user and claims': 'x-ms-client-principal*',
     'Google: user of the login, claims of the gateways':
@@ -53,7 +52,7 @@ export const GATEWAY_HEADERS: readonly GatewayHeader[] = [
       'x-consumer-* x-credential-identifier x-credential-username x-anonymous-consumer x-authenticated-*',
     'APISIX and others: claims of the login':
       'x-userinfo x-user-info x-jwt-payload x-auth-user x-auth-email x-proxy-user',
-    'the user of many servers that were made for one gateway':
+    'user headers of various gateways':
       'x-user x-user-id x-user-email x-user-name x-username x-user-groups x-user-roles',
     'SiteMinder, WebSEAL, Oracle Access Manager: user and groups':
       'sm-user sm-userdn smuser iv-user iv-user-l iv-groups oam-remote-user',
@@ -70,7 +69,7 @@ const BEGINNINGS = GATEWAY_HEADERS.filter(({ name }) => name.endsWith('*')).map(
   (row) => [row.name.slice(0, -1), row] as const,
 )
 
-/** A header name as gateways read it that turn headers into variables: lower case, `-` for whatever is no letter or digit. */
+/** A header name as gateways map it to a variable: lower case, `-` for everything but letters and digits. */
 export const plainHeaderName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-')
 
 /** The row of a header name in any spelling; a whole name before a beginning, tokens before identities. */

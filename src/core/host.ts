@@ -17,8 +17,8 @@ export function parseHost(text: string): HostAndPort | undefined {
 }
 
 /**
- * Whether a host can only be this machine: `localhost` and names below it (RFC 6761 §6.3), 127.0.0.0/8, `::1` and the
- * IPv4-mapped form of the former. `host` has no port; brackets around an IPv6 literal are fine.
+ * Whether a host is always this machine: `localhost` and names below it (RFC 6761 §6.3), 127.0.0.0/8, `::1` and the
+ * IPv4-mapped form of the former. `host` has no port; brackets around an IPv6 literal are accepted.
  */
 export function isLoopbackHost(host: string): boolean {
   const name = host

@@ -1,8 +1,8 @@
-/** The time or amount that was all there was: how much, and where that is changed. */
+/** The limit that stopped an operation, and the setting that changes it. */
 export interface ReachedLimit {
   readonly amount: number
   readonly unit: 'ms' | 'bytes' | 'at once'
-  /** The setting, and what has it: `timeouts.firstByte` of `the route`. Undefined where it is fixed. */
+  /** The setting and its owner: `timeouts.firstByte` of `the route`. Undefined when the limit is fixed. */
   readonly setting?: { readonly name: string; readonly of: string } | undefined
 }
 
@@ -11,7 +11,7 @@ const SIZES = [
   [1024, 'KiB'],
 ] as const
 
-/** How much it was, for people: `60 s`, `10 MiB`. */
+/** The amount, formatted: `60 s`, `10 MiB`. */
 export function amountOf({ amount, unit }: ReachedLimit): string {
   if (unit === 'at once') return `${amount} at once`
   if (unit === 'ms') return amount < 1000 ? `${Math.round(amount)} ms` : `${Math.round(amount / 100) / 10} s`
@@ -19,7 +19,7 @@ export function amountOf({ amount, unit }: ReachedLimit): string {
   return size === undefined ? `${amount} bytes` : `${amount / size[0]} ${size[1]}`
 }
 
-/** What happened and what to do, with the limit that was reached. */
+/** Cause and remedy, extended by the limit that was reached. */
 export function withLimit<T extends { readonly cause: string; readonly remedy: string }>(
   told: T,
   limit: ReachedLimit | undefined,
@@ -29,10 +29,10 @@ export function withLimit<T extends { readonly cause: string; readonly remedy: s
   const where = setting === undefined ? 'fixed' : `${setting.name} of ${setting.of}`
   const cause = `${told.cause}; the limit is ${amountOf(limit)} (${where})`
   if (setting === undefined || told.remedy.includes(setting.name)) return { ...told, cause }
-  return { ...told, cause, remedy: `${told.remedy} Raise ${setting.name} of ${setting.of} where that much is meant.` }
+  return { ...told, cause, remedy: `${told.remedy} Raise ${setting.name} of ${setting.of} if that is expected.` }
 }
 
-/** The limit that an error names, or one beneath it. */
+/** The limit carried by an error or one of its causes. */
 export function limitIn(error: unknown): ReachedLimit | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   const { limit, cause } = error as { limit?: ReachedLimit; cause?: unknown }

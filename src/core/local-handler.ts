@@ -17,10 +17,10 @@ export interface ClientRequest extends Readable {
   readonly headers: IncomingHttpHeaders
   /** All lines by lower-case name. */
   readonly headersDistinct: NodeJS.Dict<string[]>
-  /** As they stood, flat (name, value, …). */
+  /** Flat (name, value, …), as received. */
   readonly rawHeaders: string[]
   readonly socket: Socket
-  /** All of it has come. */
+  /** True once the whole body has arrived. */
   readonly complete: boolean
   /** The whole body, where all of it has come in one piece and nobody has begun to read it. Undefined: it has to be read. */
   takeWhole(): Buffer | undefined
@@ -31,21 +31,21 @@ export interface ClientResponse extends EventEmitter {
   statusCode: number
   shouldKeepAlive: boolean
   readonly chunkedEncoding: boolean
-  /** Its head is fixed, and perhaps out. */
+  /** True once the head is fixed; it may have been sent. */
   readonly headersSent: boolean
-  /** Null before its turn and when it is out. */
+  /** Null before the response's turn and after it was sent. */
   readonly socket: Socket | null
   readonly destroyed: boolean
   readonly writableEnded: boolean
-  /** All of it is out. */
+  /** True once everything was sent. */
   readonly writableFinished: boolean
   readonly writableNeedDrain: boolean
   setHeader(name: string, value: number | string | readonly string[]): unknown
   getHeaders(): OutgoingHttpHeaders
-  /** `headers` by name or flat. */
+  /** `headers` is an object or a flat list. */
   writeHead(status: number, headers?: OutgoingHttpHeaders | string[]): this
   flushHeaders(): void
-  /** False: the client does not take it; `drain` comes when it does. */
+  /** False when the client's buffer is full; `drain` follows. */
   write(chunk: Buffer | string): boolean
   end(chunk?: Buffer | string): unknown
   writeContinue(): void
@@ -57,7 +57,7 @@ export interface ClientResponse extends EventEmitter {
   detachSocket(): void
 }
 
-/** A request to one of our own endpoints, after the checks that need no route, its body read whole. */
+/** A request to one of the proxy's own endpoints, after the route-independent checks, with its whole body. */
 export interface LocalRequest {
   readonly request: ClientRequest
   /** `X-Request-Id` and the CORS headers are set already. */
@@ -71,40 +71,42 @@ export interface LocalRequest {
   readonly query: string
   /** At most `bodyLimitBytes` of its handler; empty when there is none. */
   readonly body: Buffer
-  /** Who is at the other end, as far as `listen.trustedProxies` lets headers say it. */
+  /** The client's address, honoring headers of `listen.trustedProxies`. */
   readonly client: {
     /** IP address; `unix` for a Unix socket without a trusted header. */
     readonly address: string
-    /** True when the client reached us, or a trusted proxy before us, over TLS. */
+    /** True when the client used TLS to reach the proxy or a trusted proxy before it. */
     readonly isSecure: boolean
   }
 }
 
 /**
- * An endpoint of the proxy itself, served on the main listener before any route (discovery documents, the embedded
- * authorization server). Preflights, unknown methods (405 with `Allow`), bodies that are too large or too slow, framing
- * and `Host` are judged before `handle` is called.
+ * An endpoint of the proxy itself on the main listener, matched before any route (discovery documents, the embedded
+ * authorization server). The listener handles preflights, unknown methods (405 with `Allow`), body limits and
+ * timeouts, framing and `Host` before `handle`.
  */
 export interface LocalHandler {
-  /** Exact raw path, byte for byte, such as `/oauth/token`. One address (path and `exactQuery`) has one handler. */
+  /** Exact raw path, such as `/oauth/token`. Each address (path and `exactQuery`) has one handler. */
   readonly path: string
-  /** Query that belongs to the address (RFC 9728 §3.1 keeps a resource's query); absent: any query. */
+  /** Query that is part of the address (RFC 9728 §3.1 keeps a resource's query); absent: any query. */
   readonly exactQuery?: string
-  /** `GET` includes `HEAD`; `OPTIONS` is never handed over. */
+  /** `GET` includes `HEAD`. `OPTIONS` never reaches the handler. */
   readonly methods: readonly string[]
-  /** Larger bodies are 413; 0 when a body means nothing here: a small one is read away. */
+  /** Larger bodies get 413. 0: the endpoint has no body; a small one is discarded. */
   readonly bodyLimitBytes: number
-  /** Who may read the answer from a page of another origin: `*`, or only what `listen.allowedOrigins` says. */
+  /** CORS: any origin (`everybody`), or only those in `listen.allowedOrigins`. */
   readonly cors: 'everybody' | 'allowed_origins'
-  /** Origins that may send forms here whatever `listen.allowedOrigins` says (the pages' own), lower case. */
+  /**
+   * Origins, lower case, that may post forms here in addition to `listen.allowedOrigins` (the server's own pages).
+   */
   readonly ownOrigins?: readonly string[]
-  /** Pages of any origin may post forms here; they can't read the response. */
+  /** Pages of any origin may post forms here, but can't read the response. */
   readonly takesForeignForms?: boolean
   /**
-   * Has ended the answer when it returns or settles, or throws `Failure`, which is answered in OAuth's shape (decisions
-   * §5, RFC 6749 §5.2) as long as no head was sent.
+   * Must have ended the response when it returns or settles. A thrown `Failure` becomes an OAuth error response
+   * (decisions §5, RFC 6749 §5.2) unless the head was already sent.
    */
   handle(request: LocalRequest): void | Promise<void>
-  /** As `handle`, for a header section beyond `listen.headerLimit`, up to 64 KiB beyond it. Absent: 431 as everywhere. */
+  /** Like `handle`, for a header section above `listen.headerLimit` by at most 64 KiB. Absent: 431. */
   refuseHeaders?(request: LocalRequest): void | Promise<void>
 }

@@ -8,11 +8,11 @@ export interface EndpointRequest {
   readonly body?: Uint8Array
   /** Path and query at the same server. Default: the endpoint's own. */
   readonly path?: string
-  /** Ends the request, and the answer with it, whatever has come of it. */
+  /** Aborts the request and its response. */
   readonly signal: AbortSignal
 }
 
-/** Its answer, whose body is still to be read. Names are lower case. */
+/** The response, with an unread body. Header names are lower case. */
 export interface EndpointAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
@@ -20,31 +20,31 @@ export interface EndpointAnswer {
   readonly body: Readable
 }
 
-/** A way to one MCP server over HTTP, wherever it is: another process, or the pipeline of this one. */
+/** An HTTP client for one MCP server, remote or in this process's pipeline. */
 export interface McpEndpoint {
   /**
-   * Answers with any status are answers, redirects to elsewhere too. Rejects with `OutboundError` (`unreachable`, `timeout`,
-   * `blocked_address`, `closed`) when there is none, and with the reason of `signal` when that ended it.
+   * Any status is a response, cross-origin redirects included. Rejects with `OutboundError` (`unreachable`,
+   * `timeout`, `blocked_address`, `closed`), or with the reason of `signal` after an abort.
    */
   send(request: EndpointRequest): Promise<EndpointAnswer>
-  /** Ends what is running. */
+  /** Aborts open requests. */
   close(): Promise<void>
 }
 
-/** The access token that goes to an MCP server, whoever provides it. */
+/** Provider of the access token for an MCP server. */
 export interface EndpointCredentials {
-  /** The token now; undefined where there is none, and the request goes out without. May take as long as a login. */
+  /** The current token; undefined: send the request without one. May wait for a login. */
   current(): Promise<Secret | undefined>
   /**
-   * The server answered 401, or 403 with `insufficient_scope`, to a request with `used`; `challenge` is its
-   * `WWW-Authenticate`. True when `current` gives another token now, so that the request can be sent once more; else says
-   * in `CredentialRefusal` what to do. A person is asked only where `mayAsk`: for what the user wants, not for what goes on
-   * in the background.
+   * Reports that the server answered 401, or 403 with `insufficient_scope`, to a request with `used`; `challenge` is
+   * its `WWW-Authenticate`. Resolves to true when `current` now returns another token, so that the request can be
+   * repeated; else throws `CredentialRefusal`. Starts an interactive login only with `mayAsk`: for user requests, not
+   * for background streams.
    */
   refused(used: Secret | undefined, challenge: string | undefined, mayAsk: boolean): Promise<true>
 }
 
-/** There is no token to be had: why, and what the user can do. Its texts are for the user, and hold no secret. */
+/** No token is available: why, and what the user can do. Its texts are for the user and hold no secret. */
 export class CredentialRefusal extends Error {
   readonly reason: 'missing_token' | 'invalid_token' | 'insufficient_scope' | 'login_failed'
 

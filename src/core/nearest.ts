@@ -1,9 +1,9 @@
-/** Beyond so many known names no suggestion is worth its time. */
+/** With more known names than this, no suggestion is made. */
 const MOST_KNOWN = 200
 
-/** The known name that is nearest to a misspelled one, if any is near enough to be what was meant. */
+/** The known name nearest to a misspelled one, if any is near enough. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  // Longer names are no misspelling of ours; so the work per name stays bounded, as it does by the number of known ones.
+  // Longer names are no misspellings of known ones. Both limits bound the work per name.
   if (name.length > 64 || known.length > MOST_KNOWN) return undefined
   const wanted = name.toLowerCase()
   let best: string | undefined

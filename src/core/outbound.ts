@@ -1,33 +1,35 @@
 import type { ReachedLimit } from './limit.ts'
 
-/** Whose request to a service it is, so that nobody's requests keep others' away. */
+/** Attributes an outbound request, so that one caller can't starve others. */
 export interface OnBehalf {
-  /** Issuer and identity of a caller; for one who is not known yet, the network of the peer. */
+  /** Issuer and identity of a caller; for an unauthenticated one, the peer's network. */
   readonly caller: string
   /**
-   * The caller is not known: many may stand behind the peer, so that it has no circuit of its own, and those who are known
-   * come first.
+   * The caller is not authenticated: many clients may share the peer's network, so it has no circuit of its own, and
+   * authenticated callers take precedence.
    */
   readonly isStranger?: boolean
-  /** Digest of the token that the request is about. */
+  /** Digest of the token the request concerns. */
   readonly token: string
 }
 
-/** One request to a service that is not a backend: identity provider, token endpoint, STS, registry source. */
+/** A request to a service that is not a backend: identity provider, token endpoint, STS, registry source. */
 export interface OutboundRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
-  /** What is sent when it is sent once more, for what may be used only once. Default: the same. */
+  /** Builds the request for a retry, when parts of it are single-use. Default: the same request. */
   readonly again?: () => Promise<OutboundRequest>
-  /** Absent: the proxy's own. */
+  /** Absent: on the proxy's own behalf. */
   readonly onBehalfOf?: OnBehalf
-  /** Nothing is waited for after this (`performance.now()`), where the deadline of the client is later. */
+  /** Deadline (`performance.now()`), unless the client's own deadline is earlier. */
   readonly endsAtMs?: number
 }
 
-/** Its answer, read whole within the size bound. Header names are lower-case; repeated ones are joined by `, `. */
+/**
+ * The response, read completely within the size limit. Header names are lower-case; repeated ones are joined by `, `.
+ */
 export interface OutboundResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -39,29 +41,29 @@ export type OutboundErrorKind =
   | 'timeout'
   /** DNS, connect, TLS or reset. */
   | 'unreachable'
-  /** More than the size bound. */
+  /** Larger than the size limit. */
   | 'too_large'
-  /** What came is no HTTP. */
+  /** Not valid HTTP. */
   | 'malformed'
   /** The address guard refused the resolved address. */
   | 'blocked_address'
-  /** The circuit is open, or the service asked for rest: for everybody, for this caller or for this token. */
+  /** The circuit is open, or the service sent Retry-After: for all, for this caller or for this token. */
   | 'breaker_open'
   /** The client was closed. */
   | 'closed'
-  /** The concurrency bound is reached, and the turn did not come. */
+  /** The concurrency limit is reached, and no slot became free in time. */
   | 'overloaded'
 
-/** Why there is no answer at all. Answers with any status are answers, not errors. */
+/** Why a request got no response. A response with any status is not an error. */
 export class OutboundError extends Error {
   readonly kind: OutboundErrorKind
-  /** When to come back, in whole seconds, for `breaker_open`. */
+  /** Retry delay in whole seconds, for `breaker_open`. */
   readonly retryAfterSeconds: number | undefined
-  /** For `timeout` and `unreachable`: a connection stood, and the request was sent or begun to be. */
+  /** For `timeout` and `unreachable`: connected, and at least part of the request was sent. */
   readonly isSent: boolean
-  /** What was reached, for `timeout`, `too_large` and `overloaded`, where whoever threw it knows. */
+  /** The limit that was reached, for `timeout`, `too_large` and `overloaded`, when known. */
   readonly limit: ReachedLimit | undefined
-  /** Where it was to go: an origin, never a path or query. */
+  /** Destination origin, never a path or query. */
   readonly at: string | undefined
 
   constructor(
@@ -84,9 +86,11 @@ export class OutboundError extends Error {
   }
 }
 
-/** A client for one service, with its TLS, guard, deadline, size bound, breaker and concurrency bound built in. */
+/**
+ * HTTP client for one service, with TLS, address guard, deadline, size limit, circuit breaker and concurrency limit.
+ */
 export interface Outbound {
-  /** Throws `OutboundError`; follows no redirects (a 3xx is an answer). */
+  /** Throws `OutboundError`. Follows no redirects: a 3xx is a response. */
   request(request: OutboundRequest): Promise<OutboundResponse>
   close(): Promise<void>
 }

@@ -2,31 +2,28 @@ import type { KeyObject } from 'node:crypto'
 import type { AuthenticatedCaller, Claims } from './caller.ts'
 import type { Secret } from './secret.ts'
 
-/** Wall clock. `now()` is in milliseconds since the epoch. Passed in everywhere so that tests own the time. */
+/** Wall clock. `now()` is in milliseconds since the epoch. Always passed in, so that tests control time. */
 export interface Clock {
   now(): number
 }
 
-/**
- * Time that only goes forward, in milliseconds from some moment: for deadlines, which a system clock that is set must not
- * move.
- */
+/** Monotonic time in milliseconds: for deadlines, which must not follow changes of the system clock. */
 export const STEADY_CLOCK: Clock = { now: () => performance.now() }
 
-/** A time for which something is not done again, in milliseconds of one clock. */
+/** A period, in milliseconds of one clock, during which an operation is skipped. */
 export interface Pause {
   readonly sinceMs: number
   readonly untilMs: number
 }
 
 /**
- * Whether a pause lasts. A clock that was set back to before its beginning ends it: it would hold somebody up until the clock
- * has caught up.
+ * Whether a pause is still active. A clock set back to before its start ends the pause, else it would last until the
+ * clock caught up.
  */
 export const isDuring = <P extends Pause>(pause: P | undefined, nowMs: number): pause is P =>
   pause !== undefined && pause.sinceMs <= nowMs && nowMs < pause.untilMs
 
-/** Structured log. Fields never hold tokens, secrets, claims or texts of foreign errors beyond their code. */
+/** Structured log. Fields never hold tokens, secrets, claims, or messages of foreign errors. */
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
@@ -34,14 +31,16 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
-/** A counter, gauge or histogram is declared once; `with(...)` gives the child for label values, to be kept where it is hot. */
+/**
+ * Declare a counter, gauge or histogram once. `with(...)` returns the child for label values; keep it on hot paths.
+ */
 export interface Metrics {
   counter(
     name: string,
     help: string,
     labelNames?: readonly string[],
   ): { with(...labels: string[]): { add(by?: number): void } }
-  /** `across`: what the values of several workers of one proxy come to; default their sum. */
+  /** `across`: how the values of several workers combine; default their sum. */
   gauge(
     name: string,
     help: string,
@@ -56,15 +55,15 @@ export interface Metrics {
   ): { with(...labels: string[]): { observe(value: number): void } }
 }
 
-/** One secret by reference, kept current by whoever watches its source. */
+/** One secret by reference; its provider keeps it current. */
 export interface SecretHandle {
   /** `<name>/<key>`, for messages. */
   readonly label: string
-  /** The value now. Throws `secret_unavailable` while it has never been readable. */
+  /** The current value. Throws `secret_unavailable` while it was never readable. */
   current(): Secret
-  /** Goes up whenever the value changes; part of what decides whether a derived value is stale. */
+  /** Incremented on each change of the value; part of the staleness check of derived values. */
   readonly version: number
-  /** Looks at the source at once; true when the value differs from before. */
+  /** Rereads the source now; resolves to true when the value changed. */
   refresh(): Promise<boolean>
 }
 
@@ -73,38 +72,41 @@ export type SecretForm = 'text' | 'bytes'
 /** Secrets by reference (`SecretRef` of the specification). */
 export interface Secrets {
   /**
-   * A secret is text, unless `form` is `bytes`: then what is not UTF-8 counts as well, for keys that nobody types
-   * (`openssl rand 32`). Throws `config_error` for a reference that can't be one.
+   * A secret is text, unless `form` is `bytes`: then invalid UTF-8 is accepted, for generated keys (`openssl rand
+   * 32`). Throws `config_error` for an invalid reference.
    */
   handle(ref: { readonly name: string; readonly key: string }, form?: SecretForm): SecretHandle
 }
 
-/** One live token of an upstream provider. */
+/** A valid token of an upstream provider. */
 export interface UpstreamToken {
   readonly token: Secret
-  /** Until then it may be used without asking again, as long as the session lasts; milliseconds since the epoch. */
+  /** Usable without another lookup until then, as long as the session lasts; milliseconds since the epoch. */
   readonly freshUntilMs: number
-  /** Milliseconds since the epoch; absent when the provider did not say: good until a backend refuses it. */
+  /** Milliseconds since the epoch; absent when the provider did not say: valid until a backend rejects it. */
   readonly expiresAtMs: number | undefined
 }
 
-/** The upstream tokens that the embedded authorization server holds for a caller's session (authserver.md §6). */
+/** The upstream tokens of a caller's session at the embedded authorization server (authserver.md §6). */
 export interface UpstreamTokens {
   /**
-   * A live token of `provider`, refreshed when it has under 60 s left. Throws `no_session` when there is none to be had,
-   * `identity_provider_unavailable` or `store_unavailable` when it can't be had now.
+   * A valid token of `provider`, refreshed with less than 60 s left. Throws `no_session` when there is none,
+   * `identity_provider_unavailable` or `store_unavailable` when it is temporarily unavailable.
    */
   current(caller: AuthenticatedCaller, provider: string, kind: 'access_token' | 'id_token'): Promise<UpstreamToken>
-  /** A backend refused this token: refresh it once. False when there can be no other (then the caller logs in again). */
+  /**
+   * Reports that a backend rejected this token: refreshes it once. False when no other token is possible and the
+   * caller must log in again.
+   */
   reject(caller: AuthenticatedCaller, provider: string, refused: UpstreamToken): Promise<boolean>
   /**
-   * A service wants more of the login at `provider` than there was: the session ends, so that the caller logs in again, and that
-   * login asks the provider for `claims` (a JSON object, OpenID Connect Core §5.5). Throws `no_session`, `store_unavailable`.
+   * Step-up: a service requires more of the login at `provider`. Ends the session, so that the caller logs in again;
+   * that login requests `claims` (a JSON object, OpenID Connect Core §5.5). Throws `no_session`, `store_unavailable`.
    */
   demand(caller: AuthenticatedCaller, provider: string, claims: string): Promise<void>
 }
 
-/** A public key of an issuer that runs in this process, as `authenticate` needs it. */
+/** A public key of an in-process issuer, in the form `authenticate` needs. */
 export interface IssuerKey {
   /** RFC 7638 thumbprint. */
   readonly kid: string
@@ -112,17 +114,17 @@ export interface IssuerKey {
   readonly publicKey: KeyObject
 }
 
-/** An issuer in this very process: its keys are handed over, never fetched (authserver.md §2.6). */
+/** An issuer in this process: keys are passed directly, never fetched (authserver.md §2.6). */
 export interface InProcessIssuer {
-  /** As in `iss`, byte for byte. */
+  /** Exactly the `iss` of its tokens. */
   readonly issuer: string
-  /** All keys that may still verify, the signing one first. */
+  /** All keys still valid for verification, the signing key first. */
   keys(): readonly IssuerKey[]
-  /** True when this token's session was revoked; asked on each use of a verified token, so it must not wait for anything. */
+  /** True when this token's session was revoked. Called on each use of a verified token, so it is synchronous. */
   isRevoked(claims: Claims): boolean
   /**
-   * False when this token was issued before this process could know and its session is nowhere: it was revoked, or its state is
-   * lost. Asked once for each token that is verified, after `isRevoked`. Rejects with `store_unavailable`.
+   * False when the token predates this process and its session does not exist: revoked, or its state was lost. Called
+   * once per verified token, after `isRevoked`. Rejects with `store_unavailable`.
    */
   hasSession(claims: Claims): Promise<boolean>
 }

@@ -1,24 +1,25 @@
 interface Counted<T> {
   readonly thing: T
-  /** What the thing itself uses of its pool. */
+  /** The holder through which the resource uses others of its pool. */
   readonly uses: Hold<T>
   holders: number
 }
 
-/** What one holder uses of a pool, from its first `get` until its release. */
+/** One holder's references to a pool, from its first `get` until its release. */
 export interface Hold<T> {
   /**
-   * The thing with this name; `open` makes it when it has no holder. A thing that needs others of its pool takes them from `uses`,
-   * which is released after the thing is closed: a holder that finds the thing open never calls `open`, and so holds nothing for it.
+   * The resource with this name; `open` creates it when it has no holder. A resource that depends on others of the
+   * pool gets them from `uses`, which is released after the resource closes. A holder that finds it open never calls
+   * `open`, and so holds no dependency.
    */
   get(name: string, open: (uses: Hold<T>) => T): T
-  /** Releases everything, and closes what has no other holder; a second call does nothing. */
+  /** Releases all references and closes resources without another holder; a second call does nothing. */
   release(): Promise<void>
 }
 
 /**
- * Things that several configurations use, each opened once and closed with the last that uses it: a candidate that is
- * refused lets go of what only it had opened, and what a reload removes goes when the last request of the old is done.
+ * Resources shared by configurations, opened once and closed with their last holder. A rejected candidate releases
+ * what only it had opened; what a reload removes closes after the last request of the old configuration.
  */
 export class RefCountedPool<T> {
   readonly #things = new Map<string, Counted<T>>()

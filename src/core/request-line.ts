@@ -5,42 +5,44 @@ import { causeOf, type Failure } from './failure.ts'
 import type { Log } from './ports.ts'
 import type { SecretMask } from './masking/secret-mask.ts'
 
-/** What every listener logs of a request (docs/monitor.md): never a token, a subject, a query, nor a path that leads somewhere. */
+/**
+ * The access log fields of every listener (docs/monitor.md): never a token, a subject, a query, nor a backend path.
+ */
 export interface RequestLine {
   readonly requestId: string
   /** Empty when none was matched. */
   readonly route: string
   readonly type?: string
   readonly method: string
-  /** Path of an endpoint of our own. */
+  /** Path of one of the proxy's own endpoints. */
   readonly endpoint?: string | undefined
   /** From `callerHash`. */
   readonly caller: string | undefined
   readonly status: number
-  /** A failure code, `client_gone`, `aborted`; undefined when all went well. */
+  /** A failure code, `client_gone`, `aborted`; undefined on success. */
   readonly reason: string | undefined
   readonly durationMs: number
   readonly firstByteMs?: number | undefined
   readonly attempts?: number
-  /** Who was refused, as far as it is known; undefined for all other requests. */
+  /** The rejected client; undefined for other requests. */
   readonly from?: RefusedFrom | undefined
 }
 
-/** Who was refused: nothing of it is verified but the address. */
+/** Describes a rejected client; only the address is verified. */
 export interface RefusedFrom {
-  /** Address, after trusted proxies; undefined where it is to be in no log. */
+  /** Address, after trusted proxies; undefined where addresses are not logged. */
   readonly client: string | undefined
   readonly userAgent: string | undefined
-  /** Where nothing is there: the path, without its query. */
+  /** For 404: the path, without its query. */
   readonly path: string | undefined
-  /** What the token says of itself. */
+  /** The token's unverified claims. */
   readonly unverified: object | undefined
 }
 
-/** Characters of a text of the client's. */
+/** Maximum characters of a client's text. */
 const MAX_TEXT = 256
 
-/** The same with texts of the client's cut to what a line may hold; undefined unless `status` is a refusal (4xx). */
+/** Truncates the client's texts for a log line; undefined unless `status` is 4xx. */
 export function refusedFrom(
   status: number,
   { client, userAgent, path, unverified }: RefusedFrom,
@@ -55,8 +57,8 @@ export function refusedFrom(
 }
 
 /**
- * Writes the line with what the client was not told, louder where the person who runs this has to do something. `secrets` are
- * those that the request came with: what of a failure comes from outside may hold them.
+ * Writes the access log line with the internal detail, at a higher level when the operator must act. Details of a
+ * failure may quote the request, so its `secrets` are masked.
  */
 export function logRequest(
   log: Log,
@@ -67,7 +69,7 @@ export function logRequest(
   if (failure === undefined) return log.info(line, 'request')
   const cause = failure.cause === undefined ? undefined : causeOf(failure.cause)
   const { from, ...own } = line
-  // What happened and what to do, in the words of the inspector and of `extauth check`.
+  // Cause and remedy, worded as in the inspector and `extauth check`.
   const { cause: why, remedy } = explain(failure)
   const told = masked({ ...own, detail: failure.detail, cause, why, remedy, ...from }, secrets)
   if (failure.code === 'internal_error') log.error({ ...told, at: firstFrame(failure.cause) }, 'request')
@@ -75,7 +77,7 @@ export function logRequest(
   else log.info(told, 'request')
 }
 
-/** The line without what is secret in the request, in its texts of any depth. */
+/** Masks the request's secrets in all texts of the line, at any depth. */
 function masked<T extends object>(told: T, secrets: (() => Pick<SecretMask, 'isIn' | 'maskIn'>) | undefined): T {
   if (secrets === undefined) return told
   const mask = secrets()
@@ -89,7 +91,7 @@ function masked<T extends object>(told: T, secrets: (() => Pick<SecretMask, 'isI
   return inside(told) as T
 }
 
-/** Where a bug is: the first stack frame holds a place in our code, no text from outside. */
+/** The location of a bug: the first stack frame names this program's code and holds no external text. */
 function firstFrame(cause: unknown): string | undefined {
   return cause instanceof Error
     ? cause.stack
@@ -103,8 +105,8 @@ const HASH_LENGTH = 16
 const hashes = new WeakMap<AuthenticatedCaller, string>()
 
 /**
- * One caller in many lines can be followed, and nobody is named: 16 hex of SHA-256 over issuer and identity, made once per
- * caller; undefined for nobody in particular.
+ * Correlates a caller's log lines without naming the user: 16 hex digits of SHA-256 over issuer and identity,
+ * computed once per caller; undefined for anonymous callers.
  */
 export function callerHash(caller: Caller | undefined): string | undefined {
   if (caller?.kind !== 'authenticated') return undefined

@@ -1,29 +1,29 @@
 import type { Claims } from './caller.ts'
 
-/** What an MCP request is about. */
+/** Kind of the MCP object a request addresses. */
 export type McpKind = 'tool' | 'prompt' | 'resource' | 'other'
 
-/** An MCP request as rules and role mappings see it. */
+/** An MCP request as seen by rules and role mappings. */
 export interface McpView {
-  /** JSON-RPC method; empty for responses of the client and for requests without a message. */
+  /** JSON-RPC method; empty for client responses and for requests without a message. */
   readonly method: string
   readonly kind: McpKind
-  /** Tool or prompt; of `completion/complete` the one in `ref`. Empty where there is none. */
+  /** Tool or prompt; for `completion/complete` the one in `ref`. Empty without one. */
   readonly name: string
-  /** Resource, or the template in `ref`. Empty where there is none. */
+  /** Resource, or the template in `ref`. Empty without one. */
   readonly uri: string
   readonly args: Claims
-  /** Hints of the backend about this tool, from the last list of this process. */
+  /** The backend's hints about this tool, from the last list seen by this process. */
   readonly annotations: Claims
 }
 
-/** The list that a request asks for: the field of its result, whose items are filtered. */
+/** The result field of a list request, whose items are filtered. */
 export type ListField = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
 
-/** A request that was read strictly. */
+/** A strictly parsed request. */
 export interface RequestView {
   readonly mcp: McpView
-  /** What is decided on, one after the other: `mcp`, or each resource that is listened to. Empty: no rule applies. */
+  /** The subjects to authorize, in order: `mcp`, or each subscribed resource. Empty: no rule applies. */
   readonly subjects: readonly McpView[]
   /** Id of the JSON-RPC request; undefined for notifications, responses and requests without a message. */
   readonly id: string | number | undefined
@@ -59,12 +59,12 @@ export interface RuleStep {
   readonly missingKey?: string
 }
 
-/** Whether a request is allowed, and by which rule. Nothing in it comes from claims or the request. */
+/** Whether a request is allowed, and by which rule. It holds nothing from claims or the request. */
 export interface RuleDecision {
   readonly allowed: boolean
   /** Name of the rule that decided; undefined: `default`. */
   readonly rule: string | undefined
-  /** Scopes that the rule requires and the token lacks; only where that is why it is not allowed. */
+  /** Scopes that the rule requires and the token lacks; only if they alone cause the denial. */
   readonly missingScopes: readonly string[]
   readonly steps: readonly RuleStep[]
 }

@@ -1,29 +1,28 @@
-/** What a secret is to be in a request. */
+/** Where a secret is used in a request. */
 export type HeaderForm = 'header value' | 'bearer token'
 
 const MAX_BYTES = 8 * 1024
 const BYTE_ORDER_MARK = '\uFEFF'
 const CONTROL = /\p{Cc}/u
 const IN_QUOTES = /^(["'`]).*\1$/
-/** Keys have lines. */
+/** PEM and JSON keys have several lines. */
 const KEY = /^\s*(?:-----BEGIN |\{)/
 
 /**
- * Why a secret can't be a header (decisions §3.3), in words that hold nothing of it; undefined when it can. One newline at
- * its end has been taken away before. A bearer token in quotes, or with its scheme before it, is what somebody copied
- * together with the token.
+ * Why a secret can't be a header value (decisions §3.3), without quoting it; undefined when it can. Expects one
+ * trailing newline to be removed. Quotes or a scheme around a bearer token are copying mistakes.
  */
 export function headerSecretProblem(text: string, form: HeaderForm): string | undefined {
   if (Buffer.byteLength(text) > MAX_BYTES) return 'it is longer than 8 KiB, too long for a header'
   const oddity = lineOddity(text)
   if (oddity !== undefined || form === 'header value') return oddity
   if (IN_QUOTES.test(text)) return 'it is in quotes'
-  return /^\s*bearer\s/i.test(text) ? 'it begins with "Bearer ", which is added to it' : undefined
+  return /^\s*bearer\s/i.test(text) ? 'it begins with "Bearer ", which the proxy adds' : undefined
 }
 
 /**
- * What hardly anybody means in a password or client secret, in words that hold nothing of it; undefined where nothing is odd, and
- * for keys. It is sent as it is all the same: whoever takes it may have been given the same file.
+ * Describes an unusual format of a password or client secret, without quoting it; undefined when it looks fine, and
+ * for keys. The secret is still sent, because the receiver may have the same file.
  */
 export function oddityOfSecret(text: string): string | undefined {
   if (KEY.test(text)) return undefined

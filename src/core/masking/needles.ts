@@ -1,24 +1,29 @@
 import { randomInt } from 'node:crypto'
 import { undoEscapes } from './undo-escapes.ts'
 
-/** So many characters of the beginning or the end of a secret, in one of its spellings, are enough to find it. */
+/** Characters of a secret's beginning or end, in one of its encodings, that suffice to detect it. */
 const ANCHOR = 12
-/** Plain words shorter than this are no part of a secret: paths and names are made of them (`bearer-token`). */
+/**
+ * Plain words shorter than this are not treated as part of a secret: paths and names contain them (`bearer-token`).
+ */
 const WORDS = 20
-/** Characters that are looked at together; one place in every `shortest - GRAM + 1` is enough to meet each anchor. */
+/** Characters compared at once; checking one position in every `shortest - GRAM + 1` finds each anchor. */
 const GRAM = 4
 const TABLE = 8192
 const IN_ANCHOR = 1
 const BEGINS_ANCHOR = 2
-/** Clients must not be able to choose secrets that meet in the table. */
+/** Random, so that clients can't choose secrets that collide in the table. */
 const SEED = randomInt(2 ** 31)
 
-/** Receives each stretch that was found; the end is exclusive. */
+/** Receives each match; `to` is exclusive. */
 export type OnFound = (from: number, to: number) => void
 
 type Alphabet = 'text' | 'base64' | 'hex'
 
-/** One spelling of a secret. The whole is made when one of its ends was found: most texts hold no secret. */
+/**
+ * One encoding of a secret. The full encoding is built after one of its ends matched, because most text holds no
+ * secret.
+ */
 class Spelling {
   readonly alphabet: Alphabet
   readonly #make: () => string
@@ -33,7 +38,7 @@ class Spelling {
     return (this.#whole ??= this.#make())
   }
 
-  /** Base64 and base64url, and hex digits of both cases, are one spelling each. */
+  /** Base64 and base64url, and both cases of hex, count as one encoding. */
   isSame(one: string, other: string): boolean {
     if (one === other) return true
     if (this.alphabet === 'hex') return one.toLowerCase() === other.toLowerCase()
@@ -46,7 +51,10 @@ interface Anchor {
   readonly isEnd: boolean
 }
 
-/** The needles of some secrets: each as it is, in base64 and base64url at three offsets, and in hex (RFC 4648). */
+/**
+ * Search patterns of a set of secrets: each as it is, in base64 and base64url at three offsets, and in hex (RFC
+ * 4648).
+ */
 export class Needles {
   readonly #anchors = new Map<string, Anchor[]>()
   readonly #lengths: readonly number[]
@@ -58,13 +66,13 @@ export class Needles {
       this.#addText(secret)
       const unescaped = undoEscapes(secret)?.text
       if (unescaped !== undefined && unescaped.length > GRAM) this.#addText(unescaped)
-      // A form's blanks.
+      // Form encoding writes blanks as `+`.
       if (secret.includes(' ')) this.#addText(secret.replaceAll(' ', '+'))
       this.#addEncoded(Buffer.from(secret))
     }
     let shortest = ANCHOR
     for (const { length } of this.#anchors.keys()) shortest = Math.min(shortest, length)
-    // Longest first: a longer anchor is more of the secret.
+    // Longest first: a longer anchor covers more of the secret.
     this.#lengths = Array.from({ length: ANCHOR - shortest + 1 }, (_, less) => ANCHOR - less)
     this.#stride = shortest - GRAM + 1
     for (const anchor of this.#anchors.keys()) {
@@ -73,9 +81,9 @@ export class Needles {
     }
   }
 
-  /** Finds the secrets, and what a text has of their beginnings and ends, in one pass: linear time. */
+  /** Finds the secrets, and parts of their beginnings and ends, in one pass in linear time. */
   find(text: string, onFound: OnFound): void {
-    /** No stretch begins before it. */
+    /** No match begins before it. */
     let next = 0
     let end = 0
     let at = this.#stride - 1
@@ -91,14 +99,14 @@ export class Needles {
         continue
       }
       onFound(...stretch)
-      // Another one may begin within the last anchor of this one.
+      // The next secret may begin within this one's last anchor.
       end = stretch[1]
       next = Math.max(begin, end - ANCHOR + 1)
       at = Math.max(at, next + this.#stride - 1)
     }
   }
 
-  /** The longest stretch with an anchor at this place; it reaches back as far as `least`. */
+  /** The longest match with an anchor at this position, starting no earlier than `least`. */
   #stretchAt(text: string, begin: number, least: number): [number, number] | undefined {
     let longest: [number, number] | undefined
     for (const length of this.#lengths) {
@@ -131,7 +139,7 @@ export class Needles {
     const beginning = Buffer.alloc(2 + ANCHOR)
     bytes.copy(beginning, 2)
     for (const offset of [0, 1, 2]) {
-      // The characters that no byte beside the secret takes part in.
+      // Skips characters that depend on bytes before the secret.
       const first = Math.ceil((8 * offset) / 6)
       const last = Math.floor((8 * (offset + bytes.length)) / 6)
       const spelling = new Spelling('base64', () =>
@@ -182,7 +190,7 @@ function base64End(bytes: Buffer, offset: number, from: number, to: number): str
 const standard = (one: string): string => (one === '-' ? '+' : one === '_' ? '/' : one)
 const urlSafe = (text: string): string => (/[+/]/.test(text) ? text.replaceAll('+', '-').replaceAll('/', '_') : text)
 
-/** Lower-case words and what stands between them: no token looks like that by chance. */
+/** Lower-case words and separators: no token has this form by chance. */
 const isWords = (text: string): boolean => /^[a-z _./-]*$/.test(text)
 
 function gramAt(text: string, at: number): number {

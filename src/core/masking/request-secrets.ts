@@ -1,17 +1,17 @@
 import { gatewayHeaderOf } from '../gateway-headers.ts'
 import { SecretMask } from './secret-mask.ts'
 
-/** Headers whose values are never shown, whoever sends them. */
+/** Headers whose values are never shown, for any sender. */
 const SECRET_HEADER =
   /^(?:authorization|proxy-authorization|(?:proxy-)?authentication-info|cookie2?|set-cookie2?|sec-websocket-protocol|sec-websocket-key)$|token|secret|passw|credential|signature|assertion|jwt|(?:api|access|auth|private|shared|subscription|app|application|function)s?-?key|-key$|(?:^|-)auth(?:$|-)|session(?!-id$)|(?:^|-)sid$|user-id$|oidc/
-/** Their values are addresses, which may carry something in the query. */
+/** Headers with URLs, whose query may hold a secret. */
 const ADDRESS_HEADER: ReadonlySet<string> = new Set(['location', 'referer', 'content-location', 'link', 'refresh'])
-/** Shown in part: two requests of one session can be told from those of another, and nobody gets into it. */
+/** Shown in part: enough to correlate requests of a session, too little to use it. */
 const SESSION_HEADER: ReadonlySet<string> = new Set(['mcp-session-id', 'last-event-id'])
 
 type HeaderKind = 'plain' | 'secret' | 'address' | 'session'
 
-/** What is known of a header by its name as it is written. */
+/** Classification of a header name. */
 export interface HeaderName {
   /** In lower case. */
   readonly name: string
@@ -22,7 +22,7 @@ const MAX_REMEMBERED = 2048
 const MAX_REMEMBERED_LENGTH = 64
 const known = new Map<string, HeaderName>()
 
-/** How the value of a header is treated, by its name. */
+/** How to treat the value of a header, by its name. */
 export const headerKind = (raw: string): HeaderName => known.get(raw) ?? learn(raw)
 
 function learn(raw: string): HeaderName {
@@ -43,10 +43,10 @@ function learn(raw: string): HeaderName {
   return learnt
 }
 
-/** Credentials stand after their scheme. */
+/** Credentials follow their scheme. */
 const SCHEME = /^(?:bearer|basic|token|apikey|digest|negotiate|dpop) +/i
 
-/** The texts in the value of a header that is secret by its name: credentials after their scheme, each cookie's value. */
+/** Secret parts of a secret header's value: credentials after the scheme, or the value of each cookie. */
 export function secretsInHeader(name: string, value: string): string[] {
   if (name === 'cookie') return value.split(';').map((pair) => pair.slice(pair.indexOf('=') + 1).trim())
   if (name.startsWith('set-cookie')) return [value.slice(value.indexOf('=') + 1).split(';', 1)[0] ?? '']
@@ -55,13 +55,13 @@ export function secretsInHeader(name: string, value: string): string[] {
   return /^basic\s/i.test(value.trim()) ? [credentials, passwordOf(credentials)] : [credentials]
 }
 
-/** Of Basic credentials (RFC 7617); empty where they are none. */
+/** The password of Basic credentials (RFC 7617); empty when they are invalid. */
 const passwordOf = (credentials: string): string => {
   const text = Buffer.from(credentials, 'base64').toString('utf8')
   return text.slice(text.indexOf(':') + 1)
 }
 
-/** What a request came with that is secret by the names of its headers (names and values in turn): for what is told of it elsewhere. */
+/** Collects the secrets in a request's headers (names and values alternate), to mask them elsewhere. */
 export function secretsOfRequest(rawHeaders: readonly string[]): SecretMask {
   const mask = new SecretMask()
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {

@@ -1,26 +1,26 @@
 import { Needles, type OnFound } from './needles.ts'
 import { undoEscapes } from './undo-escapes.ts'
 
-/** What is shown instead of a secret. */
+/** Replacement for a secret. */
 export const MASK = '[masked]'
 
-/** Shorter ones are in other texts by chance; such a value is masked where it stands alone. */
+/** Shorter secrets occur in other text by chance; they are masked only as whole values. */
 const MIN_WITHIN = 6
 
-/** One set of secrets, made once and found in many texts. */
+/** A compiled set of secrets, for many searches. */
 export type SecretSet = Needles
 
-/** The set of these texts. */
+/** Compiles a set of secrets. */
 export const secretSet = (texts: Iterable<string>): SecretSet =>
   new Needles([...texts].filter(({ length }) => length >= MIN_WITHIN))
 
 /**
- * The texts that are secret somewhere, and other texts without them: as they are, escaped (JSON, URLs, HTML), in base64,
- * base64url or hex, one layer of it; of one that is cut, the beginning or the end, from 12 characters on. Linear in the length
- * of the text. For everything that keeps texts from outside: page, log, traces.
+ * Masks secrets in text: verbatim, escaped once (JSON, URL, HTML), in base64, base64url or hex. A truncated secret is
+ * found by 12 characters of its beginning or end. Linear in the length of the text. Used for external text in the
+ * inspector, log and traces.
  */
 export class SecretMask {
-  /** Made when there is something for it: most requests have no secret of their own. */
+  /** Built on demand; most requests have no secret of their own. */
   #own: Set<string> | undefined
   readonly #sets: SecretSet[] = []
   #ofOwn: SecretSet | undefined
@@ -31,7 +31,7 @@ export class SecretMask {
     return this.#longest
   }
 
-  /** Adds one text, unless it has fewer than 6 characters. */
+  /** Adds a secret; ignored under 6 characters. */
   add(text: string): void {
     if (text.length < MIN_WITHIN || this.#own?.has(text) === true) return
     this.#own ??= new Set()
@@ -40,13 +40,13 @@ export class SecretMask {
     this.#ofOwn = undefined
   }
 
-  /** Texts that serve many requests; `longest` is the length of the longest of them. */
+  /** Adds a set shared by many requests; `longest` is the length of its longest secret. */
   addSet(set: SecretSet, longest: number): void {
     if (!this.#sets.includes(set)) this.#sets.push(set)
     this.#longest = Math.max(this.#longest, longest)
   }
 
-  /** True when a text holds one of them. */
+  /** True when the text holds one of the secrets. */
   isIn(text: string): boolean {
     if (text.length < MIN_WITHIN || this.#isEmpty) return false
     let isFound = false
@@ -54,7 +54,7 @@ export class SecretMask {
     return isFound
   }
 
-  /** The text with each of them masked. */
+  /** Returns the text with every secret masked. */
   maskIn(text: string): string {
     if (text.length < MIN_WITHIN || this.#isEmpty) return text
     const found: [number, number][] = []
@@ -76,7 +76,7 @@ export class SecretMask {
   }
 }
 
-/** The text without the stretches that were found; those that touch are masked as one. */
+/** Replaces the matches; adjacent ones become one mask. */
 function without(text: string, found: [number, number][]): string {
   let masked = ''
   let end = 0

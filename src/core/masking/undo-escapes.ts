@@ -1,7 +1,7 @@
 /** A text without one layer of escapes. */
 export interface Unescaped {
   readonly text: string
-  /** The beginning and the end (exclusive), in the original text, of what stands at these places. */
+  /** Maps a range of the result to its range in the original text; ends are exclusive. */
   placeOf(from: number, to: number): [number, number]
 }
 
@@ -20,7 +20,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   quot: '"',
   sol: '/',
 }
-/** What follows a backslash, a percent sign or an ampersand, where more than one character does. */
+/** Escapes of more than one character after the backslash, percent sign or ampersand. */
 const CODE_UNIT = /u\{([\da-f]{1,6})\}|u([\da-f]{4})|x([\da-f]{2})/iy
 const PERCENT_ENCODED = /%([0-7][\da-f])|(?:%[c-f][\da-f])(?:%[89ab][\da-f]){1,3}/iy
 const ENTITY = /&(?:#x([\da-f]{1,6})|#(\d{1,7})|(amp|apos|equals|gt|lt|plus|quot|sol));/iy
@@ -36,16 +36,16 @@ export function undoEscapes(text: string): Unescaped | undefined {
   return {
     text: undone,
     placeOf(from, to) {
-      // Most texts hold nothing that is looked for.
+      // Most text has no escape.
       if (units === undefined) read(text, (units = []))
       return [placeOf(units, from)[0], placeOf(units, to - 1)[1]]
     },
   }
 }
 
-/** `units` gets, for each unit that an escape stands for, its place in the result, and where the escape begins and ends. */
+/** `units` receives for each decoded unit its position in the result, and the begin and end of its escape. */
 function read(text: string, units: number[] | undefined): string {
-  // No escape is shorter than what it stands for.
+  // An escape is never shorter than the decoded text.
   const result = new Uint16Array(text.length)
   let length = 0
   for (let at = 0; at < text.length; at++) {
@@ -108,7 +108,7 @@ function escapeOf(digits: string | undefined, base: number, length: number): Esc
   return point > 0x10_ffff ? undefined : { character: String.fromCodePoint(point), length }
 }
 
-/** Beginning and end, in the original text, of the unit at this place of the result. */
+/** Begin and end, in the original text, of the unit at this position of the result. */
 function placeOf(units: readonly number[], at: number): [number, number] {
   let low = 0
   let high = units.length / 3

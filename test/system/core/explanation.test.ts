@@ -44,8 +44,8 @@ describe('one vocabulary', () => {
     const { cause, remedy } = explain(failure)
     expect(JSON.parse(log.lines[0]?.replace(/ request$/, '') ?? '')).toMatchObject({ why: cause, remedy })
     expect([cause, remedy]).toEqual([
-      'nothing listens at this host and port (ECONNREFUSED)',
-      'Start the server, or correct host and port.',
+      'connection refused: no server listens at this host and port (ECONNREFUSED)',
+      'Start the server, or correct the host and port.',
     ])
   })
 
@@ -66,11 +66,11 @@ describe('one vocabulary', () => {
     const both = Object.assign(new AggregateError([tried('::1'), tried('127.0.0.1')]), { code: 'ECONNREFUSED' })
     const at = 'http://localhost:9'
     expect(explain(new Failure('backend_unreachable', { cause: both, at })).cause).toBe(
-      'nothing listens at this host and port: http://localhost:9, [::1]:9, 127.0.0.1:9 (ECONNREFUSED)',
+      'connection refused: no server listens at this host and port: http://localhost:9, [::1]:9, 127.0.0.1:9 (ECONNREFUSED)',
     )
     const cause = new OutboundError('unreachable', { cause: tried('127.0.0.1'), at: 'http://127.0.0.1:9' })
     expect(explain(new Failure('sts_unavailable', { detail: 'STS: unreachable', cause })).cause).toBe(
-      'STS: unreachable: nothing listens at this host and port: http://127.0.0.1:9 (ECONNREFUSED)',
+      'STS: unreachable: connection refused: no server listens at this host and port: http://127.0.0.1:9 (ECONNREFUSED)',
     )
     // Through an egress proxy, whose address this is.
     const proxied = new OutboundError('unreachable', { cause: tried('10.0.0.1'), at: 'https://mcp.example.com' })

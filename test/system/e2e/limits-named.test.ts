@@ -48,7 +48,7 @@ describe('what ended a request is named with its value and the place where it is
     expect((await fetch(proxy.url)).status).toBe(502)
     const { why, remedy, requestId } = await over()
     expect(why).toMatch(
-      /^no connection in time: https:\S+ \(UND_ERR_CONNECT_TIMEOUT\); the limit is 200 ms \(timeouts\.connect of the route\)$/,
+      /^the connection attempt timed out: https:\S+ \(UND_ERR_CONNECT_TIMEOUT\); the limit is 200 ms \(timeouts\.connect of the route\)$/,
     )
     expect(remedy).toMatch(/Raise timeouts\.connect of the route where that much is meant\.$/)
     expect(await onPage(requestId)).toMatchObject({ cause: why, remedy })
@@ -58,7 +58,7 @@ describe('what ended a request is named with its value and the place where it is
     const { proxy, over, onPage } = await start({ target: await silent(), timeouts: { firstByte: '200ms' } })
     expect((await fetch(proxy.url)).status).toBe(504)
     const { why, remedy, requestId } = await over()
-    expect(why).toMatch(/no answer in time: .*; the limit is 200 ms \(timeouts\.firstByte of the route\)$/)
+    expect(why).toMatch(/no response in time: .*; the limit is 200 ms \(timeouts\.firstByte of the route\)$/)
     expect(remedy).toMatch(/Raise timeouts\.firstByte/)
     expect(await onPage(requestId)).toMatchObject({ cause: why, remedy })
   })
@@ -71,7 +71,7 @@ describe('what ended a request is named with its value and the place where it is
     const client = rawConnect(proxy.url, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await client.ended
     const { why, remedy, requestId } = await over()
-    expect(why).toMatch(/it fell silent within its answer: .*; the limit is 200 ms \(timeouts\.idle of the route\)$/)
+    expect(why).toMatch(/the response stalled: .*; the limit is 200 ms \(timeouts\.idle of the route\)$/)
     expect(await onPage(requestId)).toMatchObject({ cause: why, remedy })
     expect(proxy.log.lines.join('\n')).toContain('"reason":"aborted"')
   })

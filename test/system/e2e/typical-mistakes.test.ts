@@ -48,7 +48,7 @@ const OF_CONFIGURATIONS: readonly (readonly [string, string, RegExp, RegExp])[] 
   ['an authority of its own', 'unknown-ca', /authority that is not known/, /caCertPath/],
   ['a certificate for another name', 'other-name', /another name/, /serverName/],
   ['a backend that cuts connections', 'cutting', /cut the connection|closed the connection/, /log/],
-  ['a slow tool', 'silent', /no answer in time.*100 ms/, /timeouts\.firstByte/],
+  ['a slow tool', 'silent', /no response in time.*100 ms/, /timeouts\.firstByte/],
   ['a redirect to another place', 'elsewhere', /redirect to another origin/, /Set `target` to where it leads/],
   ['a static token that is wrong', 'rejects', /the backend answered 401/, /MCPExternalAuthConfig/],
   ['a secret that is not there', 'no-secret', /secret/i, /Create the secret/],

@@ -81,7 +81,7 @@ describe('what a client is held to is named with its value:', () => {
     const client = rawConnect(proxy.url, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
     client.socket.pause()
     expect(await whyOf(proxy)).toBe(
-      'the client does not take its answer: it reads less than 240 bytes a second; the limit is 60 s (fixed)',
+      'the client does not read its response: it reads less than 240 bytes a second; the limit is 60 s (fixed)',
     )
   })
 })

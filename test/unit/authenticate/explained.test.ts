@@ -120,7 +120,7 @@ describe('a mistake in a token is explained by its cause, whose turn it is, and 
     const failure = await failureOf(() => createScopeCheck(['read', 'write'])(caller))
     expect(explain(failure)).toMatchObject({
       reason: 'insufficient_scope',
-      who: 'whoever grants rights to this caller',
+      who: "the administrator of this caller's permissions",
       compared: { came: { scope: 'read' }, wanted: { scope: 'read write' } },
     })
   })
@@ -133,9 +133,9 @@ describe('a service that does not answer is explained by its cause, whose turn i
     ['EAI_AGAIN', /could not be looked up/, /DNS/],
     ['EHOSTUNREACH', /no way to the host/, /firewalls/],
     ['ECONNRESET', /cut the connection/, /right port/],
-    ['UND_ERR_CONNECT_TIMEOUT', /no connection in time/, /firewalls/],
-    ['UND_ERR_HEADERS_TIMEOUT', /no answer in time/, /load and the log/],
-    ['WIRE_FIRST_BYTE', /no answer in time/, /load and the log/],
+    ['UND_ERR_CONNECT_TIMEOUT', /the connection attempt timed out/, /firewalls/],
+    ['UND_ERR_HEADERS_TIMEOUT', /no response in time/, /load and the log/],
+    ['WIRE_FIRST_BYTE', /no response in time/, /load and the log/],
     ['WIRE_HEAD_TOO_LARGE', /too large/, /send less/],
     ['SELF_SIGNED_CERT_IN_CHAIN', /authority that is not known/, /caCertPath/],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', /self-signed/, /caCertPath/],
@@ -159,7 +159,7 @@ describe('a service that does not answer is explained by its cause, whose turn i
   })
 
   it.each([
-    ['timeout', /no answer in time/],
+    ['timeout', /no response in time/],
     ['blocked_address', /not allowed/],
     ['breaker_open', /rests/],
     ['overloaded', /bound of concurrent calls/],

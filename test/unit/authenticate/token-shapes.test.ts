@@ -75,7 +75,7 @@ describe('an opaque token', () => {
     expect(introspected).toEqual([token])
     expect(await refusalOf(jwtOnly, token)).toMatchObject({
       code: 'invalid_token',
-      detail: 'no provider takes tokens of this kind',
+      detail: 'no provider accepts tokens of this kind',
     })
   })
 })

@@ -221,7 +221,7 @@ describe('files and secrets that are named', () => {
     ['value\n\n', 'it ends with a blank line'],
     ['\uFEFFvalue', 'it begins with a byte order mark'],
     ['"value"', 'it is in quotes'],
-    ['Bearer value', 'it begins with "Bearer ", which is added to it'],
+    ['Bearer value', 'it begins with "Bearer ", which the proxy adds'],
   ])('a secret that cannot be a header is a warning that does not show it: %j', async (text, why) => {
     await mkdir(at('sec/a'))
     await writeFile(at('sec/a/b'), text)

@@ -16,8 +16,8 @@ describe('a secret that is to be a header', () => {
   it.each([
     ['quotes around it', '"token"', 'it is in quotes'],
     ['single quotes around it', "'token'", 'it is in quotes'],
-    ['its scheme before it', 'Bearer token', 'it begins with "Bearer ", which is added to it'],
-    ['its scheme in any case', 'bearer  token', 'it begins with "Bearer ", which is added to it'],
+    ['its scheme before it', 'Bearer token', 'it begins with "Bearer ", which the proxy adds'],
+    ['its scheme in any case', 'bearer  token', 'it begins with "Bearer ", which the proxy adds'],
   ])('cannot have %s as a bearer token, only as a value', (_name, text, problem) => {
     expect(headerSecretProblem(text, 'bearer token')).toBe(problem)
     expect(headerSecretProblem(text, 'header value')).toBeUndefined()

@@ -34,7 +34,7 @@ describe('a limit that was reached', () => {
   })
 
   it('is told in the same words by log, page, check and stdio, also from beneath', () => {
-    const words = 'no answer in time; the limit is 5 s (fixed)'
+    const words = 'no response in time; the limit is 5 s (fixed)'
     expect(explainConnection(late)?.cause).toBe(words)
     const failure = new Failure('identity_provider_unavailable', { cause: late })
     expect(explain(failure).cause).toBe(words)
@@ -47,33 +47,33 @@ describe('a limit that was reached', () => {
     const setting = { name: 'readTimeout', of: 'the storage' }
     const error = new StoreError('timeout', { limit: { amount: 3000, unit: 'ms', setting } })
     expect(explain(new Failure('store_unavailable', { detail: error.kind, cause: error })).cause).toBe(
-      'timeout: no answer in time; the limit is 3 s (readTimeout of the storage)',
+      'timeout: no response in time; the limit is 3 s (readTimeout of the storage)',
     )
   })
 
   it('is told by `check` of a connection and of an answer that do not come', async () => {
     const origin = await sockets.tcp(() => undefined)
     const probe = await probeConnection(origin.replace('http:', 'https:'), { deadlineMs: 50 })
-    expect(explainConnection(probe.failed)?.cause).toBe('no answer in time; the limit is 50 ms (fixed)')
+    expect(explainConnection(probe.failed)?.cause).toBe('no response in time; the limit is 50 ms (fixed)')
     const ask = (url: string, connectMs: number, deadlineMs: number) =>
       requestOnce(
         { origin: url, timeouts: { connect: connectMs, firstByte: 0, idle: 0 }, http2: false },
         { method: 'GET', url },
         { deadlineMs, maxBytes: 10 },
       ).catch((error: unknown) => explainConnection(error)?.cause)
-    expect(await ask(origin, 60_000, 400)).toBe('no answer in time; the limit is 400 ms (fixed)')
+    expect(await ask(origin, 60_000, 400)).toBe('no response in time; the limit is 400 ms (fixed)')
     // Waits for TLS.
     expect(await ask(origin.replace('http:', 'https:'), 50, 60_000)).toBe(
-      'no connection in time; the limit is 50 ms (timeouts.connect of the route)',
+      'the connection attempt timed out; the limit is 50 ms (timeouts.connect of the route)',
     )
   })
 
   it('is told once, that of whoever knows the setting', () => {
     const setting = { name: 'timeouts.connect', of: 'the route' }
     const { cause, remedy } = explain(new Failure('backend_unreachable', { cause: late, limit: { ...limit, setting } }))
-    expect(cause).toBe('no answer in time; the limit is 5 s (timeouts.connect of the route)')
+    expect(cause).toBe('no response in time; the limit is 5 s (timeouts.connect of the route)')
     expect(remedy).toBe(
-      'Look at the load and the log of the server. Raise timeouts.connect of the route where that much is meant.',
+      'Check the load and the log of the server. Raise timeouts.connect of the route where that much is meant.',
     )
   })
 })

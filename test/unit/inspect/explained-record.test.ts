@@ -56,7 +56,7 @@ it('an answer of our own says so of the headers of the one that it replaces, and
   const { answer, why } = await shown('request-1')
   expect(answer.dropped).toContainEqual({ name: 'x-of-the-backend', value: 'plain', rule: 'answered_by_us' })
   expect(new Set(answer.dropped.map(({ rule }) => rule))).toEqual(new Set(['answered_by_us']))
-  expect(why).toMatchObject({ reason: 'backend_rejected_credential', who: 'whoever runs the backend' })
+  expect(why).toMatchObject({ reason: 'backend_rejected_credential', who: 'the operator of the backend' })
 })
 
 it('a try is a repeat only where something was sent again', async () => {

@@ -124,7 +124,7 @@ describe('repeats', () => {
     expect([response.status, await reasonOf(response)]).toEqual([401, 'no_session'])
     expect(response.headers.get('www-authenticate')).toBe(
       'Bearer realm="mcp", error="invalid_token", ' +
-        'error_description="There is no upstream session for this caller; log in again.", ' +
+        'error_description="This caller has no upstream session; log in again.", ' +
         'resource_metadata="https://mcp.example.com/.well-known/oauth-protected-resource/x"',
     )
   })

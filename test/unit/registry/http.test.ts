@@ -80,7 +80,7 @@ describe('the registry over HTTP', () => {
       expect(got.status).toBe(404)
       expect(got.json).toEqual({
         error: 'not_found',
-        error_description: 'Nothing is served at this address. There is no such registry, server or version.',
+        error_description: 'No resource at this path. There is no such registry, server or version.',
       })
     },
   )
@@ -90,7 +90,7 @@ describe('the registry over HTTP', () => {
     async (path) => {
       const got = await get(server, path)
       expect(got.status).toBe(404)
-      expect(got.json).toEqual({ error: 'not_found', error_description: 'Nothing is served at this address.' })
+      expect(got.json).toEqual({ error: 'not_found', error_description: 'No resource at this path.' })
     },
   )
 
@@ -154,7 +154,7 @@ describe('the registry over HTTP', () => {
     const got = await get(broken, SERVERS)
     await broken.drain(0)
     expect(got.status).toBe(500)
-    expect(got.json).toEqual({ error: 'server_error', error_description: 'Something went wrong inside the proxy.' })
+    expect(got.json).toEqual({ error: 'server_error', error_description: 'Internal error.' })
   })
 
   it('answers 503 with Retry-After for a registry that has no data yet', async () => {

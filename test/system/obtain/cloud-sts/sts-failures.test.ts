@@ -101,7 +101,7 @@ const ROWS: readonly Row[] = [
   row('500 as HTML', { status: 500, body: '<html>oops' }, 'sts_unavailable', 503, 5, 5),
   row('502 without a body', { status: 502 }, 'sts_unavailable', 503, 5, 5),
   row('503 with Retry-After', { status: 503, headers: { 'retry-after': '9' } }, 'sts_unavailable', 503, 9, 9),
-  row('no answer in time', { delayMs: 2_000 }, 'sts_unavailable', 503, 1, 1),
+  row('no response in time', { delayMs: 2_000 }, 'sts_unavailable', 503, 1, 1),
   row('a connection that breaks', { reset: true }, 'sts_unavailable', 503, 1, 1),
   row('403 as HTML', { status: 403, body: '<html><body>no</body></html>' }, 'sts_failed', 502, 1),
   row('403 as JSON', { status: 403, body: '{"message": "no"}' }, 'sts_failed', 502, 1),

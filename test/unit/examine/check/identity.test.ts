@@ -274,7 +274,7 @@ describe('extauth check shows the token of a caller to the route', () => {
     expect(more).toEqual([])
     expect(failed).toMatchObject({
       check: 'token',
-      detail: `invalid_token: the token's issuer (iss) is none of the providers; it has ${other.url}, wanted is ${idp.url}`,
+      detail: `invalid_token: the token's issuer (iss) matches no provider; it has ${other.url}, wanted is ${idp.url}`,
       remedy: expect.stringContaining('byte for byte'),
     })
   })

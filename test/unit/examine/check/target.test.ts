@@ -66,7 +66,7 @@ const BROKEN: readonly Broken[] = [
     'the certificate has ended',
     async () => ({ target: `${(await secured([-60, -3])).url}/mcp`, ...TRUSTED }),
     'target.tls',
-    /^CERT_HAS_EXPIRED: the certificate has expired; it shows 127\.0\.0\.1 until \d{4}-\d\d-\d\d ← check CA/,
+    /^CERT_HAS_EXPIRED: the server's certificate has expired; it shows 127\.0\.0\.1 until \d{4}-\d\d-\d\d ← check CA/,
   ],
   [
     'the certificate has not begun',
@@ -75,7 +75,7 @@ const BROKEN: readonly Broken[] = [
     /^CERT_NOT_YET_VALID/,
   ],
   [
-    'the certificate is for another name',
+    "the server's certificate is for a different host name",
     async () => ({ target: `${(await secured(undefined, 'other.test')).url}/mcp`, ...TRUSTED }),
     'target.tls',
     /^ERR_TLS_CERT_ALTNAME_INVALID/,
