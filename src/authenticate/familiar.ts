@@ -30,7 +30,7 @@ export function createFamiliar(clock: Clock): Familiar {
       const caller = callers.get(token)
       if (caller !== undefined) return { caller, token }
       const stranger = peer === undefined ? token : networkOf(peer)
-      return { caller: stranger, token, isStranger: true }
+      return { caller: stranger, token, isUnauthenticated: true }
     },
     note(caller) {
       const known = hash('sha256', onBehalfOf(caller).caller, 'base64url')

@@ -24,6 +24,6 @@ export function createAsker(): Asker {
     get network() {
       return networks.getStore() ?? ''
     },
-    onBehalf: (url) => ({ caller: networks.getStore() ?? '', isStranger: true, token: hashKey([url]) }),
+    onBehalf: (url) => ({ caller: networks.getStore() ?? '', isUnauthenticated: true, token: hashKey([url]) }),
   }
 }

@@ -1,4 +1,4 @@
-import { CredentialRefusal, explainConnection, FAILURES, type FailureCode, OutboundError } from '../core/index.ts'
+import { CredentialRefusal, diagnoseConnection, FAILURES, type FailureCode, OutboundError } from '../core/index.ts'
 import { errorResponse, type Id, WAY_ERROR } from '../mcp/index.ts'
 
 /** Why a request has no answer of its server; `error.data.reason`, beside those of the server and of the pipeline. */
@@ -90,7 +90,7 @@ function told(
     if (isParserError(error))
       return { reason: 'bad_answer', message: sentence('gave an answer that is not HTTP as it should be') }
     if (error.isSent) return { reason: 'stream_lost', message: sentence('ended the connection before it answered') }
-    const known = explainConnection(error)
+    const known = diagnoseConnection(error)
     const said = `${error.kind === 'timeout' ? 'does not answer in time' : 'cannot be reached'}${known === undefined ? '' : `: ${known.cause}`}`
     return {
       reason: 'endpoint_unreachable',

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import path from 'node:path'
 import type { X509Certificate } from 'node:crypto'
-import { denied, deniedClause, headerSecretProblem, oddityOfSecret } from '../core/index.ts'
+import { denied, deniedClause, headerSecretProblem, secretFormatWarning } from '../core/index.ts'
 import { type Content, isHeaderForm } from '../fields/index.ts'
 import {
   ContentProblem,
@@ -146,7 +146,7 @@ export async function judgeSecret(
 }
 
 function judgeOddity(text: string, name: string): FileVerdict {
-  const oddity = oddityOfSecret(text)
+  const oddity = secretFormatWarning(text)
   if (oddity === undefined) return FINE
   return {
     level: 'doubtful',

@@ -43,7 +43,7 @@ export interface AuthenticatedCaller {
  * Returns the access token of the current request, for the component that sends it to a service. It must not outlive
  * the request or call.
  */
-export type TokenInHand = () => Secret
+export type PresentedToken = () => Secret
 
 /** The claim behind a caller's identity: `sub`, user name, login session, or the token itself. */
 export type IdentityBasis = 'sub' | 'username' | 'sid' | 'token'

@@ -1,4 +1,4 @@
-import { knownOfConnection, type Known, placeIn } from './explained-connection.ts'
+import { diagnoseByCode, type Diagnosis, destinationIn } from './connection-diagnosis.ts'
 import { causeOf, type Compared, type Failure } from './failure.ts'
 import { FAILURES, type Fault } from './failures.ts'
 import { limitIn, withLimit } from './limit.ts'
@@ -30,7 +30,7 @@ const WHO: Readonly<Record<Fault, string>> = {
 }
 
 /** Remedies for error codes of a token endpoint (RFC 6749 §5.2). */
-const BY_OAUTH_ERROR: ReadonlyMap<string, Pick<Known, 'remedy' | 'who'>> = new Map([
+const BY_OAUTH_ERROR: ReadonlyMap<string, Pick<Diagnosis, 'remedy' | 'who'>> = new Map([
   [
     'invalid_client',
     {
@@ -56,25 +56,25 @@ const BY_OAUTH_ERROR: ReadonlyMap<string, Pick<Known, 'remedy' | 'who'>> = new M
 export function explain(failure: Failure): Explanation {
   const { code, detail, cause, compared } = failure
   const row = FAILURES[code]
-  const beneath = causeOf(cause)
+  const root = causeOf(cause)
   const rule: Rule | undefined = failure.rule && RULES[failure.rule]
-  const network = knownOfConnection(cause)
+  const network = diagnoseByCode(cause)
   const found = rule ?? network ?? ofRefusal(failure)
   const own = detail ?? row.sentence.replace(/\.$/, '')
-  const said = rule?.cause ?? (network === undefined ? own : ofConnection(network, failure))
-  const told = {
+  const text = rule?.cause ?? (network === undefined ? own : ofConnection(network, failure))
+  const explanation = {
     reason: code,
     who: WHO[found?.who ?? row.fault],
-    cause: beneath.code === undefined || said.includes(beneath.code) ? said : `${said} (${beneath.code})`,
+    cause: root.code === undefined || text.includes(root.code) ? text : `${text} (${root.code})`,
     // "The request may have been processed" matters more than how the connection ended.
     remedy: code === 'backend_no_answer' ? row.remedy : (found?.remedy ?? row.remedy),
     compared,
   }
-  return withLimit(told, failure.limit ?? limitIn(cause))
+  return withLimit(explanation, failure.limit ?? limitIn(cause))
 }
 
 /** RFC 6749 §5.2: 401 means client authentication failed, whatever the error code. */
-function ofRefusal({ refusal }: Failure): Pick<Known, 'remedy' | 'who'> | undefined {
+function ofRefusal({ refusal }: Failure): Pick<Diagnosis, 'remedy' | 'who'> | undefined {
   if (refusal === undefined) return undefined
   const { status, error } = refusal
   const isOfClient = status === 401 && (error === undefined || error === 'unauthorized_client')
@@ -82,7 +82,7 @@ function ofRefusal({ refusal }: Failure): Pick<Known, 'remedy' | 'who'> | undefi
 }
 
 /** Cause plus destination: a route's name does not reveal its target. */
-function ofConnection({ cause }: Known, failure: Failure): string {
-  const place = placeIn(failure)
-  return [failure.detail, cause, place].filter((part) => part !== undefined).join(': ')
+function ofConnection({ cause }: Diagnosis, failure: Failure): string {
+  const destination = destinationIn(failure)
+  return [failure.detail, cause, destination].filter((part) => part !== undefined).join(': ')
 }

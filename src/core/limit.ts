@@ -21,15 +21,15 @@ export function amountOf({ amount, unit }: ReachedLimit): string {
 
 /** Cause and remedy, extended by the limit that was reached. */
 export function withLimit<T extends { readonly cause: string; readonly remedy: string }>(
-  told: T,
+  base: T,
   limit: ReachedLimit | undefined,
 ): T {
-  if (limit === undefined) return told
+  if (limit === undefined) return base
   const { setting } = limit
   const where = setting === undefined ? 'fixed' : `${setting.name} of ${setting.of}`
-  const cause = `${told.cause}; the limit is ${amountOf(limit)} (${where})`
-  if (setting === undefined || told.remedy.includes(setting.name)) return { ...told, cause }
-  return { ...told, cause, remedy: `${told.remedy} Raise ${setting.name} of ${setting.of} if that is expected.` }
+  const cause = `${base.cause}; the limit is ${amountOf(limit)} (${where})`
+  if (setting === undefined || base.remedy.includes(setting.name)) return { ...base, cause }
+  return { ...base, cause, remedy: `${base.remedy} Raise ${setting.name} of ${setting.of} if that is expected.` }
 }
 
 /** The limit carried by an error or one of its causes. */

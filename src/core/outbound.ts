@@ -8,7 +8,7 @@ export interface OnBehalf {
    * The caller is not authenticated: many clients may share the peer's network, so it has no circuit of its own, and
    * authenticated callers take precedence.
    */
-  readonly isStranger?: boolean
+  readonly isUnauthenticated?: boolean
   /** Digest of the token the request concerns. */
   readonly token: string
 }

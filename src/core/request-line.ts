@@ -71,24 +71,24 @@ export function logRequest(
   const { from, ...own } = line
   // Cause and remedy, worded as in the inspector and `extauth check`.
   const { cause: why, remedy } = explain(failure)
-  const told = masked({ ...own, detail: failure.detail, cause, why, remedy, ...from }, secrets)
-  if (failure.code === 'internal_error') log.error({ ...told, at: firstFrame(failure.cause) }, 'request')
-  else if (failure.status >= 500) log.warn(told, 'request')
-  else log.info(told, 'request')
+  const fields = masked({ ...own, detail: failure.detail, cause, why, remedy, ...from }, secrets)
+  if (failure.code === 'internal_error') log.error({ ...fields, at: firstFrame(failure.cause) }, 'request')
+  else if (failure.status >= 500) log.warn(fields, 'request')
+  else log.info(fields, 'request')
 }
 
 /** Masks the request's secrets in all texts of the line, at any depth. */
-function masked<T extends object>(told: T, secrets: (() => Pick<SecretMask, 'isIn' | 'maskIn'>) | undefined): T {
-  if (secrets === undefined) return told
+function masked<T extends object>(fields: T, secrets: (() => Pick<SecretMask, 'isIn' | 'maskIn'>) | undefined): T {
+  if (secrets === undefined) return fields
   const mask = secrets()
-  if (!mask.isIn(JSON.stringify(told))) return told
+  if (!mask.isIn(JSON.stringify(fields))) return fields
   const inside = (value: unknown): unknown =>
     typeof value === 'string'
       ? mask.maskIn(value)
       : typeof value === 'object' && value !== null
         ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inside(one)]))
         : value
-  return inside(told) as T
+  return inside(fields) as T
 }
 
 /** The location of a bug: the first stack frame names this program's code and holds no external text. */

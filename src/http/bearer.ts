@@ -1,4 +1,4 @@
-import { Failure, type RuleCode, Secret, type TokenInHand } from '../core/index.ts'
+import { Failure, type RuleCode, Secret, type PresentedToken } from '../core/index.ts'
 
 /** Longest access token that is looked at, in bytes (decisions §2.2). */
 export const MAX_TOKEN_BYTES = 16 * 1024
@@ -61,8 +61,8 @@ export function otherScheme([value = '']: readonly string[]): string | undefined
 }
 
 /** The token in the same values, read when somebody needs it. Throws `internal_error` where there is none. */
-export const tokenInHand =
-  (authorization: readonly string[]): TokenInHand =>
+export const presentedToken =
+  (authorization: readonly string[]): PresentedToken =>
   () => {
     const token = parseBearer(authorization)
     if (token === undefined) throw new Failure('internal_error', { detail: 'there is no token to be shown' })

@@ -23,7 +23,7 @@ interface Rule {
 }
 
 /** Who asked and from where is said by us, and what is asked for by the path; a caller's word for it is worth nothing. */
-export const HEARSAY: readonly string[] = [
+export const UNTRUSTED: readonly string[] = [
   'forwarded',
   'x-real-ip',
   'x-client-ip',
@@ -68,16 +68,16 @@ const DROPPED: ReadonlyMap<string, DropRule> = new Map<string, DropRule>([
   ...HOP_BY_HOP.map((name) => [name, 'hop_by_hop'] as const),
   // The framing is made anew with the body; `Expect` is ours to answer (RFC 9110 §10.1.1), the backend would answer it a
   // second time; the target's own host is sent (decisions §7).
-  ...['content-length', 'expect', 'host'].map((name) => [name, 'made_anew'] as const),
+  ...['content-length', 'expect', 'host'].map((name) => [name, 'regenerated'] as const),
   // Credentials of the caller (decisions §3.1).
   ...['proxy-authorization', 'cookie', 'cookie2'].map((name) => [name, 'caller_credential'] as const),
   ...AMZ_CREDENTIALS.map((name) => [name, 'caller_credential'] as const),
-  ...HEARSAY.map((name) => [name, 'hearsay'] as const),
+  ...UNTRUSTED.map((name) => [name, 'untrusted'] as const),
 ])
 
 /** The same, by how the name begins. `x-forwarded-` covers X-Forwarded-Access-Token, -User and -Email (decisions §3.1). */
 const DROPPED_PREFIXES: readonly (readonly [string, DropRule])[] = [
-  ['x-forwarded-', 'hearsay'],
+  ['x-forwarded-', 'untrusted'],
   ['x-auth-request-', 'caller_credential'],
 ]
 
@@ -160,11 +160,11 @@ function ruleFor(name: string, owned: ReadonlySet<string>, passing: ReadonlySet<
   if (plain === 'connection') return { name, action: 'connection', because: 'hop_by_hop' }
   const because = DROPPED.get(plain)
   if (because !== undefined) return drop(because)
-  if (owned.has(plain)) return drop('set_by_us')
+  if (owned.has(plain)) return drop('set_by_route')
   if (AGENT_CORE_USER.test(plain)) return drop('caller_credential')
   const gateway = gatewayHeaderOf(plain)
   if (gateway?.kind === 'token') return drop('caller_credential')
-  if (gateway !== undefined && !passing.has(name)) return drop('hearsay')
+  if (gateway !== undefined && !passing.has(name)) return drop('untrusted')
   const prefix = DROPPED_PREFIXES.find(([beginning]) => plain.startsWith(beginning))
   if (prefix !== undefined) return drop(prefix[1])
   if (plain !== name && EXACT.test(plain)) return drop('other_spelling')

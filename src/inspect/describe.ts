@@ -71,7 +71,7 @@ function markedHeaders(sent: string, { received, dropped }: RequestRecord): Mark
   // Framing and host are made anew, and come out the same or not.
   const gone = new Set(
     ruledNames(dropped)
-      .filter(({ rule }) => rule !== 'made_anew')
+      .filter(({ rule }) => rule !== 'regenerated')
       .map(({ name }) => name),
   )
   return pairsOf(sent).map(([name, value]) => {

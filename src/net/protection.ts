@@ -111,8 +111,8 @@ export function createProtection(options: ProtectionOptions): Protect {
     service?.check(by?.caller)
   }
 
-  const circuitOf = ({ caller, isStranger }: OnBehalf): Circuit | undefined => {
-    if (breaker === false || isStranger === true) return undefined
+  const circuitOf = ({ caller, isUnauthenticated }: OnBehalf): Circuit | undefined => {
+    if (breaker === false || isUnauthenticated === true) return undefined
     const circuit = ofCallers.peek(caller) ?? createCircuit({ ...breaker, clock: steadyClock })
     ofCallers.set(caller, circuit, steadyClock.now() + CALLER_MEMORY_MS)
     return circuit

@@ -50,7 +50,7 @@ export function createRest(clock: Clock, steadyClock: Clock): Rest {
       if (leftMs > 0) throw restingError(leftMs)
     },
     note({ status, headers }, by) {
-      const { caller, isStranger } = by ?? OWN
+      const { caller, isUnauthenticated } = by ?? OWN
       const nowMs = steadyClock.now()
       const isMany = throttled.note({ atMs: nowMs, isTrouble: status === 429, source: caller })
       if (status !== 429 && status !== 503) return
@@ -58,7 +58,7 @@ export function createRest(clock: Clock, steadyClock: Clock): Rest {
       const endMs = nowMs + (seconds === undefined ? SHORT_REST_MS : Math.min(LONGEST_REST_MS, seconds * 1000))
       if (status === 429) {
         // Many callers may share the address of an unknown one; without a time, whoever fetches for the proxy pauses anyway.
-        if (isStranger !== true && (by !== undefined || seconds !== undefined)) restCaller(endMs, caller)
+        if (isUnauthenticated !== true && (by !== undefined || seconds !== undefined)) restCaller(endMs, caller)
         if (!isMany) return
         restService(endMs)
         throttled.clear()

@@ -19,7 +19,7 @@ export interface Place {
 
 export interface Turns {
   /** `by` undefined: a call of the proxy itself, which counts as a caller of its own. */
-  take(by: Pick<OnBehalf, 'caller' | 'isStranger'> | undefined): Place
+  take(by: Pick<OnBehalf, 'caller' | 'isUnauthenticated'> | undefined): Place
 }
 
 interface Waiter {
@@ -104,7 +104,7 @@ export function createTurns({ maxConcurrent, share, maxQueued }: TurnsOptions): 
 
   return {
     take(by) {
-      const line = lineOf(by?.caller ?? Symbol('the proxy itself'), by?.isStranger === true ? strangers : known)
+      const line = lineOf(by?.caller ?? Symbol('the proxy itself'), by?.isUnauthenticated === true ? strangers : known)
       const { promise: turn, resolve, reject } = Promise.withResolvers<void>()
       let state: 'waiting' | 'running' | 'gone' = 'gone'
 

@@ -5,7 +5,7 @@ import {
   type AuthenticatedCaller,
   type Caller,
   type Credential,
-  type TokenInHand,
+  type PresentedToken,
 } from '../core/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import { createGenerations } from './generations.ts'
@@ -48,9 +48,9 @@ class PlannedSlot<P extends Plan> {
 /** The same for one request with its token: nobody keeps it but a call that the request begins, until that has ended. */
 class RequestSlot<P extends Plan> implements CacheSlot<Credential> {
   readonly #planned: PlannedSlot<P>
-  readonly #token: TokenInHand
+  readonly #token: PresentedToken
 
-  constructor(planned: PlannedSlot<P>, token: TokenInHand) {
+  constructor(planned: PlannedSlot<P>, token: PresentedToken) {
     this.#planned = planned
     this.#token = token
   }

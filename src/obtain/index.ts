@@ -1,5 +1,5 @@
 import type { Armed, Credential, HeaderCredential, Known, Obtain } from '../core/index.ts'
-import { tokenInHand } from '../http/index.ts'
+import { presentedToken } from '../http/index.ts'
 import type { HeaderForward, ResolvedAuth } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import { createForwarded } from './forwarded.ts'
@@ -30,7 +30,7 @@ export function createObtain(auth: ResolvedAuth, deps: ObtainDeps, headerForward
   const forwarded = createForwarded(headerForward, deps)
   return {
     obtain(known) {
-      const credential = source.obtain(known.caller, tokenInHand(known.matched.authorization))
+      const credential = source.obtain(known.caller, presentedToken(known.matched.authorization))
       return credential instanceof Promise
         ? credential.then((fetched) => arm(known, fetched, forwarded?.current()))
         : arm(known, credential, forwarded?.current())

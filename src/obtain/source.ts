@@ -5,13 +5,13 @@ import type {
   CredentialLookup,
   Secret,
   SecretHandle,
-  TokenInHand,
+  PresentedToken,
 } from '../core/index.ts'
 
 /** Caller → credential for one MCPExternalAuthConfig. Returns data, never touches a header. */
 export interface Source {
   /** Throws `Failure`; synchronous where nothing has to be fetched. `token` is what the caller's request came with. */
-  obtain(caller: Caller, token: TokenInHand): Credential | Promise<Credential>
+  obtain(caller: Caller, token: PresentedToken): Credential | Promise<Credential>
   /** The backend refused `credential`: forget it and say whether obtaining again can give another one. */
   reject(caller: Caller, credential: Credential): boolean | Promise<boolean>
   /** Where the credential is that this caller would get now; absent where nothing is fetched. */

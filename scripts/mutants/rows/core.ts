@@ -57,14 +57,14 @@ export default [
     ['test/unit/core/limit.test.ts'],
     [
       [
-        'what was reached is told with its amount and its place',
-        'const cause = `${told.cause}; the limit is ${amountOf(limit)} (${where})`',
-        'const { cause } = told',
+        'what was reached is reported with its amount and its place',
+        'const cause = `${base.cause}; the limit is ${amountOf(limit)} (${where})`',
+        'const { cause } = base',
       ],
       [
         'who reaches a limit learns which setting raises it',
-        'if (setting === undefined || told.remedy.includes(setting.name)) return',
-        'if (setting !== undefined || told.remedy.length > 0) return',
+        'if (setting === undefined || base.remedy.includes(setting.name)) return',
+        'if (setting !== undefined || base.remedy.length > 0) return',
       ],
       [
         'a limit beneath an error is found',
@@ -108,8 +108,8 @@ export default [
     [
       [
         'the line of a refused request has no secret that somebody else wrote',
-        '  if (!mask.isIn(JSON.stringify(told))) return told',
-        '  return told',
+        '  if (!mask.isIn(JSON.stringify(fields))) return fields',
+        '  return fields',
       ],
     ],
   ),

@@ -42,11 +42,11 @@ export default [
       ],
       [
         'no identity of another gateway goes on that the route does not name',
-        "if (gateway !== undefined && !passing.has(name)) return drop('hearsay')",
+        "if (gateway !== undefined && !passing.has(name)) return drop('untrusted')",
         '',
         ['test/unit/http/gateway-headers.test.ts'],
       ],
-      ['a header that we set is not taken from callers', "if (owned.has(plain)) return drop('set_by_us')", ''],
+      ['a header that we set is not taken from callers', "if (owned.has(plain)) return drop('set_by_route')", ''],
       [
         'headers named in Connection stay here',
         "if (named !== undefined) headers = without(headers, (name) => named.has(name), 'hop_by_hop', onDrop)",

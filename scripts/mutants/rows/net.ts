@@ -113,7 +113,7 @@ export default [
     [
       [
         'a peer behind which many may stand has no circuit of its own',
-        ' || isStranger === true) return undefined',
+        ' || isUnauthenticated === true) return undefined',
         ') return undefined',
       ],
       [

@@ -24,7 +24,7 @@ export function headerSecretProblem(text: string, form: HeaderForm): string | un
  * Describes an unusual format of a password or client secret, without quoting it; undefined when it looks fine, and
  * for keys. The secret is still sent, because the receiver may have the same file.
  */
-export function oddityOfSecret(text: string): string | undefined {
+export function secretFormatWarning(text: string): string | undefined {
   if (KEY.test(text)) return undefined
   const oddity = lineOddity(text)
   if (oddity !== undefined) return oddity

@@ -1,4 +1,4 @@
-import { explainConnection } from '../../core/index.ts'
+import { diagnoseConnection } from '../../core/index.ts'
 import { dayOf, expiryOf } from '../../files/index.ts'
 import { type ConnectionProbe, probeConnection, type ProbeOptions } from '../../net/index.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
@@ -51,9 +51,9 @@ const TUNNEL_STATUS = /^EGRESS_STATUS_(\d+)$/
 /** Behind an egress proxy it is that one which could not be reached, or which refused. */
 function remedyOf({ failed, egress }: ConnectionProbe): string {
   const { code = '', step } = failed ?? {}
-  if (egress === undefined || step !== 'connection') return explainConnection(failed)?.remedy ?? LOOK
+  if (egress === undefined || step !== 'connection') return diagnoseConnection(failed)?.remedy ?? LOOK
   return TUNNEL_STATUS.test(code)
-    ? (explainConnection(failed)?.remedy ?? LOOK)
+    ? (diagnoseConnection(failed)?.remedy ?? LOOK)
     : 'Look at the egress proxy: correct HTTPS_PROXY or HTTP_PROXY, or name the host in NO_PROXY.'
 }
 
@@ -65,7 +65,7 @@ function failureOf({ failed, tls, egress }: ConnectionProbe): string {
       ? `${code} at the egress proxy ${egress}`
       : `the egress proxy ${egress} answers ${status}`
   }
-  const { cause } = explainConnection(failed) ?? {}
+  const { cause } = diagnoseConnection(failed) ?? {}
   const said = cause === undefined ? code : `${code}: ${cause}`
   const [leaf, ...rest] = tls?.chain ?? []
   if (leaf === undefined) return said

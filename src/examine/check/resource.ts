@@ -1,4 +1,4 @@
-import { causeOf, explainConnection, OutboundError, type OutboundResponse } from '../../core/index.ts'
+import { causeOf, diagnoseConnection, OutboundError, type OutboundResponse } from '../../core/index.ts'
 import { metadataUrl, readJsonObject, shownUrl } from '../../http/index.ts'
 import { readChallenge } from '../../login/index.ts'
 import { INITIALIZE } from '../../mcp/index.ts'
@@ -33,7 +33,7 @@ export async function checkResource(
   const wrong = runsHere ? line.failed : line.warning
   const doubt = runsHere ? '' : '; or is this configuration not the one that runs there?'
   if (there instanceof OutboundError) {
-    const why = explainConnection(there)?.cause ?? causeOf(there).code ?? there.kind
+    const why = diagnoseConnection(there)?.cause ?? causeOf(there).code ?? there.kind
     return [
       runsHere
         ? line.warning(`clients are sent there, and from this machine nobody answers: ${why}`, REMEDY)

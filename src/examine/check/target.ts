@@ -1,5 +1,5 @@
 import { applyCredential } from '../../apply/index.ts'
-import { causeOf, type Credential, explainConnection, OutboundError, type OutboundResponse } from '../../core/index.ts'
+import { causeOf, type Credential, diagnoseConnection, OutboundError, type OutboundResponse } from '../../core/index.ts'
 import { requestOnce } from '../../net/index.ts'
 import { createForwarded } from '../../obtain/index.ts'
 import { hasRoles, type ResolvedRoute } from '../../resources/index.ts'
@@ -74,7 +74,7 @@ export async function checkMcp(
   } catch (error) {
     if (!(error instanceof OutboundError)) return line.thrown(error)
     const { code } = causeOf(error)
-    const known = explainConnection(error)
+    const known = diagnoseConnection(error)
     const detail = `${error.kind}${code === undefined ? '' : ` (${code})`}`
     return line.failed(
       `no answer to initialize: ${detail}${known === undefined ? '' : `: ${known.cause}`}`,

@@ -1,6 +1,6 @@
 import { hashKey } from '../../cache/index.ts'
 import { type Claims, FAILURES, GATEWAY_HEADERS, scopesOf } from '../../core/index.ts'
-import { AMZ_CREDENTIALS, HEARSAY } from '../../http/index.ts'
+import { AMZ_CREDENTIALS, UNTRUSTED } from '../../http/index.ts'
 import { createRoleMapper, decide, keyParts, type Decision } from '../../obtain/cloud-sts/index.ts'
 import { refusedByToken } from '../../obtain/index.ts'
 import {
@@ -63,7 +63,7 @@ export const REMOVED = [
   'proxy-authorization',
   'cookie',
   'any entry of sec-websocket-protocol that carries a token',
-  ...HEARSAY,
+  ...UNTRUSTED,
   ...AMZ_CREDENTIALS,
   ...GATEWAY_HEADERS.map(({ name }) => name),
   'x-amzn-bedrock-agentcore-*-user-id',

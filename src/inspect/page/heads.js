@@ -2,10 +2,10 @@ import { html, Text } from './html.js'
 
 const DROP_RULES = {
   hop_by_hop: 'hop-by-hop',
-  made_anew: 'recreated by the proxy',
+  regenerated: 'recreated by the proxy',
   caller_credential: 'a credential of the caller, or a copy of it',
-  hearsay: 'an unverified claim of the client about itself',
-  set_by_us: 'set by the credential of the route',
+  untrusted: 'an unverified claim of the client about itself',
+  set_by_route: 'set by the credential of the route',
   other_spelling: 'another spelling of a reserved name',
 }
 

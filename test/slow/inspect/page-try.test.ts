@@ -61,7 +61,7 @@ describe('a try from the page', () => {
     const { page, close, connect, outcome } = await openTry()
     await connect('upstream', ERAS[0] ?? '', { user: 'mallory' })
     await outcome.getByText(/^Login refused/).waitFor()
-    expect(await page.getByText('Something went wrong').count()).toBe(0)
+    expect(await page.getByText('Internal error').count()).toBe(0)
     await close()
   }, 60_000)
 

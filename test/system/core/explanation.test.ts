@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import {
   explain,
-  explainConnection,
+  diagnoseConnection,
   Failure,
   type FailureCode,
   FAILURES,
@@ -53,7 +53,7 @@ describe('one vocabulary', () => {
     'is what stdio answers (%s)',
     (code) => {
       const error = new OutboundError('unreachable', { cause: Object.assign(new Error('x'), { code }) })
-      const known = explainConnection(error)
+      const known = diagnoseConnection(error)
       const said = JSON.parse(wayResponse(1, error, 'at x').toString()) as { error: { message: string } }
       expect(said.error.message).toBe(
         `The MCP server at x cannot be reached: ${known?.cause} (${code}). ${known?.remedy} Then ask again.`,

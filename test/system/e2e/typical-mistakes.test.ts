@@ -16,55 +16,60 @@ const seconds = (): number => Math.floor(Date.now() / 1000)
 type Token = () => string | Promise<string>
 
 const OF_TOKENS: readonly (readonly [string, Token, RegExp, RegExp])[] = [
-  ['an issuer with a slash at its end', () => world.token({ iss: `${world.issuer}/` }), /\(iss\)/, /byte for byte/],
-  ['no audience', () => world.token({ aud: undefined }), /no audience/, /put the audience/],
-  ['the audience of somebody else', () => world.token({ aud: 'api' }), /another audience \(aud\)/, /Ask for a token/],
+  ['an issuer with a slash at its end', () => world.token({ iss: `${world.issuer}/` }), /\(iss\)/, /exactly/],
+  ['no audience', () => world.token({ aud: undefined }), /no audience/, /put the provider/],
+  ['the audience of somebody else', () => world.token({ aud: 'api' }), /wrong audience \(aud\)/, /Request a token/],
   ['a token that has ended', () => world.token({ exp: seconds() - 300 }), /has expired/, /Get a new token/],
-  ['a token without an end', () => world.token({ exp: undefined }), /no expiry/, /issue tokens that end/],
+  ['a token without an end', () => world.token({ exp: undefined }), /no expiry/, /issue tokens that expire/],
   ['a token of tomorrow', () => world.token({ nbf: seconds() + 86_400 }), /not valid yet/, /clocks/],
   ['times as texts', () => world.token({ exp: '2026-01-01' }), /\(exp\) is not a number/, /seconds since the epoch/],
   // Keys are fetched once in 5 s for both, and only the first has to wait for it.
   ['a key that was replaced', () => world.token({}, { kid: 'old' }), /not among the keys/, /Get a new token/],
-  ['another key of that name', () => world.token({}, {}, other), /not made by the key/, /Two issuers of one name/],
+  ['another key of that name', () => world.token({}, {}, other), /not made by the key/, /Two issuers with one name/],
   ['a shared secret', () => hmacSigned('s', { alg: 'HS256' }, { iss: world.issuer }), /\(alg\)/, /RS256/],
   ['a logout token', () => world.token({}, { typ: 'logout+jwt' }), /another kind/, /access token/],
-  ['a subject that is a number', () => world.token({ sub: 7 }), /\(sub\) is not a string/, /writes a text/],
+  ['a subject that is a number', () => world.token({ sub: 7 }), /\(sub\) is not a string/, /must send a string/],
   ['an opaque token', () => 'k3Jd9xQ0aB7', /is opaque/, /introspectionUrl/],
-  ['a token in quotes', () => '"k3Jd9xQ0aB7"', /no token/, /no quotes/],
-  ['half a token', async () => (await world.token()).slice(0, 60), /can not be read|opaque/, /whole|introspectionUrl/],
+  ['a token in quotes', () => '"k3Jd9xQ0aB7"', /is not a token/, /no quotes/],
+  [
+    'half a token',
+    async () => (await world.token()).slice(0, 60),
+    /cannot be parsed|opaque/,
+    /complete|introspectionUrl/,
+  ],
   [
     'an extension that nobody knows',
     () => signedRaw(world.key, '{"alg":"RS256","kid":"one","crit":["x"]}', `{"iss":"${world.issuer}"}`),
     /\(crit\)/,
-    /leave `crit` out/,
+    /omit `crit`/,
   ],
 ]
 
 /** By route, with a good token. */
 const OF_CONFIGURATIONS: readonly (readonly [string, string, RegExp, RegExp])[] = [
-  ['a backend that does not run', 'no-backend', /nothing listens .*ECONNREFUSED/, /correct host and port/],
+  ['a backend that does not run', 'no-backend', /no server listens .*ECONNREFUSED/, /correct the host and port/],
   ['a host that does not exist', 'no-such-host', /host name .*(ENOTFOUND|EAI_AGAIN)/, /DNS/],
-  ['https where there is no TLS', 'no-tls', /does not speak TLS/, /http:\/\/|scheme/],
-  ['an authority of its own', 'unknown-ca', /authority that is not known/, /caCertPath/],
-  ['a certificate for another name', 'other-name', /another name/, /serverName/],
-  ['a backend that cuts connections', 'cutting', /cut the connection|closed the connection/, /log/],
+  ['https where there is no TLS', 'no-tls', /does not use TLS|TLS handshake failed/, /http:\/\/|scheme/],
+  ['an authority of its own', 'unknown-ca', /untrusted CA/, /caCertPath/],
+  ['a certificate for another name', 'other-name', /different host name/, /serverName/],
+  ['a backend that cuts connections', 'cutting', /reset the connection|closed the connection/, /log/],
   ['a slow tool', 'silent', /no response in time.*100 ms/, /timeouts\.firstByte/],
-  ['a redirect to another place', 'elsewhere', /redirect to another origin/, /Set `target` to where it leads/],
+  ['a redirect to another place', 'elsewhere', /redirect to another origin/, /Set `target` to the redirect/],
   ['a static token that is wrong', 'rejects', /the backend answered 401/, /MCPExternalAuthConfig/],
-  ['a secret that is not there', 'no-secret', /secret/i, /Create the secret/],
+  ['a secret that is not there', 'no-secret', /secret/i, /Create the named secret/],
   ['a scope that is lacking', 'scoped', /scope/, /requiredScopes/],
-  ['an identity provider that is down', 'idp-gone', /ECONNREFUSED/, /correct host and port/],
+  ['an identity provider that is down', 'idp-gone', /ECONNREFUSED/, /correct the host and port/],
   ['a realm that is not there', 'idp-realm', /answered 404 at http/, /jwks_uri/],
   ['keys at the address of a page', 'idp-page', /the answer is not a JSON object/, /jwks_uri/],
   ['a private address of a provider', 'idp-private', /not allowed/, /allowPrivateIP/],
-  ['a provider with an authority of its own', 'idp-unknown-ca', /authority that is not known/, /caCertPath/],
+  ['a provider with an authority of its own', 'idp-unknown-ca', /untrusted CA/, /caCertPath/],
   ['a token URL that is none', 'token-404', /answered 404/, /token URL/],
   ['a client secret that is wrong', 'token-client', /invalid_client/, /Compare `clientId`, its secret/],
   ['an audience that the exchange does not know', 'token-target', /invalid_target/, /Compare `audience`/],
-  ['an exchange that is not switched on', 'token-grant', /unsupported_grant_type/, /Allow this grant/],
+  ['an exchange that is not switched on', 'token-grant', /unsupported_grant_type/, /Enable this grant/],
   ['an exchange that is denied', 'token-denied', /access_denied/, /policy for this audience/],
   ['a login page as token URL', 'token-page', /the response is not a JSON object/, /exchange tokens \(RFC 8693/],
-  ['a token endpoint that is down', 'token-gone', /ECONNREFUSED/, /correct host and port/],
+  ['a token endpoint that is down', 'token-gone', /ECONNREFUSED/, /correct the host and port/],
   ['nobody who gives a role', 'no-role', /role/, /extauth explain/],
   ['a path that is no route', 'nowhere', /no route/, /Compare the path/],
 ]
@@ -90,7 +95,7 @@ it.each(OF_CONFIGURATIONS)('%s: the page says why, and what to do', async (_what
 
 it('no token at all: the page says why, and what to do', async () => {
   const { status, why } = await world.ask('good', [])
-  expect([status, why]).toMatchObject([401, { reason: 'missing_token', who: 'whoever calls' }])
+  expect([status, why]).toMatchObject([401, { reason: 'missing_token', who: 'the client' }])
   expect(why.remedy).toMatch(/Authorization: Bearer/)
 })
 
@@ -98,5 +103,5 @@ it('an issuer that has no metadata: the page says why, and what to do', async ()
   const token = await world.token({ iss: `${world.issuer}/realms/nope` })
   const { why } = await world.ask('idp-nowhere', [['authorization', `Bearer ${token}`]])
   expect(why.cause).toMatch(/discovery document answered 404 at http/)
-  expect(why.remedy).toMatch(/Set `issuerUrl` to what the issuer writes/)
+  expect(why.remedy).toMatch(/Set `issuerUrl` to exactly the `iss`/)
 })

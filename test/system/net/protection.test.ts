@@ -145,9 +145,9 @@ const tried = async (deadlineMs = 400) => {
   })
   const client = outbound({ clock: { now: () => nowMs }, steadyClock: { now: () => nowMs }, deadlineMs })
   /** `caller` undefined: the proxy's own client. */
-  const ask = async (caller: string | undefined, token: string, isStranger = false): Promise<string> => {
+  const ask = async (caller: string | undefined, token: string, isUnauthenticated = false): Promise<string> => {
     try {
-      const by = caller === undefined ? {} : { onBehalfOf: { caller, token, isStranger } }
+      const by = caller === undefined ? {} : { onBehalfOf: { caller, token, isUnauthenticated } }
       return String((await client.request({ method: 'GET', url: `${url}/${token}`, ...by })).status)
     } catch (error) {
       return error instanceof OutboundError ? error.kind : 'a bug'

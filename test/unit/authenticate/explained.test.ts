@@ -35,16 +35,22 @@ const explained = async (text: string, by = newAuthenticator()): Promise<Explana
 
 describe('a mistake in a token is explained by its cause, whose turn it is, and a remedy', () => {
   it.each<[string, () => string | Promise<string>, RegExp, RegExp, RegExp]>([
-    ['of another issuer', () => token({ iss: `${ISSUER}/` }), /\(iss\) is none/, /whoever calls/, /byte for byte/],
-    ['without an audience', () => token({ aud: undefined }), /no audience/, /runs the identity provider/, /audience/],
-    ['for somebody else', () => token({ aud: 'other' }), /for another audience/, /whoever calls/, /Ask for a token/],
-    ['that has ended', () => token({ exp: now - 60 }), /has expired/, /whoever calls/, /new token/],
+    ['of another issuer', () => token({ iss: `${ISSUER}/` }), /\(iss\) matches no/, /^the client$/, /exactly/],
+    [
+      'without an audience',
+      () => token({ aud: undefined }),
+      /no audience/,
+      /operator of the identity provider/,
+      /audience/,
+    ],
+    ['for somebody else', () => token({ aud: 'other' }), /wrong audience/, /^the client$/, /Request a token/],
+    ['that has ended', () => token({ exp: now - 60 }), /has expired/, /^the client$/, /new token/],
     [
       'without an end',
       () => token({ exp: undefined }),
       /no expiry/,
-      /runs the identity provider/,
-      /issue tokens that end/,
+      /operator of the identity provider/,
+      /issue tokens that expire/,
     ],
     [
       'whose end is a text',
@@ -53,37 +59,31 @@ describe('a mistake in a token is explained by its cause, whose turn it is, and 
       /identity provider/,
       /seconds since the epoch/,
     ],
-    ['that begins later', () => token({ nbf: now + 60 }), /not valid yet/, /configures/, /clocks/],
+    ['that begins later', () => token({ nbf: now + 60 }), /not valid yet/, /configuration/, /clocks/],
     ['whose beginning is a text', () => token({ nbf: 'x' }), /\(nbf\) is not a number/, /identity provider/, /seconds/],
-    ['whose subject is a number', () => token({ sub: 7 }), /\(sub\) is not a string/, /identity provider/, /text/],
-    ['with another signature', () => token({}, {}, other), /not made by the key/, /whoever calls/, /as it was issued/],
+    ['whose subject is a number', () => token({ sub: 7 }), /\(sub\) is not a string/, /identity provider/, /string/],
+    ['with another signature', () => token({}, {}, other), /not made by the key/, /^the client$/, /unmodified/],
     [
       'with an unknown key',
       () => token({}, { kid: 'two' }, unlisted),
       /not among the keys/,
-      /calls/,
+      /^the client$/,
       /Get a new token/,
     ],
-    ['without a key', () => token({}, { kid: undefined }), /names no key/, /identity provider/, /write `kid`/],
-    [
-      'with HMAC',
-      () => hmacSigned('secret', { alg: 'HS256' }, GOOD),
-      /\(alg\) is none that/,
-      /identity provider/,
-      /RS256/,
-    ],
-    ['of another kind', () => token({}, { typ: 'logout+jwt' }), /another kind/, /whoever calls/, /access token/],
+    ['without a key', () => token({}, { kid: undefined }), /names no key/, /identity provider/, /set `kid`/],
+    ['with HMAC', () => hmacSigned('secret', { alg: 'HS256' }, GOOD), /\(alg\) is not/, /identity provider/, /RS256/],
+    ['of another kind', () => token({}, { typ: 'logout+jwt' }), /another kind/, /^the client$/, /access token/],
     [
       'with an extension',
       () => signedRaw(key, JSON.stringify({ ...HEADER, crit: ['x'] }), JSON.stringify(GOOD)),
       /\(crit\)/,
       /identity provider/,
-      /leave `crit` out/,
+      /omit `crit`/,
     ],
-    ['with a key that is a number', () => token({}, { kid: 7 }), /not a string/, /identity provider/, /text/],
-    ['that is no JWT', () => 'opaque-token', /is opaque/, /configures/, /introspectionUrl/],
-    ['in quotes', () => '"quoted"', /no token/, /whoever calls/, /no quotes/],
-    ['that is very long', () => 'a'.repeat(17_000), /longer than 16 KiB/, /identity provider/, /groups/],
+    ['with a key that is a number', () => token({}, { kid: 7 }), /not a string/, /identity provider/, /string/],
+    ['that is no JWT', () => 'opaque-token', /is opaque/, /configuration/, /introspectionUrl/],
+    ['in quotes', () => '"quoted"', /is not a token/, /^the client$/, /no quotes/],
+    ['that is very long', () => 'a'.repeat(17_000), /longer than 16 KiB/, /identity provider/, /group lists/],
   ])('%s', async (_name, make, cause, who, remedy) => {
     const why = await explained(`Bearer ${await make()}`)
     expect(why.cause).toMatch(cause)
@@ -93,9 +93,9 @@ describe('a mistake in a token is explained by its cause, whose turn it is, and 
   })
 
   it('that is missing, that comes twice, or that the provider does not know', async () => {
-    expect(await explained('')).toMatchObject({ reason: 'missing_token', who: 'whoever calls' })
+    expect(await explained('')).toMatchObject({ reason: 'missing_token', who: 'the client' })
     const twice = explain(await failureOf(() => newAuthenticator().authenticate(['Bearer a', 'Bearer b'], '')))
-    expect(twice.remedy).toMatch(/gateway in between/)
+    expect(twice.remedy).toMatch(/gateway may/)
     expect((await explained('Bearer opaque', asking)).cause).toMatch(/not active/)
   })
 
@@ -128,20 +128,20 @@ describe('a mistake in a token is explained by its cause, whose turn it is, and 
 
 describe('a service that does not answer is explained by its cause, whose turn it is, and a remedy', () => {
   it.each<[string, RegExp, RegExp]>([
-    ['ECONNREFUSED', /nothing listens/, /correct host and port/],
+    ['ECONNREFUSED', /no server listens/, /correct the host and port/],
     ['ENOTFOUND', /does not exist/, /Correct the host name/],
-    ['EAI_AGAIN', /could not be looked up/, /DNS/],
-    ['EHOSTUNREACH', /no way to the host/, /firewalls/],
-    ['ECONNRESET', /cut the connection/, /right port/],
+    ['EAI_AGAIN', /DNS lookup/, /DNS/],
+    ['EHOSTUNREACH', /no route to the host/, /firewalls/],
+    ['ECONNRESET', /reset the connection/, /the port/],
     ['UND_ERR_CONNECT_TIMEOUT', /the connection attempt timed out/, /firewalls/],
     ['UND_ERR_HEADERS_TIMEOUT', /no response in time/, /load and the log/],
     ['WIRE_FIRST_BYTE', /no response in time/, /load and the log/],
-    ['WIRE_HEAD_TOO_LARGE', /too large/, /send less/],
-    ['SELF_SIGNED_CERT_IN_CHAIN', /authority that is not known/, /caCertPath/],
+    ['WIRE_HEAD_TOO_LARGE', /too large/, /Reduce the headers/],
+    ['SELF_SIGNED_CERT_IN_CHAIN', /untrusted CA/, /caCertPath/],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', /self-signed/, /caCertPath/],
     ['CERT_HAS_EXPIRED', /has expired/, /Renew/],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', /another name/, /serverName/],
-    ['ERR_SSL_WRONG_VERSION_NUMBER', /does not speak TLS/, /http:\/\//],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', /different host name/, /serverName/],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', /does not use TLS|TLS handshake failed/, /http:\/\//],
   ])('%s', (code, cause, remedy) => {
     const beneath = Object.assign(new Error('x'), { code })
     for (const failure of [
@@ -161,9 +161,9 @@ describe('a service that does not answer is explained by its cause, whose turn i
   it.each([
     ['timeout', /no response in time/],
     ['blocked_address', /not allowed/],
-    ['breaker_open', /rests/],
-    ['overloaded', /bound of concurrent calls/],
-    ['too_large', /larger than what is read/],
+    ['breaker_open', /paused/],
+    ['overloaded', /limit of concurrent calls/],
+    ['too_large', /exceeds the size limit/],
   ] as const)('%s', (kind, cause) => {
     const failure = new Failure('identity_provider_unavailable', { detail: 'keys', cause: new OutboundError(kind) })
     expect(explain(failure).cause).toMatch(cause)

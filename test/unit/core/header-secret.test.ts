@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { headerSecretProblem, oddityOfSecret } from '../../../src/core/index.ts'
+import { headerSecretProblem, secretFormatWarning } from '../../../src/core/index.ts'
 
 describe('a secret that is to be a header', () => {
   it.each([
@@ -36,7 +36,7 @@ describe('a secret that is shown to a service', () => {
     ['sec\0ret', 'it has control characters'],
     ['"secret"', 'it is in quotes'],
   ])('is odd as %j', (text, oddity) => {
-    expect(oddityOfSecret(text)).toBe(oddity)
+    expect(secretFormatWarning(text)).toBe(oddity)
   })
 
   it.each([
@@ -46,6 +46,6 @@ describe('a secret that is shown to a service', () => {
     '-----BEGIN PRIVATE KEY-----\nMIG\n-----END PRIVATE KEY-----\n\n',
     '{\n"kty":"EC"}\n',
   ])('may be %j', (text) => {
-    expect(oddityOfSecret(text)).toBeUndefined()
+    expect(secretFormatWarning(text)).toBeUndefined()
   })
 })

@@ -3,7 +3,7 @@ import { wayResponse } from '../../../src/bridge/way-error.ts'
 import {
   amountOf,
   explain,
-  explainConnection,
+  diagnoseConnection,
   Failure,
   type ReachedLimit,
   OutboundError,
@@ -35,7 +35,7 @@ describe('a limit that was reached', () => {
 
   it('is told in the same words by log, page, check and stdio, also from beneath', () => {
     const words = 'no response in time; the limit is 5 s (fixed)'
-    expect(explainConnection(late)?.cause).toBe(words)
+    expect(diagnoseConnection(late)?.cause).toBe(words)
     const failure = new Failure('identity_provider_unavailable', { cause: late })
     expect(explain(failure).cause).toBe(words)
     const beneath = new OutboundError('timeout', { cause: late })
@@ -54,13 +54,13 @@ describe('a limit that was reached', () => {
   it('is told by `check` of a connection and of an answer that do not come', async () => {
     const origin = await sockets.tcp(() => undefined)
     const probe = await probeConnection(origin.replace('http:', 'https:'), { deadlineMs: 50 })
-    expect(explainConnection(probe.failed)?.cause).toBe('no response in time; the limit is 50 ms (fixed)')
+    expect(diagnoseConnection(probe.failed)?.cause).toBe('no response in time; the limit is 50 ms (fixed)')
     const ask = (url: string, connectMs: number, deadlineMs: number) =>
       requestOnce(
         { origin: url, timeouts: { connect: connectMs, firstByte: 0, idle: 0 }, http2: false },
         { method: 'GET', url },
         { deadlineMs, maxBytes: 10 },
-      ).catch((error: unknown) => explainConnection(error)?.cause)
+      ).catch((error: unknown) => diagnoseConnection(error)?.cause)
     expect(await ask(origin, 60_000, 400)).toBe('no response in time; the limit is 400 ms (fixed)')
     // Waits for TLS.
     expect(await ask(origin.replace('http:', 'https:'), 50, 60_000)).toBe(
@@ -68,12 +68,12 @@ describe('a limit that was reached', () => {
     )
   })
 
-  it('is told once, that of whoever knows the setting', () => {
+  it('is reported once, with its setting', () => {
     const setting = { name: 'timeouts.connect', of: 'the route' }
     const { cause, remedy } = explain(new Failure('backend_unreachable', { cause: late, limit: { ...limit, setting } }))
     expect(cause).toBe('no response in time; the limit is 5 s (timeouts.connect of the route)')
     expect(remedy).toBe(
-      'Check the load and the log of the server. Raise timeouts.connect of the route where that much is meant.',
+      'Check the load and the log of the server. Raise timeouts.connect of the route if that is expected.',
     )
   })
 })

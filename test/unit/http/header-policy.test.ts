@@ -113,13 +113,13 @@ describe('the header policy', () => {
     expect(dropped.toSorted()).toEqual([
       'authorization: caller_credential',
       'connection: hop_by_hop',
-      'content-length: made_anew',
+      'content-length: regenerated',
       'cookie: caller_credential',
       'mcp_session_id: other_spelling',
       'sec-websocket-protocol: caller_credential',
-      'x-api-key: set_by_us',
+      'x-api-key: set_by_route',
       'x-copy: caller_credential',
-      'x-forwarded-for: hearsay',
+      'x-forwarded-for: untrusted',
       'x-hop: hop_by_hop',
     ])
   })

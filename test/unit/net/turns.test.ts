@@ -14,8 +14,8 @@ function open(bounds: { maxConcurrent: number; share: number; maxQueued: number 
     take: async (...names: readonly string[]) => {
       for (const name of names) {
         const caller = name.replace(/\d+$/, '')
-        const isStranger = caller.startsWith('s')
-        const place = turns.take(caller === 'own' ? undefined : { caller, isStranger })
+        const isUnauthenticated = caller.startsWith('s')
+        const place = turns.take(caller === 'own' ? undefined : { caller, isUnauthenticated })
         places.set(name, place)
         place.turn.then(
           () => begun.push(name),

@@ -58,7 +58,7 @@ describe('an observer', () => {
       'arrived matched known attempt armed sealed sending received responded body finished'.split(' '),
     )
     expect(events).toContainEqual(['dropped', 'authorization', 'caller_credential'])
-    expect(events).toContainEqual(['dropped', 'x-api-key', 'set_by_us'])
+    expect(events).toContainEqual(['dropped', 'x-api-key', 'set_by_route'])
     expect(of('attempt')).toEqual(['attempt', 1, { from: 'config' }])
     const [, method, path, sent] = of('sealed') ?? []
     expect([method, path]).toEqual(['POST', '/a?b'])

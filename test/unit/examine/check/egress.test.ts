@@ -28,7 +28,7 @@ async function refusing(status: number) {
 }
 
 it.each([
-  [403, /pass to this host, or name the host in NO_PROXY/],
+  [403, /Allow this host in the egress proxy/],
   [407, /HTTPS_PROXY=http:\/\/USER:PASSWORD@HOST:PORT/],
 ])('an egress proxy that answers %s is named, with what it answered', async (status, remedy) => {
   const proxy = await refusing(status)

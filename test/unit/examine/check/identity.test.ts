@@ -275,7 +275,7 @@ describe('extauth check shows the token of a caller to the route', () => {
     expect(failed).toMatchObject({
       check: 'token',
       detail: `invalid_token: the token's issuer (iss) matches no provider; it has ${other.url}, wanted is ${idp.url}`,
-      remedy: expect.stringContaining('byte for byte'),
+      remedy: expect.stringContaining('match exactly'),
     })
   })
 

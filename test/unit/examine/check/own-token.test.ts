@@ -65,7 +65,7 @@ describe('extauth check names what is wrong with a token of the proxy’s own', 
     expect(code).toBe(1)
   })
 
-  it('nothing listens there', async () => {
+  it('no server listens there', async () => {
     const gone = await site({})
     await gone.close()
     expect((await failedOf(ownToken(`${gone.url}/token`))).failed).toMatchObject([{ check: 'exchange.connection' }])

@@ -98,7 +98,7 @@ describe('extauth check names what is wrong at a token endpoint', () => {
     expect(failed[0]?.detail).toMatch(/^config_error.*actor token endpoint answered 401 invalid_client/s)
   })
 
-  it('nothing listens there', async () => {
+  it('no server listens there', async () => {
     const gone = await site({})
     await gone.close()
     expect((await failedOf(exchange(`${gone.url}/token`))).failed).toMatchObject([{ check: 'exchange.connection' }])

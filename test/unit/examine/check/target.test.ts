@@ -53,7 +53,7 @@ const BROKEN: readonly Broken[] = [
     /^(ENOTFOUND|EAI_AGAIN)/,
   ],
   [
-    'nothing listens at the target',
+    'no server listens at the target',
     async () => {
       const gone = await site({})
       await gone.close()
