@@ -6,12 +6,12 @@ import type { Readable } from 'node:stream'
 /** A request of a client. Its body is what it streams. */
 export interface ClientRequest extends Readable {
   readonly method: string
-  /** The request target as it came. */
+  /** The request target, as received. */
   readonly url: string
   readonly httpVersion: '1.0' | '1.1'
   /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean
-  /** Another protocol is asked for (RFC 9110 §7.8) and comes behind it instead of a body. */
+  /** The client requests another protocol (RFC 9110 §7.8), whose data follows instead of a body. */
   readonly isUpgrade: boolean
   /** By lower-case name: lists are joined, of fields with one value the first line counts. */
   readonly headers: IncomingHttpHeaders
@@ -22,11 +22,11 @@ export interface ClientRequest extends Readable {
   readonly socket: Socket
   /** True once the whole body has arrived. */
   readonly complete: boolean
-  /** The whole body, where all of it has come in one piece and nobody has begun to read it. Undefined: it has to be read. */
+  /** The whole body, if it arrived in one piece and reading has not begun. Undefined: read the stream. */
   takeWhole(): Buffer | undefined
 }
 
-/** The answer to it. */
+/** The response to a `ClientRequest`. */
 export interface ClientResponse extends EventEmitter {
   statusCode: number
   shouldKeepAlive: boolean
@@ -53,7 +53,7 @@ export interface ClientResponse extends EventEmitter {
   writeEarlyHints(hints: Record<string, string | string[]>): void
   /** Ends the connection. */
   destroy(error?: Error): unknown
-  /** From here on the connection is the other protocol's that was asked for; gives what has come of that. */
+  /** Hands the connection to the upgraded protocol; returns the data received after the request. */
   detachSocket(): void
 }
 

@@ -30,25 +30,30 @@ export interface RequestView {
   readonly list: ListField | undefined
 }
 
-/** Reads the body of one answer as it goes by. */
+/** Filters the body of one response as it streams. */
 export interface AnswerFilter {
   /** The bytes stay as they are. */
   readonly isExact: boolean
   /** The head waits for the first bytes that go out, so that what is wrong before them is a failure of its own. */
   readonly isHeld: boolean
-  /** What goes out with a piece that has come. Throws `Failure` for what must not go out. */
+  /** The bytes to send for a received chunk. Throws `Failure` for content that must not be sent. */
   push(chunk: Buffer): Buffer
-  /** What goes out at the end. Throws `Failure` where the answer is not whole, or not an answer to the request. */
+  /**
+   * The bytes to send at the end. Throws `Failure` for a truncated response, or one that does not match the request.
+   */
   end(): Buffer
 }
 
-/** The filter of an answer with this head; undefined where nothing is looked at. Throws `Failure` for one that is refused. */
+/**
+ * Creates the filter for a response with this head; undefined when the response is not filtered. Throws `Failure` for
+ * a rejected response.
+ */
 export type FilterAnswer = (
   status: number,
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
 ) => AnswerFilter | undefined
 
-/** What became of one rule. */
+/** The outcome of one rule. */
 export interface RuleStep {
   readonly rule: string
   readonly effect: 'allow' | 'deny'

@@ -68,9 +68,9 @@ export type Matched = Staged<
     body: Body
     /** The parsed request; undefined on routes without authorization rules. Set by the stage `authorize`. */
     view: RequestView | undefined
-    /** What of the backend's answer goes out; undefined: all of it. Set by the stage `authorize`. */
+    /** Filters the backend's response; undefined: no filter. Set by the stage `authorize`. */
     filterAnswer: FilterAnswer | undefined
-    /** Gives a client the session id of the backend in the form bound to this caller. Set by the session stage. */
+    /** Converts the backend's session id to the form bound to this caller. Set by the session stage. */
     sessionToClient: ((backendSessionId: string) => string) | undefined
   }
 >
