@@ -117,8 +117,12 @@ describe('a wrong address of an identity provider', () => {
       await vi.waitFor(() => expect(line()).not.toBe(''), { timeout: 30_000 })
       return line()
     }
-    expect(await whyOf('own')).toContain(`connection refused: no server listens at this host and port: ${dead} (ECONNREFUSED)`)
-    expect(await whyOf('gone')).toContain(`connection refused: no server listens at this host and port: ${silent} (ECONNREFUSED)`)
+    expect(await whyOf('own')).toContain(
+      `connection refused: no server listens at this host and port: ${dead} (ECONNREFUSED)`,
+    )
+    expect(await whyOf('gone')).toContain(
+      `connection refused: no server listens at this host and port: ${silent} (ECONNREFUSED)`,
+    )
     expect(
       running
         .stderr()

@@ -82,7 +82,9 @@ describe('where clients connect to', () => {
     await proxyOf(port, url)
     const found = await checked(port, url)
     expect(found).toMatchObject({ status: 'warning', code: 0 })
-    expect(found.detail).toContain('from this machine nobody answers: connection refused: no server listens at this host and port')
+    expect(found.detail).toContain(
+      'from this machine nobody answers: connection refused: no server listens at this host and port',
+    )
   })
 
   it('is not judged while the proxy does not run', async () => {

@@ -38,5 +38,7 @@ it('a backend that shakes hands once and then falls silent is told with the limi
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
   }
   const { checks } = await checked
-  expect(checks.find(({ check }) => check === 'mcp')?.detail).toContain('no response in time; the limit is 10 s (fixed)')
+  expect(checks.find(({ check }) => check === 'mcp')?.detail).toContain(
+    'no response in time; the limit is 10 s (fixed)',
+  )
 })
