@@ -95,34 +95,203 @@ export interface CredentialCache<V = unknown> {
 
 interface Flight<V> extends Ownership {
   readonly tokenDigest: string | undefined
-  promise: Promise<V>
+  readonly promise: Promise<V>
   /** What it brings is for those who wait already, and for nobody after them. */
   isRetired: boolean
 }
 
 /** Makes the cache; one per process. */
-export function createCredentialCache<V = unknown>(options: CredentialCacheOptions<V>): CredentialCache<V> {
-  const { clock, random } = options
-  const { maxBytes = DEFAULT_MAX_BYTES, weigh = () => 0 } = options
-  const maxEntries = options.maxEntries ?? Math.floor(maxBytes / ENTRY_BYTES)
-  const counters = createCacheCounters(options.metrics)
-  const negatives = createNegatives({ clock, maxEntries, maxBytes: Math.ceil(maxBytes * NEGATIVES_SHARE) })
-  const rejections = createTtlLru<Pause>({ clock, maxEntries })
-  const flights = new Map<string, Flight<V>>()
-  const entries = createEntries<V>({
-    clock,
-    maxEntries,
-    // Whoever configures the number means it.
-    maxBytes: options.maxEntries === undefined ? maxBytes : Number.MAX_SAFE_INTEGER,
-    weigh,
-    maxPerOwner: options.maxPerOwner ?? 256,
-    onCount: (count) => counters.entries(count),
-  })
+export const createCredentialCache = <V = unknown>(options: CredentialCacheOptions<V>): CredentialCache<V> =>
+  new BoundedCredentialCache(options)
 
-  const secondsSince = (startedAtMs: number) => Math.max(0, clock.now() - startedAtMs) / 1_000
+class BoundedCredentialCache<V> implements CredentialCache<V> {
+  readonly #clock: Clock
+  readonly #random: () => number
+  readonly #shared: () => SharedCredentials<V> | undefined
+  readonly #maxEntries: number
+  readonly #counters: ReturnType<typeof createCacheCounters>
+  readonly #entries: ReturnType<typeof createEntries<V>>
+  readonly #negatives: ReturnType<typeof createNegatives>
+  readonly #rejections: ReturnType<typeof createTtlLru<Pause>>
+  readonly #flights = new Map<string, Flight<V>>()
 
-  const keep = (slot: CacheSlot<V>, flight: Flight<V>, { value, expiresAtMs, ...made }: FetchedValue<V>): V => {
-    const now = clock.now()
+  constructor(options: CredentialCacheOptions<V>) {
+    const { clock, maxBytes = DEFAULT_MAX_BYTES, weigh = () => 0, maxPerOwner = 256 } = options
+    const maxEntries = options.maxEntries ?? Math.floor(maxBytes / ENTRY_BYTES)
+    const counters = createCacheCounters(options.metrics)
+    this.#clock = clock
+    this.#random = options.random
+    this.#shared = options.shared ?? (() => undefined)
+    this.#maxEntries = maxEntries
+    this.#counters = counters
+    this.#negatives = createNegatives({ clock, maxEntries, maxBytes: Math.ceil(maxBytes * NEGATIVES_SHARE) })
+    this.#rejections = createTtlLru<Pause>({ clock, maxEntries })
+    this.#entries = createEntries<V>({
+      clock,
+      maxEntries,
+      // Whoever configures the number means it.
+      maxBytes: options.maxEntries === undefined ? maxBytes : Number.MAX_SAFE_INTEGER,
+      weigh,
+      maxPerOwner,
+      onCount: (count) => counters.entries(count),
+    })
+  }
+
+  scope(config: string, type: string): CacheScope {
+    return { config, type, counters: this.#counters.forType(type) }
+  }
+
+  get(slot: CacheSlot<V>): V | Promise<V> {
+    const entry = this.#entries.use(slot.key)
+    if (entry === undefined) return this.#miss(slot)
+    slot.scope.counters.hit.add()
+    if (this.#clock.now() >= entry.refreshAtMs && !this.#flights.has(slot.key)) this.#refresh(slot)
+    return entry.value
+  }
+
+  renew(slot: CacheSlot<V>): Promise<V> {
+    const flight = this.#flights.get(slot.key)
+    if (flight !== undefined) return flight.promise
+    const failure = this.#negatives.blocking(slot.key)
+    if (failure !== undefined) throw failure
+    return this.#start(slot, 'rejected').promise
+  }
+
+  lookup({ key }: Keyed): CredentialLookup {
+    const entry = this.#entries.peek(key)
+    if (entry !== undefined) {
+      const { obtainedAtMs, endMs } = entry
+      return { from: 'cache', obtainedAtMs, refreshAtMs: entry.refreshAtMs, endMs }
+    }
+    if (this.#flights.has(key)) return { from: 'flight' }
+    return { from: this.#negatives.blocking(key) === undefined ? 'service' : 'refusal' }
+  }
+
+  reject(slot: Keyed, value: V): boolean {
+    const entry = this.#entries.peek(slot.key)
+    if (entry === undefined || entry.value !== value) return true
+    if (this.isFreshAfterRejection(slot)) return false
+    const sinceMs = this.#clock.now()
+    const untilMs = sinceMs + REJECTION_PAUSE_MS
+    this.#rejections.set(slot.key, { sinceMs, untilMs }, untilMs)
+    this.#entries.remove(entry, 'rejected')
+    this.#shared()?.reject(slot, value)
+    return true
+  }
+
+  endPauses(config: string): void {
+    this.#negatives.endPauses(config, this.#random)
+  }
+
+  isFreshAfterRejection({ key }: Keyed): boolean {
+    return isDuring(this.#rejections.peek(key), this.#clock.now())
+  }
+
+  purge(filter: PurgeFilter): ReturnType<CredentialCache<V>['purge']> {
+    const told = this.#shared()?.purge(filter)
+    return { purged: this.purgeHere(filter), told }
+  }
+
+  purgeHere(filter: PurgeFilter): number {
+    return this.#forget((owner) => matchesFilter(owner, filter), 'purged')
+  }
+
+  retireSecrets(config: string, current: Generation): number {
+    void this.#shared()?.announceRotation(config)
+    return this.retireSecretsHere(config, current)
+  }
+
+  retireSecretsHere(config: string, { configHash, secrets }: Generation): number {
+    return this.#forget(
+      ({ scope, generation }) =>
+        scope.config === config && generation.configHash === configHash && generation.secrets !== secrets,
+      'retired',
+    )
+  }
+
+  retireConfigs(current: ReadonlyMap<string, string>): number {
+    return this.#forget(({ scope, generation }) => current.get(scope.config) !== generation.configHash, 'retired')
+  }
+
+  list(): CacheListing {
+    const groups = groupEntries(this.#entries.all(), this.#clock.now())
+    const live = groups.reduce((sum, group) => sum + group.count, 0)
+    const { size: inFlight } = this.#flights
+    return { entries: live, maxEntries: this.#maxEntries, inFlight, negative: this.#negatives.size, groups }
+  }
+
+  #miss(slot: CacheSlot<V>): Promise<V> {
+    const flight = this.#flights.get(slot.key)
+    if (flight !== undefined) return this.#join(flight, slot)
+    if (slot.notAfterMs !== undefined && slot.notAfterMs <= this.#clock.now()) {
+      throw new Failure('expired_token', { detail: 'the token has expired' })
+    }
+    const failure = this.#negatives.blocking(slot.key)
+    if (failure !== undefined) {
+      slot.scope.counters.negative.add()
+      throw failure
+    }
+    slot.scope.counters.miss.add()
+    return this.#start(slot, this.isFreshAfterRejection(slot) ? 'rejected' : 'miss').promise
+  }
+
+  #join(flight: Flight<V>, slot: CacheSlot<V>): Promise<V> {
+    slot.scope.counters.joined.add()
+    // One call per key at a time: what comes after a purge waits for the call before it, and then asks for itself.
+    const again = () => this.get(slot)
+    if (flight.isRetired) return flight.promise.then(again, again)
+    if (flight.tokenDigest === slot.tokenDigest) return flight.promise
+    // Its token may have expired while this one was renewed: that is no refusal of this one.
+    return flight.promise.catch((error: unknown) => {
+      if (!(error instanceof Failure) || !OF_ONE_TOKEN.has(error.code)) throw error
+      return again()
+    })
+  }
+
+  #refresh(slot: CacheSlot<V>): void {
+    // Nothing waits for it; how it ended is counted, and a failure shows when the old one expires.
+    this.#start(slot, 'refresh').promise.catch(() => undefined)
+  }
+
+  #start(slot: CacheSlot<V>, purpose: FetchPurpose): Flight<V> {
+    const { key, scope, generation, issuer, subject, role, tokenDigest } = slot
+    const owner = { scope, generation, issuer, subject, role }
+    const { promise, resolve, reject } = Promise.withResolvers<V>()
+    const flight: Flight<V> = { ...owner, tokenDigest, promise, isRetired: false }
+    this.#flights.set(key, flight)
+    this.#fetch(slot, flight, purpose).then(resolve, reject)
+    return flight
+  }
+
+  /** Fetches and keeps the credential of a flight, which it ends. Rejects with `Failure`. */
+  async #fetch(slot: CacheSlot<V>, flight: Flight<V>, purpose: FetchPurpose): Promise<V> {
+    const { key, scope } = slot
+    const startedAtMs = this.#clock.now()
+    const endsAtMs = performance.now() + slot.deadlineMs
+    const seconds = (): number => Math.max(0, this.#clock.now() - startedAtMs) / 1_000
+    // A turn later: what waits for the flight sees it before it ends.
+    await Promise.resolve()
+    try {
+      const shared = this.#shared()
+      const fetched: FetchedValue<V> =
+        shared === undefined
+          ? await slot.fetch(endsAtMs)
+          : await shared.fetch(slot, this.#entries.peek(key)?.value, endsAtMs)
+      const value = this.#keep(slot, flight, fetched)
+      scope.counters.fetched(purpose, fetched.isShared === true ? 'shared' : 'ok', seconds())
+      return value
+    } catch (error) {
+      const failure = asFailure(error)
+      scope.counters.fetched(purpose, failure.code, seconds())
+      this.#recordFailure(slot, flight, failure)
+      throw failure
+    } finally {
+      this.#flights.delete(key)
+    }
+  }
+
+  #keep(slot: CacheSlot<V>, flight: Flight<V>, { value, expiresAtMs, ...made }: FetchedValue<V>): V {
+    const now = this.#clock.now()
     if (slot.notAfterMs !== undefined && slot.notAfterMs <= now) {
       throw new Failure('expired_token', { detail: 'the token expired while a credential was obtained for it' })
     }
@@ -131,164 +300,29 @@ export function createCredentialCache<V = unknown>(options: CredentialCacheOptio
     }
     if (flight.isRetired) return value
     const endMs = Math.min(expiresAtMs, slot.notAfterMs ?? Infinity)
-    // What another replica made is as old as it is: it is renewed and ends when it would there.
+    // What another replica made is as old as it is: it is renewed and expires when it would there.
     const obtainedAtMs = made.obtainedAtMs ?? now
-    const refreshAt = refreshAtMs(endMs, obtainedAtMs, random())
-    negatives.forget(slot.key)
-    entries.add(slot, value, { endMs: hardEndMs(endMs, obtainedAtMs), refreshAtMs: refreshAt, obtainedAtMs })
+    const refreshAt = refreshAtMs(endMs, obtainedAtMs, this.#random())
+    this.#negatives.forget(slot.key)
+    this.#entries.add(slot, value, { endMs: hardEndMs(endMs, obtainedAtMs), refreshAtMs: refreshAt, obtainedAtMs })
     return value
   }
 
-  const miscarry = (slot: CacheSlot<V>, flight: Flight<V>, failure: Failure): never => {
-    if (!flight.isRetired) {
-      const failuresInARow = negatives.note(slot, failure)
-      const old = entries.peek(slot.key)
-      // Never earlier than without the failure: a credential that was to be renewed before its time stays as it is.
-      if (old !== undefined)
-        old.refreshAtMs = Math.max(old.refreshAtMs, clock.now() + refreshPauseMs(failure, failuresInARow))
-    }
-    throw failure
+  #recordFailure(slot: CacheSlot<V>, flight: Flight<V>, failure: Failure): void {
+    if (flight.isRetired) return
+    const failuresInARow = this.#negatives.note(slot, failure)
+    const old = this.#entries.peek(slot.key)
+    // Never earlier than without the failure: a credential that was to be renewed before its time stays as it is.
+    if (old !== undefined)
+      old.refreshAtMs = Math.max(old.refreshAtMs, this.#clock.now() + refreshPauseMs(failure, failuresInARow))
   }
 
-  const start = (slot: CacheSlot<V>, purpose: FetchPurpose): Flight<V> => {
-    const { key, scope, generation, issuer, subject, role, tokenDigest } = slot
-    const startedAtMs = clock.now()
-    const endsAtMs = performance.now() + slot.deadlineMs
-    const run = async (): Promise<V> => {
-      // A turn later, so that the flight is known before anything can end it.
-      await Promise.resolve()
-      try {
-        const shared = options.shared?.()
-        const fetched: FetchedValue<V> =
-          shared === undefined
-            ? await slot.fetch(endsAtMs)
-            : await shared.fetch(slot, entries.peek(key)?.value, endsAtMs)
-        const value = keep(slot, flight, fetched)
-        scope.counters.fetched(purpose, fetched.isShared === true ? 'shared' : 'ok', secondsSince(startedAtMs))
-        return value
-      } catch (error) {
-        const failure = asFailure(error)
-        scope.counters.fetched(purpose, failure.code, secondsSince(startedAtMs))
-        return miscarry(slot, flight, failure)
-      } finally {
-        flights.delete(key)
-      }
-    }
-    const owner = { scope, generation, issuer, subject, role }
-    const flight: Flight<V> = { ...owner, tokenDigest, promise: run(), isRetired: false }
-    flights.set(key, flight)
-    return flight
-  }
-
-  const isFreshAfterRejection = ({ key }: Keyed): boolean => isDuring(rejections.peek(key), clock.now())
-
-  const miss = (slot: CacheSlot<V>): Promise<V> => {
-    const flight = flights.get(slot.key)
-    if (flight !== undefined) {
-      slot.scope.counters.joined.add()
-      // One call per key at a time, so what comes after a purge waits for the call before it and asks anew.
-      const again = () => get(slot)
-      if (flight.isRetired) return flight.promise.then(again, again)
-      if (flight.tokenDigest === slot.tokenDigest) return flight.promise
-      // Its token may have ended while this one was renewed: that is no refusal of this one.
-      return flight.promise.catch((error: unknown) => {
-        if (!(error instanceof Failure) || !OF_ONE_TOKEN.has(error.code)) throw error
-        return again()
-      })
-    }
-    if (slot.notAfterMs !== undefined && slot.notAfterMs <= clock.now()) {
-      throw new Failure('expired_token', { detail: 'the token has expired' })
-    }
-    const failure = negatives.blocking(slot.key)
-    if (failure !== undefined) {
-      slot.scope.counters.negative.add()
-      throw failure
-    }
-    slot.scope.counters.miss.add()
-    return start(slot, isFreshAfterRejection(slot) ? 'rejected' : 'miss').promise
-  }
-
-  const refresh = (slot: CacheSlot<V>) => {
-    // Nobody waits for it; how it ended is counted, and a failure shows when the old one ends.
-    start(slot, 'refresh').promise.catch(() => undefined)
-  }
-
-  const get = (slot: CacheSlot<V>): V | Promise<V> => {
-    const entry = entries.use(slot.key)
-    if (entry === undefined) return miss(slot)
-    slot.scope.counters.hit.add()
-    if (clock.now() >= entry.refreshAtMs && !flights.has(slot.key)) refresh(slot)
-    return entry.value
-  }
-
-  const renew = (slot: CacheSlot<V>): Promise<V> => {
-    const flight = flights.get(slot.key)
-    if (flight !== undefined) return flight.promise
-    const failure = negatives.blocking(slot.key)
-    if (failure !== undefined) throw failure
-    return start(slot, 'rejected').promise
-  }
-
-  const forget = (matches: (owner: Ownership) => boolean, reason: string): number => {
+  #forget(matches: (owner: Ownership) => boolean, reason: string): number {
     const found: Entry<V>[] = []
-    for (const entry of entries.all()) if (matches(entry)) found.push(entry)
-    for (const entry of found) entries.remove(entry, reason)
-    for (const flight of flights.values()) if (matches(flight)) flight.isRetired = true
-    negatives.forgetWhere(matches)
+    for (const entry of this.#entries.all()) if (matches(entry)) found.push(entry)
+    for (const entry of found) this.#entries.remove(entry, reason)
+    for (const flight of this.#flights.values()) if (matches(flight)) flight.isRetired = true
+    this.#negatives.forgetWhere(matches)
     return found.length
-  }
-
-  const retireSecretsHere = (config: string, { configHash, secrets }: Generation): number =>
-    forget(
-      ({ scope, generation }) =>
-        scope.config === config && generation.configHash === configHash && generation.secrets !== secrets,
-      'retired',
-    )
-
-  const purgeHere = (filter: PurgeFilter) => forget((owner) => matchesFilter(owner, filter), 'purged')
-
-  return {
-    isFreshAfterRejection,
-    scope: (config, type) => ({ config, type, counters: counters.forType(type) }),
-    get,
-    renew,
-    lookup({ key }) {
-      const entry = entries.peek(key)
-      if (entry !== undefined) {
-        const { obtainedAtMs, endMs } = entry
-        return { from: 'cache', obtainedAtMs, refreshAtMs: entry.refreshAtMs, endMs }
-      }
-      if (flights.has(key)) return { from: 'flight' }
-      return { from: negatives.blocking(key) === undefined ? 'service' : 'refusal' }
-    },
-    reject(slot, value) {
-      const entry = entries.peek(slot.key)
-      if (entry === undefined || entry.value !== value) return true
-      if (isFreshAfterRejection(slot)) return false
-      const sinceMs = clock.now()
-      const untilMs = sinceMs + REJECTION_PAUSE_MS
-      rejections.set(slot.key, { sinceMs, untilMs }, untilMs)
-      entries.remove(entry, 'rejected')
-      options.shared?.()?.reject(slot, value)
-      return true
-    },
-    endPauses: (config) => negatives.endPauses(config, random),
-    purge(filter) {
-      const told = options.shared?.()?.purge(filter)
-      return { purged: purgeHere(filter), told }
-    },
-    purgeHere,
-    retireSecrets(config, current) {
-      void options.shared?.()?.announceRotation(config)
-      return retireSecretsHere(config, current)
-    },
-    retireSecretsHere,
-    retireConfigs: (current) =>
-      forget(({ scope, generation }) => current.get(scope.config) !== generation.configHash, 'retired'),
-    list() {
-      const groups = groupEntries(entries.all(), clock.now())
-      const live = groups.reduce((sum, group) => sum + group.count, 0)
-      return { entries: live, maxEntries, inFlight: flights.size, negative: negatives.size, groups }
-    },
   }
 }

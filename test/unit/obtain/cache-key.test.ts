@@ -17,7 +17,7 @@ function keysOf(source: FetchingSource) {
     return { kind: 'none' }
   }
   const config = { name: 'github', namespace: 'ns', type: 'tokenExchange', configHash: 'h' }
-  const cached = asked(createCachedSource(config, source, { cache: { ...cache, get } }))
+  const cached = asked(createCachedSource(config, source, { cache: Object.assign(cache, { get }) }))
   return { keys, ask: () => cached.obtain(createCaller()) }
 }
 
