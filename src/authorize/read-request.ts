@@ -91,19 +91,28 @@ function valuesOf({ rawHeaders }: ClientRequest, name: string): readonly string[
  */
 export function readRequest(request: ClientRequest, body: Buffer | undefined, context: ReadContext): RequestView {
   if (request.method !== 'POST') return NO_MESSAGE
+  return readMessage(body, context, (method, params) => compareHeaders(request, method, params))
+}
+
+/** The same of a message alone; `onSubject` is called with its method and parameters. */
+export function readMessage(
+  body: Buffer | undefined,
+  context: ReadContext,
+  onSubject: (method: string, params: Params) => void = () => undefined,
+): RequestView {
   const value = body === undefined ? undefined : readJsonObject(body, STRICT)
   if (body === undefined || value === undefined) throw refused('mcp_json')
   expectExact(value, ENVELOPE_FIELDS)
   const message = messageOf(value, body)
   if (message.kind === 'malformed') throw refused('mcp_message')
   if (message.kind === 'response') {
-    compareHeaders(request, '', {})
+    onSubject('', {})
     return NO_MESSAGE
   }
   const { method, params } = message
   if (value['params'] !== undefined && !isObject(value['params'])) throw refused('mcp_params')
   expectExact(params, PARAMS_FIELDS)
-  compareHeaders(request, method, params)
+  onSubject(method, params)
   const mcp = viewOf(method, params, context)
   return {
     mcp,

@@ -1,3 +1,5 @@
+import type { RequestView } from '../core/index.ts'
+import { JsonError, parseJsonObject } from '../http/index.ts'
 import type { ResolvedRoute } from '../resources/index.ts'
 import {
   readDecisions,
@@ -8,7 +10,9 @@ import {
   type ExplainedCaller,
   explain,
   type ExplainReport,
+  readInput,
   renderReport,
+  viewOf,
 } from '../examine/explain/index.ts'
 import { EXIT, type Io, UsageError, loadProxyConfig } from '../compose/index.ts'
 import { FILE, FILE_OR_JSON, TEXT, oneOf } from './options/option-values.ts'
@@ -42,7 +46,21 @@ export const EXPLAIN_SPEC: CommandSpec = {
       value: 'FILE',
       help: 'Response of GET /decisions (proxy --show-claims); - for standard input.',
     },
-    all: { type: 'boolean', help: 'Evaluates all mappings, beyond the first match.' },
+    tool: { type: 'string', is: TEXT, value: 'NAME', help: 'Tool to call: explains which rule allows or denies it.' },
+    args: {
+      type: 'string',
+      is: FILE_OR_JSON,
+      value: 'FILE|JSON',
+      help: 'Arguments of the call: a JSON object, a file, or - for standard input.',
+    },
+    method: {
+      type: 'string',
+      is: TEXT,
+      value: 'METHOD',
+      help: 'MCP method instead of tools/call; --tool then names the prompt, --uri the resource.',
+    },
+    uri: { type: 'string', is: TEXT, value: 'URI', help: 'URI of the resource, with --method.' },
+    all: { type: 'boolean', help: 'Evaluates all mappings and rules, beyond the first match.' },
     ...MANIFEST_OPTIONS,
     output: { type: 'string', is: oneOf(['text', 'json']), value: 'text|json', help: 'Default text.' },
   },
@@ -50,8 +68,8 @@ export const EXPLAIN_SPEC: CommandSpec = {
     'The token signature is not verified: explain does not authenticate.',
     '--against compares with the roles of --config, or with the recorded ones if --config is absent.',
     '',
-    'Exit codes: 0 a role was found or the type has none, 2 invalid files or input, 3 no role;',
-    'with --against: 0 no role changes, 1 some roles change.',
+    'Exit codes: 0 a role was found (or the type has none) and the request is allowed, 2 invalid files or input,',
+    '3 no role or not allowed; with --against: 0 nothing changes, 1 some decisions change.',
   ].join('\n'),
 }
 
@@ -62,7 +80,8 @@ export const runExplain = command(EXPLAIN_SPEC, async ({ options, io }) => {
   if (!isComparison && options.list('config').length === 0) throw new UsageError('needs --config PATH')
   if (isComparison) return explainAgainst(options, output, io)
   const caller = await callerOf(options, io)
-  const report = explain(await routeOf(options), caller, Date.now(), { all: options.flag('all') })
+  const request = await requestOf(options, io)
+  const report = explain(await routeOf(options), caller, Date.now(), { all: options.flag('all'), request })
   io.stdout(output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : renderReport(report))
   return exitCodeOf(report)
 })
@@ -74,10 +93,31 @@ async function callerOf(options: Parsed, io: Io): Promise<ExplainedCaller> {
   throw new UsageError('needs either --token-file FILE or --claims FILE|JSON')
 }
 
+/** The request of `--tool`, or of `--method`; undefined where only the caller is explained. */
+async function requestOf(options: Parsed, io: Io): Promise<RequestView | undefined> {
+  const [tool, method, uri, args] = ['tool', 'method', 'uri', 'args'].map((name) => options.text(name))
+  if (tool === undefined && method === undefined) {
+    if (args !== undefined || uri !== undefined)
+      throw new UsageError('--args and --uri need --tool NAME or --method METHOD')
+    return undefined
+  }
+  const written = args === undefined || args.trimStart().startsWith('{') ? args : await readInput(args, io)
+  return viewOf({ method, name: tool, uri, args: written === undefined ? undefined : argumentsIn(written) })
+}
+
+function argumentsIn(text: string): unknown {
+  try {
+    return parseJsonObject(text, { maxDepth: 64 })
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    throw new UsageError(`--args is no JSON object as the proxy takes it: ${error.message}`)
+  }
+}
+
 async function explainAgainst(options: Parsed, output: string, io: Io): Promise<number> {
   const file = options.text('decisions')
   if (file === undefined) throw new UsageError('--against needs --decisions FILE')
-  const single = ['route', 'token-file', 'claims'].find((name) => options.text(name) !== undefined)
+  const single = ['route', 'token-file', 'claims', 'tool', 'method'].find((name) => options.text(name) !== undefined)
   if (single !== undefined)
     throw new UsageError(`--${single} is for a single caller; --against reads callers from --decisions`)
   const own = options.list('config')
@@ -115,6 +155,7 @@ async function routeOf(options: Parsed): Promise<ResolvedRoute> {
   )
 }
 
-function exitCodeOf({ decision }: ExplainReport): number {
+function exitCodeOf({ decision, request }: ExplainReport): number {
+  if (request?.rules?.allowed === false) return EXIT.nothingFound
   return decision === undefined || decision.refusal === undefined ? EXIT.fine : EXIT.nothingFound
 }

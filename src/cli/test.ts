@@ -26,7 +26,7 @@ import {
 
 export const TEST_SPEC: CommandSpec = {
   name: 'extauth test',
-  summary: 'Tests role rules against expected roles, without connections or secrets.',
+  summary: 'Tests rules against expected roles and decisions, without connections or secrets.',
   positionals: 'FILE|DIR…',
   completes: 'file',
   options: {
@@ -35,7 +35,7 @@ export const TEST_SPEC: CommandSpec = {
     junit: { type: 'string', is: FILE, value: 'FILE', help: 'Also writes JUnit XML to this file.' },
     verbose: { type: 'boolean', short: 'v', help: 'Also lists passed cases.' },
     quiet: { type: 'boolean', short: 'q', help: 'Prints nothing if all cases pass.' },
-    'require-reached': { type: 'boolean', help: 'Fails if no case reaches a mapping or fallback.' },
+    'require-reached': { type: 'boolean', help: 'Fails if no case reaches a mapping, fallback or rule.' },
     'from-decisions': {
       type: 'string',
       is: FILE,
@@ -56,6 +56,11 @@ export const TEST_SPEC: CommandSpec = {
     '        route: aws                # or config: NAME of an MCPExternalAuthConfig',
     '        claims: { sub: ada, groups: [readers] }   # or token: FILE',
     '        expect: { role: "arn:aws:iam::123456789012:role/reader" }   # or none; reason; sessionName',
+    '      - name: readers may not delete',
+    '        route: github',
+    '        claims: { sub: ada, groups: [readers] }',
+    '        mcp: { name: delete_repo, args: { repo: sandbox/a } }   # method; name; uri; args; annotations',
+    '        expect: { allowed: false, rule: default }',
     '',
     'Exit codes: 0 all passed, 1 a case failed, 2 invalid files or no case.',
   ].join('\n'),
@@ -91,7 +96,7 @@ async function runAll(options: Parsed, io: Io): Promise<TestRun> {
   const routes = needsRoutes ? await routesOf(loaded, options) : undefined
   const { cases, problems } = await readyCases({ loaded, routes }, io)
   if (problems.length > 0) throw new ConfigError(problems.map(renderProblem))
-  return runCases(cases, loaded, () => performance.now(), Date.now)
+  return runCases(cases, { loaded, routes }, () => performance.now(), Date.now)
 }
 
 async function routesOf(loaded: Loaded, options: Parsed): Promise<readonly ResolvedRoute[]> {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { metadata, withRules, type Rule, filePath, objectName } from '../fields/index.ts'
+import { isRecord, metadata, withRules, type Rule, filePath, objectName } from '../fields/index.ts'
 
 /** Why a caller gets no role, as far as that depends on rules and claims (decisions §3.5). */
 export const ROLE_REFUSALS = [
@@ -32,12 +32,19 @@ const expectation = () =>
         .max(2048)
         .optional()
         .describe('ARN of the role, as the configuration writes it; `none` when the caller must not get any.'),
+      allowed: z.boolean().optional().describe('Whether the rules of the route allow the request of `mcp`.'),
+      rule: z
+        .string()
+        .min(1)
+        .max(63)
+        .optional()
+        .describe('Name of the rule that decides; `default` where none matches.'),
       reason: z.enum(ROLE_REFUSALS).optional().describe('Why the caller gets no role.'),
       sessionName: z.string().min(1).max(64).optional().describe('The role session name.'),
     }),
     [
       {
-        message: 'expected at least one of "role", "reason" and "sessionName"',
+        message: 'expected at least one of "role", "reason", "sessionName", "allowed" and "rule"',
         holds: (value) => Object.values(value).some((member) => member !== undefined),
         json: { minProperties: 1 },
       },
@@ -68,6 +75,16 @@ const roleCase = () =>
       token: filePath('text')
         .optional()
         .describe('File with an access token, in place of claims; its signature is not checked.'),
+      mcp: z
+        .strictObject({
+          method: z.string().min(1).max(200).default('tools/call').describe('JSON-RPC method.'),
+          name: z.string().min(1).max(1024).optional().describe('Tool or prompt.'),
+          uri: z.string().min(1).max(4096).optional().describe('Resource, or the template of a completion.'),
+          args: z.record(z.string(), z.unknown()).optional().describe('Arguments.'),
+          annotations: z.record(z.string(), z.boolean()).optional().describe('Hints of the backend about the tool.'),
+        })
+        .optional()
+        .describe('The request; only with `route`.'),
       format: z
         .enum(['jwt', 'opaque'])
         .default('jwt')
@@ -77,6 +94,24 @@ const roleCase = () =>
     [
       oneOf('route', 'config'),
       oneOf('claims', 'token'),
+      {
+        message: 'rules belong to a route, expected "route" with "mcp"',
+        at: 'mcp',
+        holds: ({ mcp, route }) => mcp === undefined || route !== undefined,
+        json: { dependentRequired: { mcp: ['route'] } },
+      },
+      {
+        message: '"allowed" and "rule" are about a request, expected "mcp" with them',
+        at: 'expect',
+        holds: ({ mcp, expect }) =>
+          mcp !== undefined || !isRecord(expect) || (expect.allowed === undefined && expect.rule === undefined),
+        json: {
+          anyOf: [
+            { required: ['mcp'] },
+            { properties: { expect: { not: { anyOf: [{ required: ['allowed'] }, { required: ['rule'] }] } } } },
+          ],
+        },
+      },
       {
         message: 'the token says itself what it is, expected "format" beside "claims" only',
         at: 'format',

@@ -24,16 +24,28 @@ const RECORD = z.object({
   atMs: z.number(),
   requestId: text(),
   route: text(),
-  decision: z.object({
-    config: text(),
-    choice: z.object({
-      roleArn: text().optional(),
-      by: z.enum(['mapping', 'fallback']).optional(),
-      attributes: ATTRIBUTES.optional().catch(undefined),
-    }),
-    session: z.object({ name: text().optional(), changes: z.array(text()) }).optional(),
-    refusal: text().optional(),
-  }),
+  decision: z
+    .object({
+      config: text(),
+      choice: z.object({
+        roleArn: text().optional(),
+        by: z.enum(['mapping', 'fallback']).optional(),
+        attributes: ATTRIBUTES.optional().catch(undefined),
+      }),
+      session: z.object({ name: text().optional(), changes: z.array(text()) }).optional(),
+      refusal: text().optional(),
+    })
+    .optional(),
+  mcp: z
+    .object({
+      method: text(),
+      name: text(),
+      uri: text(),
+      args: z.record(z.string(), z.unknown()).optional(),
+      annotations: z.record(z.string(), z.boolean()).default({}),
+    })
+    .optional(),
+  rules: z.object({ allowed: z.boolean(), rule: text().optional(), missingScopes: z.array(text()) }).optional(),
   claims: z.record(z.string(), z.unknown()).optional(),
 })
 const FILE = z.union([z.object({ decisions: z.array(RECORD) }), z.array(RECORD)])
@@ -49,7 +61,7 @@ export type RecordedDecision = Omit<z.output<typeof RECORD>, 'claims'> & {
 const VOLATILE: ReadonlySet<string> = new Set(['exp', 'iat', 'nbf', 'jti', 'auth_time'])
 
 export interface RecordedDecisions {
-  /** The newest request of each caller on each route, oldest first; several of a caller whose claims changed. */
+  /** The newest request of each caller on each route, and of each kind where rules decided, oldest first; several of a caller whose claims changed. */
   readonly records: readonly RecordedDecision[]
   /** Records without claims, which can't be decided again. */
   readonly withoutClaims: number
@@ -71,7 +83,7 @@ export async function readDecisions(file: string, io: Pick<Io, 'stdin'>): Promis
       const claimsText = JSON.stringify(written)
       const record = { ...entry, claims: claimsIn(claimsText, file), claimsText }
       const steady = Object.entries(written).filter(([name]) => !VOLATILE.has(name))
-      const key = canonicalJson([entry.route, Object.fromEntries(steady)])
+      const key = canonicalJson([entry.route, Object.fromEntries(steady), entry.mcp ?? null])
       newest.delete(key)
       newest.set(key, record)
     }
@@ -79,7 +91,7 @@ export async function readDecisions(file: string, io: Pick<Io, 'stdin'>): Promis
   if (newest.size === 0)
     throw new UsageError(
       entries.length === 0
-        ? `${file} has no decision; only requests on routes of type cloudSts are recorded`
+        ? `${file} has no decision; only requests on routes of type cloudSts or with rules are recorded`
         : `${file} has no claims; they are recorded by extauth proxy --show-claims only`,
     )
   return { records: [...newest.values()], withoutClaims }
@@ -87,7 +99,7 @@ export async function readDecisions(file: string, io: Pick<Io, 'stdin'>): Promis
 
 /** Whether the session name can be made again from the claims: not where it hangs on the token itself. */
 export const isSessionNameSteady = ({ claims, decision }: RecordedDecision): boolean =>
-  decision.session?.changes.length === 0 ||
+  decision?.session?.changes.length === 0 ||
   identityBasis(callerIdentity(claims, '', isIntrospectionAnswer(claims))) !== 'token'
 
 function jsonIn(content: string, file: string): unknown {

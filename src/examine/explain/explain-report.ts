@@ -1,5 +1,13 @@
 import { hashKey } from '../../cache/index.ts'
-import { type Claims, FAILURES, GATEWAY_HEADERS, scopesOf } from '../../core/index.ts'
+import {
+  type Claims,
+  FAILURES,
+  GATEWAY_HEADERS,
+  type McpView,
+  type RequestView,
+  type RuleDecision,
+  scopesOf,
+} from '../../core/index.ts'
 import { AMZ_CREDENTIALS, UNTRUSTED } from '../../http/index.ts'
 import { createRoleMapper, decide, keyParts, type Decision } from '../../obtain/cloud-sts/index.ts'
 import { refusedByToken } from '../../obtain/index.ts'
@@ -18,6 +26,7 @@ import {
   type StsSource,
 } from '../../resources/index.ts'
 import type { ExplainedCaller } from './explain-input.ts'
+import { decideRules } from './request-rules.ts'
 
 /** `cloudSts.source` with its defaults. */
 export interface ExplainedSource {
@@ -52,6 +61,8 @@ export interface ExplainReport {
   readonly source: ExplainedSource | undefined
   /** Only where rules choose a role. */
   readonly decision: Decision | undefined
+  /** What was asked for, and what the rules of the route decide; only with a request, on a route with rules. */
+  readonly request: { readonly mcp: McpView; readonly rules: RuleDecision | undefined } | undefined
   readonly headers: { readonly added: readonly string[]; readonly removed: readonly string[] }
   /** SHA-256 of each part of the cache key that is known here, base64url; only where something would be fetched. */
   readonly cacheKey: Readonly<Record<string, string>> | undefined
@@ -80,9 +91,10 @@ export function explain(
   route: ResolvedRoute,
   caller: ExplainedCaller,
   nowMs: number,
-  options: { readonly all: boolean },
+  options: { readonly all: boolean; readonly request?: RequestView | undefined },
 ): ExplainReport {
   const { auth } = route
+  const { request } = options
   const config = `${auth.namespace}/${auth.name}`
   const decision = hasRoles(auth) ? decideFor(auth, route.onMatcherError, caller, options) : undefined
   return {
@@ -93,6 +105,7 @@ export function explain(
     notes: [...notesOn(route, caller, nowMs), ...notesOfType(route, caller)],
     source: auth.type === 'cloudSts' ? sourceOf(auth.spec.source) : undefined,
     decision,
+    request: request && { mcp: request.mcp, rules: decideRules(route, request, caller.claims, options) },
     headers: headersOf(route),
     cacheKey: keyOf(config, auth, caller, decision),
   }

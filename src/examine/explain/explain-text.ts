@@ -1,4 +1,5 @@
 import type { Decision, MappingStep, SessionName } from '../../obtain/cloud-sts/index.ts'
+import type { RuleDecision } from '../../core/index.ts'
 import type { ExplainReport } from './explain-report.ts'
 
 const OUTCOMES: Readonly<Record<MappingStep['outcome'], string>> = {
@@ -35,6 +36,7 @@ export function renderReport(report: ExplainReport): string {
     `caller        issuer ${shown(caller.issuer)}, subject ${shown(caller.subject)}, ${caller.format}`,
     'signature     not checked',
     ...report.notes.map((note) => `note          ${note}`),
+    ...requestLines(report.request),
     ...sourceLines(report.source),
     ...(decision === undefined ? [`role          none: ${noRoles(config.type)}`] : decisionLines(decision)),
     ...headers.added.map((header) => `adds          ${header}`),
@@ -42,6 +44,30 @@ export function renderReport(report: ExplainReport): string {
     ...Object.entries(cacheKey ?? {}).map(([part, digest]) => `cache key     ${part.padEnd(12)}${digest}`),
   ]
   return `${lines.join('\n')}\n`
+}
+
+/** What was asked for, and each rule in the order of evaluation. */
+function requestLines(request: ExplainReport['request']): string[] {
+  if (request === undefined) return []
+  const { mcp, rules } = request
+  const about = [mcp.name, mcp.uri].filter((text) => text !== '').map((text) => ` ${JSON.stringify(text)}`)
+  return [`request       ${mcp.method}${about.join('')}`, ...ruleLines(rules)]
+}
+
+/** The decision of rules for people. */
+export function ruleLines(rules: RuleDecision | undefined): string[] {
+  if (rules === undefined) return ['allowed       yes: no rule applies to it']
+  const { allowed, rule, missingScopes, steps } = rules
+  const by = rule === undefined ? 'by default' : `by the rule ${JSON.stringify(rule)}`
+  const scopes = missingScopes.length === 0 ? '' : `, without the scopes ${missingScopes.join(' ')}`
+  return [
+    ...steps.map(({ rule: name, effect, outcome, position, reason, missingKey }) => {
+      const key = missingKey === undefined ? '' : `: ${JSON.stringify(missingKey)}`
+      const place = position === undefined ? '' : ` — line ${position.line}, column ${position.column}: ${reason}${key}`
+      return `rule          ${OUTCOMES[outcome].padEnd(14)}${JSON.stringify(name)} → ${effect}${place}`
+    }),
+    `allowed       ${allowed ? 'yes' : 'no'}, ${by}${scopes}`,
+  ]
 }
 
 /** Whose identity goes to STS, and the hub before the role of the caller. */

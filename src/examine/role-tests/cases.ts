@@ -8,6 +8,8 @@ import {
   type RoleTest,
 } from '../../resources/index.ts'
 import { callerOfClaimsText, callerOfToken, type ExplainedCaller } from '../explain/explain-input.ts'
+import type { RequestView } from '../../core/index.ts'
+import { viewOf } from '../explain/request-rules.ts'
 import { type Io, UsageError } from '../../compose/index.ts'
 
 /** A case with everything that it names at hand. */
@@ -18,11 +20,13 @@ export interface ReadyCase {
   /** Of the case, from 1. */
   readonly line: number
   readonly name: string
-  readonly auth: ResolvedAuthOf<'cloudSts'>
+  /** Whose roles are chosen; undefined where the case is about rules of a route without roles. */
+  readonly auth: ResolvedAuthOf<'cloudSts'> | undefined
   /** Undefined where the case names a config. */
   readonly route: ResolvedRoute | undefined
   readonly onMatcherError: ResolvedRoute['onMatcherError']
   readonly caller: ExplainedCaller
+  readonly request: RequestView | undefined
   readonly expect: RoleCase['expect']
 }
 
@@ -52,10 +56,13 @@ export async function readyCases(
         const { line } = located.problem(at, '')
         const caller = await callerOf(each, located, io)
         const name = each.name ?? `case ${index + 1}`
-        cases.push({ suite: metadata.name, file: located.file, line, name, ...subject, caller, expect: each.expect })
+        const request = each.mcp && viewOf(each.mcp)
+        const about = { suite: metadata.name, file: located.file, line, name }
+        cases.push({ ...about, ...subject, caller, request, expect: each.expect })
       } catch (error) {
         if (!(error instanceof UsageError)) throw error
-        problems.push(located.problem([...at, each.token === undefined ? 'claims' : 'token'], error.message))
+        const field = error.message.startsWith('the proxy would refuse') ? 'mcp' : 'claims'
+        problems.push(located.problem([...at, each.token === undefined ? field : 'token'], error.message))
       }
     }
   }
@@ -65,7 +72,7 @@ export async function readyCases(
 type Subject = Pick<ReadyCase, 'auth' | 'route' | 'onMatcherError'>
 
 function subjectOf(
-  { route: routeName, config }: RoleCase,
+  { route: routeName, config, mcp, expect }: RoleCase,
   sources: CaseSources,
   namespace: string,
 ): Subject | { readonly message: string } {
@@ -75,6 +82,9 @@ function subjectOf(
     if (route === undefined)
       return { message: `there is no such route, expected one of ${routes.map(({ name }) => name).join(', ')}` }
     const { auth, onMatcherError } = route
+    const needsRole =
+      mcp === undefined || [expect.role, expect.reason, expect.sessionName].some((one) => one !== undefined)
+    if (!hasRoles(auth) && !needsRole) return { auth: undefined, route, onMatcherError }
     return hasRoles(auth) ? { auth, route, onMatcherError } : { message: rolesOnly(auth.name, auth.type) }
   }
   const found = sources.loaded.auths.find(

@@ -24,7 +24,10 @@ export function renderRecordedCases(
 }
 
 function caseOf(record: RecordedDecision, index: number): object {
-  const { route, decision, claimsText } = record
+  const { route, decision, claimsText, mcp, rules } = record
+  if (mcp !== undefined && rules !== undefined) return ruleCase(record, index)
+  if (decision === undefined)
+    return { name: `recorded ${index + 1}`, route, claims: JSON.parse(claimsText) as unknown, expect: { role: 'none' } }
   const reason = ROLE_REFUSALS.find((known) => known === decision.refusal)
   const role = roleOf({ choice: decision.choice, refusal: reason })
   const sessionName = reason === undefined && isSessionNameSteady(record) ? decision.session?.name : undefined
@@ -38,5 +41,24 @@ function caseOf(record: RecordedDecision, index: number): object {
       ...(reason === undefined ? {} : { reason }),
       ...(sessionName === undefined ? {} : { sessionName }),
     },
+  }
+}
+
+/** A case about the rules of the route; what has no name there is left out. */
+function ruleCase({ route, claimsText, mcp, rules }: RecordedDecision, index: number): object {
+  const { method, name, uri, args = {}, annotations = {} } = mcp ?? { method: '', name: '', uri: '' }
+  const { allowed = false, rule = 'default' } = rules ?? {}
+  const about = name === '' ? uri : name
+  return {
+    name: `recorded ${index + 1}: ${allowed ? 'allowed' : 'not allowed'} on ${route}`,
+    route,
+    claims: JSON.parse(claimsText) as unknown,
+    mcp: {
+      method,
+      ...(about === '' ? {} : name === '' ? { uri } : { name }),
+      ...(Object.keys(args).length === 0 ? {} : { args }),
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    },
+    expect: { allowed, rule },
   }
 }

@@ -52,8 +52,12 @@ function caseXml(result: CaseResult): string {
 function reachXml({ reach }: TestRun): string {
   const failures = reach.unreached.length === 0 ? 0 : 1
   const head = attributes({ name: 'reached', tests: 1, failures, errors: 0, skipped: 0, time: seconds(0) })
-  const each = attributes({ name: 'each mapping is reached by a case', classname: 'reached', time: seconds(0) })
-  const message = `${reach.unreached.length} of ${reach.ways} mappings and fallbacks are not reached`
+  const each = attributes({
+    name: 'each mapping and rule is reached by a case',
+    classname: 'reached',
+    time: seconds(0),
+  })
+  const message = `${reach.unreached.length} of ${reach.ways} mappings, fallbacks and rules are not reached`
   const inner = failures === 0 ? '' : failureXml(message, reach.unreached.map(unreachedLine).join('\n'))
   return `  <testsuite ${head}>\n    <testcase ${each}>\n${inner}    </testcase>\n  </testsuite>\n`
 }

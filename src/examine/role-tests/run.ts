@@ -1,5 +1,4 @@
-import type { Loaded } from '../../load/index.ts'
-import type { ReadyCase } from './cases.ts'
+import type { CaseSources, ReadyCase } from './cases.ts'
 import { type CaseResult, judge } from './judge.ts'
 import { type Reach, reachOf } from './reach.ts'
 
@@ -14,13 +13,13 @@ export interface TestRun {
 /** Runs all cases; pure but for the clocks. `now` is monotonic and in milliseconds, `wallClock` since the epoch. */
 export function runCases(
   cases: readonly ReadyCase[],
-  loaded: Loaded,
+  { loaded, routes = [] }: CaseSources,
   now: () => number,
   wallClock: () => number,
 ): TestRun {
   const results = cases.map((each) => judge(each, now, wallClock))
   const failed = results.filter(({ mismatches }) => mismatches.length > 0).length
-  return { results, passed: results.length - failed, failed, reach: reachOf(loaded, results) }
+  return { results, passed: results.length - failed, failed, reach: reachOf(loaded, routes, results) }
 }
 
 /** The same as JSON: nothing of the claims but the session names. */
@@ -28,15 +27,16 @@ export function runAsJson({ results, passed, failed, reach }: TestRun): object {
   return {
     passed,
     failed,
-    cases: results.map(({ case: each, decision, mismatches, notes, durationMs }) => ({
+    cases: results.map(({ case: each, decision, rules, mismatches, notes, durationMs }) => ({
       file: each.file,
       line: each.line,
       suite: each.suite,
       name: each.name,
-      ...(each.route === undefined ? { config: each.auth.name } : { route: each.route.name }),
+      ...(each.route === undefined ? { config: each.auth?.name } : { route: each.route.name }),
       passed: mismatches.length === 0,
       mismatches,
       decision,
+      ...(each.request === undefined ? {} : { rules }),
       notes,
       durationMs,
     })),

@@ -1,6 +1,6 @@
-import { decisionLines } from '../explain/explain-text.ts'
+import { decisionLines, ruleLines } from '../explain/explain-text.ts'
 import type { CaseResult } from './judge.ts'
-import type { Unreached } from './reach.ts'
+import { FALLBACK, type Unreached } from './reach.ts'
 import type { TestRun } from './run.ts'
 
 /** The result for people: failures with their trace, what no case reaches, and a summary. */
@@ -17,7 +17,7 @@ export function renderRun(run: TestRun, options: { readonly verbose: boolean }):
   const { unreached, ways } = run.reach
   if (unreached.length > 0) lines.push('', 'No case reaches:', ...unreached.map((way) => `  ${unreachedLine(way)}`))
   lines.push('', `${run.passed} passed, ${run.failed} failed (${plural(run.results.length, 'case')})`)
-  lines.push(`${ways - unreached.length} of ${ways} mappings and fallbacks reached`)
+  lines.push(`${ways - unreached.length} of ${ways} mappings, fallbacks and rules reached`)
   return `${lines.join('\n')}\n`
 }
 
@@ -25,18 +25,21 @@ export function renderRun(run: TestRun, options: { readonly verbose: boolean }):
 export function unreachedLine({ config, file, line, mapping, rule, roleArn, evaluated }: Unreached): string {
   const what = mapping === undefined ? rule : `mapping ${mapping}, ${rule}`
   const why = evaluated === 0 ? 'never evaluated' : `evaluated for ${plural(evaluated, 'case')}, never chosen`
-  return `${config} ${what} → ${roleArn}${mapping === undefined ? '' : ` (${why})`}, ${file}:${line}`
+  return `${config} ${what} → ${roleArn}${mapping === undefined && rule === FALLBACK ? '' : ` (${why})`}, ${file}:${line}`
 }
 
 /** What was expected, what came, and the way of the choice as `extauth explain` gives it. */
-export function failureLines({ case: each, decision, mismatches, notes }: CaseResult): string[] {
+export function failureLines({ case: each, decision, rules, mismatches, notes }: CaseResult): string[] {
   return [
     `  ✗ ${each.name}  ${each.file}:${each.line}`,
     ...mismatches.flatMap(({ what, expected, actual }) => [
       `      expected ${what.padEnd(12)}${expected}`,
       `      got      ${' '.repeat(12)}${actual}`,
     ]),
-    ...decisionLines(decision).map((line) => `        ${line}`),
+    ...[
+      ...(each.request === undefined ? [] : ruleLines(rules)),
+      ...(decision === undefined ? [] : decisionLines(decision)),
+    ].map((line) => `        ${line}`),
     ...notes.map((note) => `        note          ${note}`),
   ]
 }

@@ -113,7 +113,7 @@ describe('extauth test', () => {
     expect(out).toMatch(
       /No case reaches:\n {2}default\/aws mapping 2, matcher .* \(evaluated for 1 case, never chosen\), .*proxy\.yaml:\d+\n {2}default\/aws mapping 3/,
     )
-    expect(out).toContain('1 of 3 mappings and fallbacks reached')
+    expect(out).toContain('1 of 3 mappings, fallbacks and rules reached')
     expect((await extauth([...argv, '--require-reached'])).code).toBe(1)
   })
 
@@ -166,7 +166,11 @@ describe('cases that cannot be run', () => {
       /"claims" and "token" are mutually exclusive/,
     ],
     ['a misspelt field', { ...reader, expect: { rol: 'none' } }, /unknown field "rol", did you mean "role"\?/],
-    ['nothing expected', { ...reader, expect: {} }, /expected at least one of "role", "reason" and "sessionName"/],
+    [
+      'nothing expected',
+      { ...reader, expect: {} },
+      /expected at least one of "role", "reason", "sessionName", "allowed" and "rule"/,
+    ],
     [
       'a reason beside a role',
       { ...reader, expect: { role: ROLE('reader'), reason: 'no_role' } },

@@ -85,7 +85,9 @@ describe('JUnit XML', () => {
   it('has a case for what must be reached', async () => {
     const elements = elementsOf((await extauth([...argv, '--output', 'junit', '--require-reached'])).out)
     expect(elements[0]?.attributes).toMatchObject({ tests: '3', failures: '2' })
-    expect(ofName(elements, 'failure')[1]?.attributes['message']).toBe('2 of 3 mappings and fallbacks are not reached')
+    expect(ofName(elements, 'failure')[1]?.attributes['message']).toBe(
+      '2 of 3 mappings, fallbacks and rules are not reached',
+    )
   })
 })
 
