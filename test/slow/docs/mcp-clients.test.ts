@@ -43,7 +43,9 @@ describe('docs/mcp-clients.md', () => {
   it.each(RUNNABLE)(
     'runs against the lab: %s',
     async (_name, language, text) => {
-      const script = text.replaceAll('http://127.0.0.1:8080', lab.url)
+      const script = text
+        .replaceAll('http://127.0.0.1:8080', lab.url)
+        .replaceAll('http://127.0.0.1:8082', lab.identity.url)
       const file = path.join(folder, 'client.mjs')
       if (language === 'js') writeFileSync(file, script)
       const { code, stdout, stderr } = await (language === 'js'
