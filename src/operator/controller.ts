@@ -85,182 +85,200 @@ function openSeries(metrics: Metrics) {
 }
 
 /** Follows the cluster and carries out what the pure core says, one key at a time. */
-export function createController(options: ControllerOptions): Controller {
-  const { client, types, clock, log, metrics, settings } = options
-  const keys = podKeys(settings.apiGroup)
-  const references = createReferenceIndex(keys)
-  const known = createKnownConfigs(settings.apiGroup)
-  const knownShared = createKnownSharedConfigs(settings.apiGroup)
-  const { reconciles, duration, depth, restarts } = openSeries(metrics)
-  // In a group of another operator, readiness is that operator's to say.
-  const showReady = options.ownsKinds ? followObjects(metrics) : undefined
-  /** Events are a courtesy: while objects wait to be looked at, one in a while is enough. */
-  const calm = async (): Promise<void> => {
-    const endMs = clock.now() + MOST_WAIT_MS
-    while (queue.depth > 0 && options.isLeader() && clock.now() < endMs) await pause(WAIT_STEP_MS)
-  }
-  const executor = createExecutor({
-    client,
-    clock,
-    instance: options.instance,
-    mayWrite: options.isLeader,
-    onWritten: (type, object) => observed.learn(type, object),
-    calm,
-    log,
-  })
+export const createController = (options: ControllerOptions): Controller => new ClusterController(options)
 
-  const work = async (key: string): Promise<number | undefined> => {
-    if (!options.isLeader()) return undefined
+class ClusterController implements Controller {
+  readonly observed: Observed
+  readonly known: KnownConfigs
+  readonly knownShared: Controller['knownShared']
+  readonly secretsOf: SecretLookup
+  readonly #options: ControllerOptions
+  readonly #references: ReturnType<typeof createReferenceIndex>
+  readonly #planFor: ReturnType<typeof createPlanner>
+  readonly #executor: ReturnType<typeof createExecutor>
+  readonly #queue: Queue
+  readonly #series: ReturnType<typeof openSeries>
+  readonly #showReady: ReturnType<typeof followObjects> | undefined
+  /** Services that the URLs of each proxy name, by the proxy's key. */
+  readonly #services = new Map<string, readonly string[]>()
+  #isStarted = false
+
+  constructor(options: ControllerOptions) {
+    const { client, types, namespace, watchSecrets, ownsKinds, writesStatus, clock, log, metrics, settings } = options
+    const keys = podKeys(settings.apiGroup)
+    this.#options = options
+    this.#references = createReferenceIndex(keys)
+    this.known = createKnownConfigs(settings.apiGroup)
+    this.knownShared = createKnownSharedConfigs(settings.apiGroup)
+    this.#series = openSeries(metrics)
+    // In a group of another operator, readiness is that operator's to say.
+    this.#showReady = ownsKinds ? followObjects(metrics) : undefined
+    this.#executor = createExecutor({
+      client,
+      clock,
+      instance: options.instance,
+      mayWrite: options.isLeader,
+      onWritten: (type, object) => this.observed.learn(type, object),
+      calm: () => this.#calm(),
+      log,
+    })
+    this.#queue = createQueue({
+      work: (key) => this.#work(key),
+      log,
+      concurrency: 16,
+      // A moment later than asked for: by the server's clock it must not be earlier.
+      retryAfterMs: (error) =>
+        error instanceof KubeError && error.retryAfterSeconds !== undefined
+          ? error.retryAfterSeconds * 1000 + 50
+          : undefined,
+    })
+    this.observed = observe({
+      client,
+      types,
+      keys,
+      namespace,
+      watchSecrets,
+      ownsKinds,
+      onChange: (type, before, after) => this.#onChange(type, before, after),
+      onRestart: (kind, reason) => this.#series.restarts.with(kind, reason).add(),
+      log,
+    })
+    for (const kind of this.observed.kinds)
+      for (const reason of RESTART_REASONS) this.#series.restarts.with(kind, reason).add(0)
+    this.secretsOf = createSecretLookup(this.observed, settings.secretsByLabel)
+    this.#planFor = createPlanner({
+      observed: this.observed,
+      references: this.#references,
+      known: this.known,
+      knownShared: this.knownShared,
+      secretsOf: this.secretsOf,
+      types,
+      settings,
+      ownsKinds,
+      writesStatus,
+      onServices: (key, services) => {
+        if (services.length > 0) this.#services.set(key, services)
+        else this.#services.delete(key)
+      },
+      clock,
+    })
+  }
+
+  start(): void {
+    this.#isStarted = true
+    const { observed } = this
+    const addAll = (kind: LookedAt, objects: readonly KubeObject[]): void => {
+      for (const { metadata } of objects) this.#queue.add(taskOf(kind, metadata.namespace ?? '', metadata.name))
+    }
+    addAll('MCPExternalAuthConfig', observed.configs())
+    for (const kind of SHARED_KINDS) addAll(kind, observed.allShared(kind))
+    for (const kind of REFERRING_KINDS) addAll(kind, observed.workloads(kind))
+  }
+
+  async idle(): Promise<void> {
+    await this.#queue.idle()
+    await this.#executor.idle()
+  }
+
+  async close(): Promise<void> {
+    this.observed.close()
+    await this.#queue.close()
+    await this.#executor.idle()
+  }
+
+  async #work(key: string): Promise<number | undefined> {
+    const { clock, isLeader } = this.#options
+    if (!isLeader()) return undefined
+    const { reconciles, depth, duration } = this.#series
     const startedMs = clock.now()
     const { kind } = partsOf(key)
     try {
-      await judgeMatchersFor(key)
-      const plan = planFor(key)
+      await this.#prepareMatchers(key)
+      const plan = this.#planFor(key)
       if (plan === undefined) return undefined
-      await carryOut(key, plan)
+      await this.#carryOut(key, plan)
       reconciles.with(kind, 'ok').add()
       return plan.requeueAfterMs
     } catch (error) {
       reconciles.with(kind, error instanceof KubeError && error.status === 409 ? 'conflict' : 'failed').add()
       throw error
     } finally {
-      depth.set(queue.depth)
+      depth.set(this.#queue.depth)
       duration.with(kind).observe((clock.now() - startedMs) / 1000)
     }
   }
-  const queue: Queue = createQueue({
-    work,
-    log,
-    concurrency: 16,
-    // A moment later than asked for: by the server's clock it must not be earlier.
-    retryAfterMs: (error) =>
-      error instanceof KubeError && error.retryAfterSeconds !== undefined
-        ? error.retryAfterSeconds * 1000 + 50
-        : undefined,
-  })
-  let isStarted = false
-  const add = (key: string): void => {
-    // Nobody looks before leadership is there and every collection was read (without its workloads, a config looks as if
-    // nothing referred to it); `start` looks at everything then.
-    if (!isStarted) return
-    queue.add(key)
-    depth.set(queue.depth)
-  }
 
-  /** An object that the API server refuses is told in the status of the proxy that it is for. */
-  const carryOut = async (key: string, plan: Plan): Promise<void> => {
+  /** An object that the API server refuses is reported in the status of the proxy that it is for. */
+  async #carryOut(key: string, plan: Plan): Promise<void> {
     try {
-      await executor.run(plan)
+      await this.#executor.run(plan)
     } catch (error) {
       const isOfProxy = partsOf(key).kind === 'MCPRemoteProxy'
-      const said = error instanceof ApplyRefused && isOfProxy ? planFor(key, error) : undefined
-      if (said !== undefined) await executor.run(said)
+      const said = error instanceof ApplyRefused && isOfProxy ? this.#planFor(key, error) : undefined
+      if (said !== undefined) await this.#executor.run(said)
       throw error
     }
   }
 
   /** Large configs are read a little at a time: the lease and webhooks must not wait for them. */
-  const judgeMatchersFor = async (key: string): Promise<void> => {
+  async #prepareMatchers(key: string): Promise<void> {
     const { kind, namespace, name } = partsOf(key)
     if (isShared(kind)) return
-    const workload = kind === 'MCPExternalAuthConfig' ? undefined : observed.workload(kind, namespace, name)
+    const workload = kind === 'MCPExternalAuthConfig' ? undefined : this.observed.workload(kind, namespace, name)
     const names =
       kind === 'MCPExternalAuthConfig' || workload === undefined ? [name] : referencedConfigs(kind, workload)
     for (const one of names) {
-      const config = observed.config(namespace, one)
-      const judged = await known.prepare(config, { mostMs: MOST_JUDGING_MS })
-      if (judged !== 'judged' && config !== undefined) known.giveUp(config)
+      const config = this.observed.config(namespace, one)
+      const judged = await this.known.prepare(config, { mostMs: MOST_JUDGING_MS })
+      if (judged !== 'judged' && config !== undefined) this.known.giveUp(config)
     }
   }
 
-  /** Services that the URLs of each proxy name. */
-  const serviceUsers = new Map<string, readonly string[]>()
-  const addServiceUsers = ({ metadata: { namespace = '', name } }: KubeObject): void => {
-    for (const [key, services] of serviceUsers) if (services.includes(`${namespace}/${name}`)) add(key)
+  /** Events are a courtesy: while objects wait to be reconciled, one in a while is enough. */
+  async #calm(): Promise<void> {
+    const { clock, isLeader } = this.#options
+    const endMs = clock.now() + MOST_WAIT_MS
+    while (this.#queue.depth > 0 && isLeader() && clock.now() < endMs) await pause(WAIT_STEP_MS)
   }
 
-  const onChange = (type: ResourceType, before: KubeObject | undefined, after: KubeObject | undefined): void => {
-    showReady?.(type, before, after)
-    for (const key of touchedBy(type, before, after, references)) add(key)
-    if (type.kind === 'Namespace' && after?.metadata.deletionTimestamp !== undefined) addNamespace(after.metadata.name)
-    if (type.kind === 'Namespace' && after !== undefined && imageIn(after) !== imageIn(before))
-      addNamespace(after.metadata.name)
+  #onChange(type: ResourceType, before: KubeObject | undefined, after: KubeObject | undefined): void {
+    this.#showReady?.(type, before, after)
+    for (const key of touchedBy(type, before, after, this.#references)) this.#add(key)
+    const { namespace = '' } = (after ?? before)?.metadata ?? {}
+    if (type.kind === 'Namespace' && after !== undefined) {
+      const isImageNew = imageIn(after) !== imageIn(before)
+      if (isImageNew || after.metadata.deletionTimestamp !== undefined) this.#addNamespace(after.metadata.name)
+    }
     const service = after ?? before
     if (
       type.kind === 'Service' &&
       service !== undefined &&
       JSON.stringify(before?.spec) !== JSON.stringify(after?.spec)
     )
-      addServiceUsers(service)
+      this.#addServiceUsers(service)
     const isOther = before === undefined || after === undefined || isUsable(before) !== isUsable(after)
-    if (type.kind === 'Secret' && isOther) {
-      const { namespace = '' } = (after ?? before)?.metadata ?? { name: '' }
-      addNamespace(namespace)
+    if (type.kind === 'Secret' && isOther) this.#addNamespace(namespace)
+  }
+
+  #add(key: string): void {
+    // Nothing is reconciled before leadership is there and every collection was read (without its workloads, a config looks
+    // as if nothing referred to it); `start` adds everything then.
+    if (!this.#isStarted) return
+    this.#queue.add(key)
+    this.#series.depth.set(this.#queue.depth)
+  }
+
+  #addServiceUsers({ metadata: { namespace = '', name } }: KubeObject): void {
+    for (const [key, services] of this.#services) if (services.includes(`${namespace}/${name}`)) this.#add(key)
+  }
+
+  #addNamespace(namespace: string): void {
+    const addThose = (kind: LookedAt, objects: readonly KubeObject[]): void => {
+      for (const { metadata } of objects)
+        if (metadata.namespace === namespace) this.#add(taskOf(kind, namespace, metadata.name))
     }
-  }
-  const addNamespace = (namespace: string): void => {
-    for (const { metadata } of observed.configs())
-      if (metadata.namespace === namespace) add(taskOf('MCPExternalAuthConfig', namespace, metadata.name))
-    for (const kind of SHARED_KINDS)
-      for (const { metadata } of observed.allShared(kind))
-        if (metadata.namespace === namespace) add(taskOf(kind, namespace, metadata.name))
-    for (const { metadata } of observed.workloads('MCPRemoteProxy'))
-      if (metadata.namespace === namespace) add(taskOf('MCPRemoteProxy', namespace, metadata.name))
-  }
-  const observed = observe({
-    client,
-    types,
-    keys,
-    namespace: options.namespace,
-    watchSecrets: options.watchSecrets,
-    ownsKinds: options.ownsKinds,
-    onChange,
-    onRestart: (kind, reason) => restarts.with(kind, reason).add(),
-    log,
-  })
-  for (const kind of observed.kinds) for (const reason of RESTART_REASONS) restarts.with(kind, reason).add(0)
-
-  const secretsOf = createSecretLookup(observed, settings.secretsByLabel)
-  const { ownsKinds, writesStatus } = options
-  const planFor = createPlanner({
-    observed,
-    references,
-    known,
-    knownShared,
-    secretsOf,
-    types,
-    settings,
-    ownsKinds,
-    writesStatus,
-    onServices(key, services) {
-      if (services.length > 0) serviceUsers.set(key, services)
-      else serviceUsers.delete(key)
-    },
-    clock,
-  })
-
-  return {
-    observed,
-    known,
-    knownShared,
-    secretsOf,
-    start() {
-      isStarted = true
-      const addAll = (kind: LookedAt, objects: readonly KubeObject[]): void => {
-        for (const { metadata } of objects) queue.add(taskOf(kind, metadata.namespace ?? '', metadata.name))
-      }
-      addAll('MCPExternalAuthConfig', observed.configs())
-      for (const kind of SHARED_KINDS) addAll(kind, observed.allShared(kind))
-      for (const kind of REFERRING_KINDS) addAll(kind, observed.workloads(kind))
-    },
-    async idle() {
-      await queue.idle()
-      await executor.idle()
-    },
-    async close() {
-      observed.close()
-      await queue.close()
-      await executor.idle()
-    },
+    addThose('MCPExternalAuthConfig', this.observed.configs())
+    for (const kind of SHARED_KINDS) addThose(kind, this.observed.allShared(kind))
+    addThose('MCPRemoteProxy', this.observed.workloads('MCPRemoteProxy'))
   }
 }

@@ -1,15 +1,15 @@
 import { causeOf, type Clock, Failure, type Log } from '../core/index.ts'
 import { OLDEST_VERSION } from '../load/index.ts'
-import { createInformer, electLeader, type Informer, type KubeClient } from '../kube/index.ts'
+import { createInformer, electLeader, type Informer, type KubeClient, type LeaderElection } from '../kube/index.ts'
 import { type Controller, createController } from './controller.ts'
-import { CLUSTER_TYPES, ownTypes } from './kinds.ts'
+import { CLUSTER_TYPES, type OwnTypes, ownTypes } from './kinds.ts'
 import type { OperatorMetrics } from './object-series.ts'
 import type { PodSettings } from './pod-settings.ts'
 import { podKeys } from './references.ts'
 import type { Certificate } from './webhook/certificates.ts'
 import { certificateEnds, type CertificateKeeper, keepCertificate } from './webhook/certificate-keeper.ts'
 import { createDecisions } from './webhook/decisions.ts'
-import { startWebhookServer, type WebhookServer } from './webhook/server.ts'
+import { startWebhookServer, type WebhookServer, type WebhookServerOptions } from './webhook/server.ts'
 
 export interface OperatorOptions {
   readonly client: KubeClient
@@ -69,172 +69,226 @@ export interface Operator {
 export const NAMES = { lease: 'extauth-operator', secret: 'extauth-webhook-certificate', webhooks: 'extauth' } as const
 
 /** Controller and webhooks in one process; every replica answers webhooks, the leader acts (kubernetes.md §1). */
-export function startOperator(options: OperatorOptions): Operator {
-  const { client, apiGroup, clock, log, metrics } = options
-  const types = ownTypes(apiGroup, options.version ?? OLDEST_VERSION)
-  const keys = podKeys(apiGroup)
-  const leads = metrics.gauge('extauth_operator_leader', '1 while this replica acts.').with()
-  leads.set(0)
-  let isLeader = false
-  const controller: Controller = createController({
-    client,
-    types,
-    settings: {
-      apiGroup,
-      image: options.image,
-      restrictPodTemplate: options.restrictPodTemplate,
-      secretsByLabel: options.secretsByLabel,
-      pods: options.pods,
-    },
-    namespace: options.namespace,
-    watchSecrets: options.watchSecrets,
-    ownsKinds: options.ownsKinds,
-    writesStatus: options.writesStatus,
-    isLeader: () => isLeader && election.isLeader,
-    instance: options.identity,
-    clock,
-    log,
-    metrics,
-  })
-  const { observed } = controller
+export const startOperator = (options: OperatorOptions): Operator => new RunningOperator(options)
 
-  const decisions = {
-    ...createDecisions({ ...options, types, keys, controller }),
-    log,
-    metrics,
-    now: () => clock.now(),
+class RunningOperator implements Operator {
+  readonly #options: OperatorOptions
+  readonly #controller: Controller
+  readonly #election: LeaderElection
+  readonly #webhooks: Webhooks | undefined
+  /** False at once when this closes; the election says so later. */
+  #leads = false
+  #isClosed = false
+
+  constructor(options: OperatorOptions) {
+    const { client, apiGroup, log, metrics, webhook } = options
+    const gauge = metrics.gauge('extauth_operator_leader', '1 while this replica acts.').with()
+    gauge.set(0)
+    const mayAct = (): boolean => this.#leads && this.#election.isLeader
+    const types = ownTypes(apiGroup, options.version ?? OLDEST_VERSION)
+    const { image, restrictPodTemplate, secretsByLabel, pods } = options
+    this.#options = options
+    this.#controller = createController({
+      ...options,
+      namespace: options.namespace,
+      types,
+      settings: { apiGroup, image, restrictPodTemplate, secretsByLabel, pods },
+      isLeader: mayAct,
+      instance: options.identity,
+    })
+    this.#election = electLeader({
+      client,
+      namespace: options.ownNamespace,
+      name: NAMES.lease,
+      identity: options.identity,
+      onAcquired: () => {
+        this.#leads = true
+        gauge.set(1)
+        this.#webhooks?.look()
+        void this.synced.then(() => this.#controller.start())
+      },
+      onLost: () => {
+        this.#leads = false
+        gauge.set(0)
+        options.onLost('lease')
+      },
+      log,
+    })
+    this.#webhooks = webhook && new Webhooks(webhook, options, types, this.#controller, mayAct)
   }
-  let webhook: WebhookServer | undefined
-  let served: Certificate | undefined
-  let keeper: CertificateKeeper | undefined
-  let stopFollowing = (): void => {}
-  let configurations: readonly Informer[] = []
-  let isClosed = false
-  let starting: Promise<void> = Promise.resolve()
-  /** Serves with this certificate from now on; the first one starts the server. */
-  const serve = (certificate: Certificate, { address, leaveMs }: WebhookOptions): void => {
-    starting = serveNext(starting, certificate, { address, leaveMs })
+
+  get isLeader(): boolean {
+    return this.#election.isLeader
   }
-  const serveNext = async (
-    before: Promise<void>,
-    certificate: Certificate,
-    place: { readonly address: string; readonly leaveMs: number | undefined },
-  ): Promise<void> => {
-    await before
-    if (isClosed) return
-    try {
-      if (webhook === undefined) webhook = await startWebhookServer({ ...decisions, ...place, certificate })
-      else webhook.use(certificate)
-      served = certificate
-    } catch (error) {
-      const detail = error instanceof Failure ? error.detail : undefined
-      log.error({ cause: causeOf(error), detail }, 'the webhook cannot be served')
-      options.onLost('webhook')
+
+  get webhookPort(): number | undefined {
+    return this.#webhooks?.port
+  }
+
+  get synced(): Promise<void> {
+    return this.#controller.observed.synced
+  }
+
+  readiness(): ReturnType<Operator['readiness']> {
+    const unsynced = this.#controller.observed.problems()
+    const isServing = this.#webhooks?.isServing(this.#options.clock.now())
+    return {
+      // Not ready while shutting down: no new reviews.
+      ok: unsynced.length === 0 && isServing !== false && !this.#isClosed,
+      detail: {
+        leader: this.isLeader,
+        caches: unsynced,
+        webhook: isServing === undefined ? 'off' : isServing ? 'serving' : 'no valid certificate',
+      },
     }
   }
+
+  idle(): Promise<void> {
+    return this.#controller.idle()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#webhooks?.stopFollowing()
+    this.#leads = false
+    await this.#controller.close()
+    await this.#election.release()
+    await this.#webhooks?.close()
+  }
+}
+
+/** The webhook server, its certificate and the configurations that name it in the cluster. */
+class Webhooks {
+  readonly #wanted: WebhookOptions
+  readonly #options: OperatorOptions
+  readonly #controller: Controller
+  readonly #mayAct: () => boolean
+  readonly #decisions: Omit<WebhookServerOptions, 'address' | 'leaveMs' | 'certificate'>
+  #server: WebhookServer | undefined
+  #served: Certificate | undefined
+  #keeper: CertificateKeeper | undefined
+  #stopFiles = (): void => {}
+  #configurations: readonly Informer[] = []
+  #isClosed = false
+  #starting: Promise<void> = Promise.resolve()
+
+  constructor(
+    wanted: WebhookOptions,
+    options: OperatorOptions,
+    types: OwnTypes,
+    controller: Controller,
+    mayAct: () => boolean,
+  ) {
+    const { apiGroup, clock, log, metrics } = options
+    this.#wanted = wanted
+    this.#options = options
+    this.#controller = controller
+    this.#mayAct = mayAct
+    const decisions = createDecisions({ ...options, types, keys: podKeys(apiGroup), controller })
+    this.#decisions = { ...decisions, log, metrics, now: () => clock.now() }
+    void this.#start()
+  }
+
+  get port(): number | undefined {
+    return this.#server?.port
+  }
+
+  /** Whether reviews are answered with a certificate that is valid now. */
+  isServing(nowMs: number): boolean {
+    const served = this.#served
+    return served !== undefined && nowMs >= served.notBeforeMs && nowMs < served.notAfterMs
+  }
+
+  /** Renews the certificate, or restores its CA in the configurations, where needed. */
+  look(): void {
+    void this.#keeper?.look()
+  }
+
+  stopFollowing(): void {
+    this.#isClosed = true
+    this.#keeper?.close()
+    for (const configuration of this.#configurations) configuration.close()
+    this.#stopFiles()
+  }
+
+  async close(): Promise<void> {
+    await this.#starting
+    await this.#server?.close()
+  }
+
   /** A replica that knows no configs would refuse pods for it: webhooks wait for the caches. */
-  const startWebhooks = async (wanted: WebhookOptions): Promise<void> => {
-    await observed.synced
-    if (isClosed) return
-    const { files } = wanted
-    if (files === undefined) {
-      keeper = await keepCertificate({
-        client,
-        namespace: options.ownNamespace,
-        secretName: NAMES.secret,
-        configurationName: NAMES.webhooks,
-        names: wanted.names,
-        lifetimeMs: wanted.lifetimeMs,
-        isLeader: () => isLeader && election.isLeader,
-        onCertificate: (certificate) => serve(certificate, wanted),
-        clock,
-        log,
-        metrics,
-      })
-      if (!isClosed) configurations = followConfigurations()
-      return
-    }
-    const ends = certificateEnds(metrics)
+  async #start(): Promise<void> {
+    await this.#controller.observed.synced
+    if (this.#isClosed) return
+    const { files } = this.#wanted
+    return files === undefined ? this.#keep() : this.#follow(files)
+  }
+
+  async #keep(): Promise<void> {
+    const { client, ownNamespace, clock, log, metrics } = this.#options
+    const { names, lifetimeMs } = this.#wanted
+    this.#keeper = await keepCertificate({
+      client,
+      namespace: ownNamespace,
+      secretName: NAMES.secret,
+      configurationName: NAMES.webhooks,
+      names,
+      lifetimeMs,
+      isLeader: this.#mayAct,
+      onCertificate: (certificate) => this.#serve(certificate),
+      clock,
+      log,
+      metrics,
+    })
+    if (!this.#isClosed) this.#configurations = this.#followConfigurations()
+  }
+
+  #follow(files: NonNullable<WebhookOptions['files']>): void {
+    const ends = certificateEnds(this.#options.metrics)
     const follow = (): void => {
       const certificate = files.current()
       if (certificate === undefined) return
       ends.set(Math.round(certificate.notAfterMs / 1000))
-      serve(certificate, wanted)
+      this.#serve(certificate)
     }
-    stopFollowing = files.onChange(follow)
+    this.#stopFiles = files.onChange(follow)
     follow()
   }
 
-  /** Who applies the manifests anew may take the CA away: it is put back when that is seen, not at the next look. */
-  const followConfigurations = (): Informer[] =>
-    [CLUSTER_TYPES.ValidatingWebhookConfiguration, CLUSTER_TYPES.MutatingWebhookConfiguration].map((type) =>
+  /** Manifests that are applied again may remove the CA: it is restored when that is seen, not at the next renewal. */
+  #followConfigurations(): Informer[] {
+    const { client, log } = this.#options
+    return [CLUSTER_TYPES.ValidatingWebhookConfiguration, CLUSTER_TYPES.MutatingWebhookConfiguration].map((type) =>
       createInformer({
         client,
         type,
-        // The right to follow is for this name only.
+        // The permission to watch is for this name only.
         selection: { fieldSelector: `metadata.name=${NAMES.webhooks}` },
         onChange: (_key, _before, after) => {
-          if (after !== undefined && isLeader && !isClosed) void keeper?.look()
+          if (after !== undefined && this.#mayAct() && !this.#isClosed) this.look()
         },
         log,
       }),
     )
-
-  const election = electLeader({
-    client,
-    namespace: options.ownNamespace,
-    name: NAMES.lease,
-    identity: options.identity,
-    onAcquired: () => {
-      isLeader = true
-      leads.set(1)
-      void keeper?.look()
-      void observed.synced.then(() => controller.start())
-    },
-    onLost: () => {
-      isLeader = false
-      leads.set(0)
-      options.onLost('lease')
-    },
-    log,
-  })
-
-  const close = async (): Promise<void> => {
-    isClosed = true
-    keeper?.close()
-    for (const configuration of configurations) configuration.close()
-    stopFollowing()
-    isLeader = false
-    await controller.close()
-    await election.release()
-    await starting
-    await webhook?.close()
   }
-  if (options.webhook !== undefined) void startWebhooks(options.webhook)
 
-  return {
-    get isLeader() {
-      return election.isLeader
-    },
-    get webhookPort() {
-      return webhook?.port
-    },
-    readiness() {
-      const unsynced = observed.problems()
-      const nowMs = clock.now()
-      const isServing = served !== undefined && nowMs >= served.notBeforeMs && nowMs < served.notAfterMs
-      return {
-        // Who is about to end gets no new reviews.
-        ok: unsynced.length === 0 && (isServing || options.webhook === undefined) && !isClosed,
-        detail: {
-          leader: election.isLeader,
-          caches: unsynced,
-          webhook: options.webhook === undefined ? 'off' : isServing ? 'serving' : 'no valid certificate',
-        },
-      }
-    },
-    synced: observed.synced,
-    idle: () => controller.idle(),
-    close,
+  /** Serves with this certificate from now on; the first one starts the server. */
+  #serve(certificate: Certificate): void {
+    this.#starting = this.#starting.then(() => this.#use(certificate))
+  }
+
+  async #use(certificate: Certificate): Promise<void> {
+    if (this.#isClosed) return
+    const { address, leaveMs } = this.#wanted
+    try {
+      if (this.#server === undefined)
+        this.#server = await startWebhookServer({ ...this.#decisions, address, leaveMs, certificate })
+      else this.#server.use(certificate)
+      this.#served = certificate
+    } catch (error) {
+      const detail = error instanceof Failure ? error.detail : undefined
+      this.#options.log.error({ cause: causeOf(error), detail }, 'the webhook cannot be served')
+      this.#options.onLost('webhook')
+    }
   }
 }
