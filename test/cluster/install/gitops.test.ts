@@ -86,6 +86,16 @@ async function inEachState(): Promise<Record<string, KubeObject>> {
   states['proxy: ready'] = await isReady(() => getProxy('runs'), 'True/ProxyReady')
   await makeProxy('lonely', { externalAuthConfigRef: { name: 'nobody' } })
   states['proxy: its config is missing'] = await isReady(() => getProxy('lonely'), 'False/ExternalAuthConfigNotFound')
+  const oidc = { type: 'inline', inline: { issuer: 'http://idp.example.com' } }
+  await client.apply(types.MCPOIDCConfig, workload('MCPOIDCConfig', 'odd', oidc, SPACE))
+  const getOidc = () => client.get(types.MCPOIDCConfig, SPACE, 'odd')
+  states['callers: not valid'] = await isReady(getOidc, 'False/ValidationFailed')
+  await makeProxy('called', { oidcConfig: undefined, oidcConfigRef: { name: 'odd', audience: 'mcp' } })
+  states['proxy: its callers are not valid'] = await isReady(() => getProxy('called'), 'False/OIDCConfigRefInvalid')
+  const image = { image: 'server', externalAuthConfigRef: { name: 'broken' } }
+  await client.apply(types.MCPServer, workload('MCPServer', 'server', image, SPACE))
+  const getServer = () => client.get(types.MCPServer, SPACE, 'server')
+  states['server: its config is not valid'] = await isReady(getServer, 'False/ExternalAuthConfigInvalid')
   await makeProxy('open', { oidcConfig: undefined })
   states['proxy: not valid'] = await isReady(() => getProxy('open'), 'False/SpecInvalid')
   await makeProxy('privileged', { podTemplateSpec: { spec: { hostNetwork: true } } })

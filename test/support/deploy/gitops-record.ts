@@ -24,6 +24,9 @@ export const WANTED: Readonly<Record<string, GitopsVerdict>> = {
   'proxy: ready': { argocd: 'Healthy', flux: 'Current', kstatus: 'Current' },
   'proxy: ready, then edited': { argocd: 'Progressing', flux: 'InProgress', kstatus: 'InProgress' },
   'proxy: its config is missing': { argocd: 'Progressing', flux: 'InProgress', kstatus: 'InProgress' },
+  'callers: not valid': { argocd: 'Degraded', flux: 'Failed', kstatus: 'InProgress' },
+  'proxy: its callers are not valid': { argocd: 'Degraded', flux: 'Failed', kstatus: 'InProgress' },
+  'server: its config is not valid': { argocd: 'Degraded', flux: 'Failed', kstatus: 'InProgress' },
   'proxy: not valid': { argocd: 'Degraded', flux: 'Failed', kstatus: 'InProgress' },
   'proxy: pods that the cluster does not take': { argocd: 'Degraded', flux: 'Failed', kstatus: 'InProgress' },
 }

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { CRD_KINDS } from '../../../src/load/publish/index.ts'
 import { documentedChecks, readGitopsRecord, WANTED } from '../../support/deploy/gitops-record.ts'
 
 test('the documented checks of Argo CD and Flux are those that were tried, and each state is what it should be', () => {
@@ -8,11 +10,13 @@ test('the documented checks of Argo CD and Flux are those that were tried, and e
   expect(Object.fromEntries(Object.entries(states).map(([name, { verdict }]) => [name, verdict]))).toEqual(WANTED)
 })
 
-test('both kinds have the same checks, and both tools the same reasons that waiting does not mend', () => {
+test('all kinds have the same checks, and both tools the same reasons that waiting does not mend', () => {
   const { lua, exprs } = documentedChecks()
-  const [first, second] = exprs
-  expect(exprs.map(({ kind }) => kind)).toEqual(['MCPExternalAuthConfig', 'MCPRemoteProxy'])
-  expect({ ...first, kind: '' }).toEqual({ ...second, kind: '' })
+  const [first] = exprs
+  expect(new Set(exprs.map(({ kind }) => kind))).toEqual(new Set(CRD_KINDS))
+  for (const one of exprs) expect({ ...one, kind: '' }).toEqual({ ...first, kind: '' })
+  for (const kind of CRD_KINDS)
+    expect(readFileSync('docs/gitops.md', 'utf8').split('```lua')[0]).toContain(`\`${kind}\``)
   const inLua = [...lua.matchAll(/(\w+) = true/g)].map(([, reason]) => reason)
   const inCel = [...(first?.['failed'] ?? '').matchAll(/'(\w+)'/g)]
     .map(([, reason]) => reason)
