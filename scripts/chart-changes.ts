@@ -1,3 +1,5 @@
+import { IMAGE } from '../src/compose/index.ts'
+
 /** A text of the base, and what stands for it in the chart. */
 export type Change = readonly [before: string, after: string]
 
@@ -29,7 +31,7 @@ const rule = (value: string, name: string): readonly string[] =>
 /** What of the Deployment are values. */
 export const DEPLOYMENT_CHANGES: readonly Change[] = [
   ['replicas: 2', 'replicas: {{ .Values.replicas }}'],
-  ['          image: mcp-extauth:0.2.0', '          image: {{ .Values.image | quote }}'],
+  [`          image: ${IMAGE}`, '          image: {{ .Values.image | quote }}'],
   [
     "      annotations:\n        prometheus.io/scrape: 'true'\n        prometheus.io/port: '8081'\n",
     lines(

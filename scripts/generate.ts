@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { renderCrd } from '../src/cli/schema.ts'
 import { FAILURES, type Fault, type FailureRow } from '../src/core/index.ts'
@@ -32,6 +32,8 @@ const files = new Map<string, string>([
   [PROTOCOL, await protocolModule(root)],
 ])
 
+stampReleases()
+
 const manifestsIn = (folder: string): string[] =>
   namesIn(folder).filter((name) => name.endsWith('.yaml') && name !== 'kustomization.yaml')
 for (const [name, text] of chartTemplates({
@@ -52,6 +54,31 @@ if (process.argv.includes('--check')) {
     writeFileSync(path.join(root, name), text)
   }
   process.stdout.write(`${files.size} files written\n`)
+}
+
+/**
+ * Version and image name are in package.json only: the chart, the manifests and the pages that name a release get them here.
+ * Images of other registries (examples) keep their name.
+ */
+function stampReleases(): void {
+  const about = JSON.parse(current('package.json') ?? '') as { version: string; image: string }
+  const { version, image } = about
+  const pages = globSync(['config/deploy/**/*.{yaml,md}', 'docs/*.md', `${CHART}/*.{yaml,md}`], { cwd: root })
+  for (const name of pages) {
+    const text = files.get(name) ?? current(name) ?? ''
+    const stamped = text
+      .replaceAll(/(?<![\w./-])[\w.-]+(?:\/[\w.-]+)*:\d+\.\d+\.\d+(?:-[\w.]+)?(?![\w.-])/g, (reference) =>
+        /(?:^|\/)mcp-extauth:/.test(reference) && !reference.startsWith('registry.example.com/')
+          ? `${image}:${version}`
+          : reference,
+      )
+      .replaceAll(/(registry\.example\.com\/mcp-extauth:)\d+\.\d+\.\d+(?:-[\w.]+)?/g, `$1${version}`)
+      .replaceAll(/(mcp-extauth-)\d+\.\d+\.\d+(?:-[\w.]+)?(?=\.tgz)/g, `$1${version}`)
+    files.set(
+      name,
+      name === `${CHART}/Chart.yaml` ? stamped.replaceAll(/^((?:v|appV)ersion: ).*$/gm, `$1${version}`) : stamped,
+    )
+  }
 }
 
 function current(name: string): string | undefined {

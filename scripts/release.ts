@@ -2,10 +2,45 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { parseArgs } from 'node:util'
 
-// Makes what a release consists of, in release/: the package, what it is made of (CycloneDX), and SHA-256 of both.
 const root = path.join(import.meta.dirname, '..')
 const out = path.join(root, 'release')
+const HELP = `npm run release -- [--check] [--help]
+
+Writes the package, its bill of materials (CycloneDX) and SHA-256 sums of both to release/.
+
+  --check   Only lists what is missing before a release can be published; exit code 1 when there is something.
+`
+interface About {
+  readonly name: string
+  readonly version: string
+  readonly private?: boolean
+  readonly homepage: string
+  readonly image: string
+  readonly chartRepository: string
+}
+const about = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as About
+
+const { values } = parseArgs({ options: { check: { type: 'boolean' }, help: { type: 'boolean' } } })
+if (values.help === true) process.stdout.write(HELP)
+else if (values.check === true) check()
+else make()
+
+/** Names that only the owner of a registry and a domain can give; all of them are fields of package.json. */
+function check(): void {
+  const changelog = readFileSync(path.join(root, 'CHANGELOG.md'), 'utf8')
+  const missing = [
+    about.private === true && 'package.json private: true; remove it to publish the package',
+    about.homepage === '' && 'package.json homepage: empty; expected the URL of the project',
+    !about.image.includes('/') && `package.json image: "${about.image}" has no registry; expected REGISTRY/NAME`,
+    about.chartRepository === '' && 'package.json chartRepository: empty; expected oci://REGISTRY/PATH',
+    !changelog.includes(`\n## ${about.version} (2`) && `CHANGELOG.md: version ${about.version} has no date`,
+  ].filter((line) => line !== false)
+  for (const line of missing) process.stdout.write(`${line}\n`)
+  if (missing.length === 0) process.stdout.write('nothing is missing\n')
+  process.exitCode = missing.length === 0 ? 0 : 1
+}
 
 function run(command: string, args: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync(command, args, {
@@ -17,23 +52,23 @@ function run(command: string, args: readonly string[]): string {
   return stdout
 }
 
-rmSync(out, { recursive: true, force: true })
-mkdirSync(out)
-run(process.execPath, [path.join(root, 'scripts/build.ts')])
-run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', out])
-const [tarball = ''] = readdirSync(out)
-const sbom = run('npm', ['sbom', '--omit', 'dev', '--sbom-format', 'cyclonedx', '--package-lock-only'])
-const bom = JSON.parse(sbom) as { metadata: { component: { name: string } } }
-// npm names it after the folder.
-bom.metadata.component.name = (
-  JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { name: string }
-).name
-writeFileSync(path.join(out, tarball.replace(/\.tgz$/, '.cdx.json')), `${JSON.stringify(bom, null, 2)}\n`)
-const sums = readdirSync(out).map((name) => {
-  const digest = createHash('sha256')
-    .update(readFileSync(path.join(out, name)))
-    .digest('hex')
-  return `${digest}  ${name}\n`
-})
-writeFileSync(path.join(out, 'SHA256SUMS'), sums.join(''))
-process.stdout.write(`release/:\n${sums.join('')}`)
+function make(): void {
+  rmSync(out, { recursive: true, force: true })
+  mkdirSync(out)
+  run(process.execPath, [path.join(root, 'scripts/build.ts')])
+  run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', out])
+  const [tarball = ''] = readdirSync(out)
+  const sbom = run('npm', ['sbom', '--omit', 'dev', '--sbom-format', 'cyclonedx', '--package-lock-only'])
+  const bom = JSON.parse(sbom) as { metadata: { component: { name: string } } }
+  // npm names it after the folder.
+  bom.metadata.component.name = about.name
+  writeFileSync(path.join(out, tarball.replace(/\.tgz$/, '.cdx.json')), `${JSON.stringify(bom, null, 2)}\n`)
+  const sums = readdirSync(out).map((name) => {
+    const digest = createHash('sha256')
+      .update(readFileSync(path.join(out, name)))
+      .digest('hex')
+    return `${digest}  ${name}\n`
+  })
+  writeFileSync(path.join(out, 'SHA256SUMS'), sums.join(''))
+  process.stdout.write(`release/:\n${sums.join('')}`)
+}

@@ -1,5 +1,5 @@
 import { readEgressRule, readProxyPolicy } from '../operator/index.ts'
-import { VERSION } from '../compose/index.ts'
+import { IMAGE as DEFAULT_IMAGE } from '../compose/index.ts'
 import { DEFAULT_API_GROUP } from '../load/index.ts'
 import {
   API_GROUP,
@@ -56,7 +56,7 @@ export const OPERATOR_SPEC: CommandSpec = {
       type: 'string',
       is: IMAGE,
       value: 'IMAGE',
-      help: `Image of proxies and sidecars. Default that of --pod-name, or mcp-extauth:${VERSION}.`,
+      help: `Image of proxies and sidecars. Default that of --pod-name, or ${DEFAULT_IMAGE}.`,
     },
     'pod-name': {
       type: 'string',

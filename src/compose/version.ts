@@ -2,10 +2,16 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { PACKAGE_ROOT } from '../core/index.ts'
 
-/** Version of this package, from its package.json. */
-export const VERSION: string = (
-  JSON.parse(readFileSync(path.join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string }
-).version
+const ABOUT = JSON.parse(readFileSync(path.join(PACKAGE_ROOT, 'package.json'), 'utf8')) as {
+  readonly version: string
+  readonly image: string
+}
 
-/** What `extauth version` and `/version` say. */
+/** Version of this package, from its package.json. */
+export const VERSION: string = ABOUT.version
+
+/** Default image of proxies and sidecars: name and version from package.json. */
+export const IMAGE = `${ABOUT.image}:${VERSION}`
+
+/** The line that `extauth version` and `/version` print. */
 export const versionLine = (): string => `mcp-extauth ${VERSION} (Node ${process.versions.node})`

@@ -14,7 +14,7 @@ import {
 import { startOps } from '../../ops/index.ts'
 import { openMetrics } from '../../report/index.ts'
 import type { Io } from '../io.ts'
-import { VERSION } from '../version.ts'
+import { IMAGE, VERSION } from '../version.ts'
 import { type ClusterChoice, kubeSettings } from './kube-settings.ts'
 import { followPair } from './webhook-pair.ts'
 
@@ -170,7 +170,7 @@ async function imageFor(
   namespace: string,
 ): Promise<string> {
   if (image !== undefined) return image
-  return podName === undefined ? `mcp-extauth:${VERSION}` : imageOfPod(client, namespace, podName)
+  return podName === undefined ? IMAGE : imageOfPod(client, namespace, podName)
 }
 
 function webhookOptions(
