@@ -34,7 +34,7 @@ import { referencesOf } from './references.ts'
 import { tellRoutes } from '../routes/tell-routes.ts'
 import { refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
 import { fullBudget, objectBudget, YAML_LIMITS } from '../yaml/yaml-limits.ts'
-import { readYaml } from '../yaml/yaml.ts'
+import { readYaml, type TextDocument } from '../yaml/yaml.ts'
 
 /** One file as text; `path` is what problems name and what the paths in it are relative to. */
 export interface SourceText {
@@ -95,6 +95,54 @@ export function parseObjects(
   }
   if (options.references === true) crossCheck(loading)
   return loading
+}
+
+/** Documents that a file holds alone: the registry file, and an `auth` section. */
+type SingleKind = 'registry' | 'callers'
+
+/**
+ * Reads a text that is one document of this kind, or a ConfigMap with one, which may be in a list. A text without exactly one
+ * is a problem. Never throws.
+ */
+export function parseSingle({ path, text }: SourceText, kind: SingleKind): Loaded {
+  const loading = nothingLoaded()
+  loading.files = 1
+  const context = { apiGroup: DEFAULT_API_GROUP, budget: fullBudget(), isOfFew: true }
+  const { documents, problems } = readYaml(text, context.budget)
+  const found: TextDocument[] = []
+  for (const document of documents.filter(({ value }) => value !== null)) {
+    const maps = configMapsIn(document.value)
+    if (maps.length === 0) found.push(document)
+    for (const { value, prefix } of maps)
+      for (const inner of textsIn(value, document, prefix, context)) {
+        problems.push(...inner.problems)
+        found.push(
+          ...inner.documents.filter(
+            (one) => isRecord(one.value) && sortDocument(one.value, context.apiGroup).is === kind,
+          ),
+        )
+      }
+  }
+  const [document] = found
+  if (problems.length > 0)
+    loading.problems.push(...problems.map((problem) => fileProblem(path, problem.message, problem)))
+  else if (document === undefined || found.length > 1)
+    loading.problems.push(fileProblem(path, `expected one document, found ${found.length}`))
+  else {
+    const reader = new Reader(loading, path, document, context)
+    if (kind === 'registry') addRegistry(reader, document.value, [])
+    else addCallers(reader, document.value, [])
+  }
+  return loading
+}
+
+function configMapsIn(value: unknown): { value: Readonly<Record<string, unknown>>; prefix: PropertyKey[] }[] {
+  if (!isRecord(value)) return []
+  if (isConfigMap(value)) return [{ value, prefix: [] }]
+  const items: unknown[] = value.kind === 'List' && Array.isArray(value.items) ? value.items : []
+  return items.flatMap((item, index) =>
+    isRecord(item) && isConfigMap(item) ? [{ value: item, prefix: ['items', index] }] : [],
+  )
 }
 
 interface Step {
@@ -273,11 +321,13 @@ function addRegistry(reader: Reader, value: unknown, prefix: readonly PropertyKe
   reader.loading.warnings.push(...sectionWarnings(document.auth, place, ['auth']))
 }
 
-function addCallers(reader: Reader, value: Readonly<Record<string, unknown>>, prefix: readonly PropertyKey[]): void {
+function addCallers(reader: Reader, value: unknown, prefix: readonly PropertyKey[]): void {
   const found = reader.located(value, prefix, 'AuthSection', '')
-  const place = 'auth' in value ? found : withoutFirstStep(found)
+  // The section as it is has problems whose paths start one step further in.
+  const isBare = isRecord(value) && !('auth' in value)
+  const place = isBare ? withoutFirstStep(found) : found
   reader.warnAboutScalars(prefix, found)
-  const document = reader.check(SCHEMAS.Callers(), 'auth' in value ? value : { auth: value }, place)
+  const document = reader.check(SCHEMAS.Callers(), isBare ? { auth: value } : value, place)
   if (document === undefined) return
   reader.loading.callers.push({ ...place, document: document.auth })
   reader.loading.problems.push(...refusedHttp(document.auth, place, ['auth']))
