@@ -10,30 +10,32 @@ import {
   type Message,
   parseMessages,
 } from '../mcp/index.ts'
-import { WayError } from './way-error.ts'
+import { BridgeError } from './bridge-error.ts'
 
-/** How an answer is read. */
+/** Limits for reading a response. */
 export interface Reading {
-  /** Bytes of one message. */
+  /** Maximum bytes of one message. */
   readonly maxBytes: number
-  /** Waited for before more is taken, so that nothing piles up while the client does not read. */
+  /** Awaited before reading more: backpressure of the client. */
   readonly ready: () => Promise<void>
 }
 
-/** How long a server may take to end a stream after the answer was in it, in milliseconds. */
+/** Time for a server to end a stream after the response, in milliseconds. */
 const LINGER_MS = 1000
 
 const contentTypeOf = ({ headers }: Pick<EndpointAnswer, 'headers'>): string =>
   [headers['content-type'] ?? ''].flat()[0] ?? ''
 
-/** True for an answer that is an event stream. */
+/** Whether the response is an event stream. */
 export const isStream = (answer: Pick<EndpointAnswer, 'headers'>): boolean => isEventStream(contentTypeOf(answer))
 
-/** True for an answer that is JSON. */
+/** Whether the response is JSON. */
 export const isJson = (answer: Pick<EndpointAnswer, 'headers'>): boolean =>
   /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/i.test(contentTypeOf(answer))
 
-/** The messages of an event stream as they come; `events` remembers where to resume. Throws what the connection throws. */
+/**
+ * Yields the messages of an event stream as they arrive; `events` records where to resume. Throws connection errors.
+ */
 export async function* streamMessages(
   body: Readable,
   events: EventReader,
@@ -50,7 +52,7 @@ export async function* streamMessages(
     }
     isOver = true
   } finally {
-    if (!isOver) endSoon(body)
+    if (!isOver) discardRest(body)
   }
 }
 
@@ -59,41 +61,40 @@ function eventsIn(chunk: Buffer, events: EventReader): ServerEvent[] {
     return events.push(chunk)
   } catch (error) {
     if (!(error instanceof OversizedEvent)) throw error
-    throw new WayError('bad_answer', 'sent an event that is too large')
+    throw new BridgeError('bad_answer', 'sent an event above the size limit')
   }
 }
 
-/** The messages of a JSON answer. Throws `WayError` bad_answer for anything else, and what the connection throws. */
+/**
+ * Returns the messages of a JSON response. Throws `BridgeError` bad_answer for other content, and connection errors.
+ */
 export async function jsonMessages(answer: EndpointAnswer, reading: Reading): Promise<readonly Message[]> {
   const type = contentTypeOf(answer)
   if (!isJson(answer)) {
-    endSoon(answer.body)
-    throw new WayError(
-      'bad_answer',
-      type === '' ? 'answered without a message' : 'answered with something else than JSON',
-    )
+    discardRest(answer.body)
+    throw new BridgeError('bad_answer', type === '' ? 'returned no message' : 'returned a content type other than JSON')
   }
   const messages = parseMessages(await wholeBody(answer.body, reading))
   const bad = messages.find((message) => message.kind === 'malformed')
-  if (bad !== undefined) throw new WayError('bad_answer', `gave an answer that is ${bad.why}`)
+  if (bad !== undefined) throw new BridgeError('bad_answer', `returned a response that is ${bad.why}`)
   return messages.filter((message) => message.kind !== 'malformed')
 }
 
-/** A body that is read whole. Throws `WayError` bad_answer when it is too large. */
+/** Reads a whole body. Throws `BridgeError` bad_answer if it is too large. */
 export async function wholeBody(body: Readable, { maxBytes, ready }: Reading): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {
     length += chunk.length
-    if (length > maxBytes) throw new WayError('bad_answer', 'gave an answer that is too large')
+    if (length > maxBytes) throw new BridgeError('bad_answer', 'returned a response above the size limit')
     chunks.push(chunk)
     await ready()
   }
   return Buffer.concat(chunks, length)
 }
 
-/** Nobody wants the rest: a little of it is read, so that the connection can be used again. */
-export function endSoon(body: Readable): void {
+/** Discards the rest of a body; reads a little of it, so that the connection can be reused. */
+export function discardRest(body: Readable): void {
   if (body.destroyed) return
   discard(body)
   const timer = setTimeout(() => body.destroy(), LINGER_MS)

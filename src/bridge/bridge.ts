@@ -22,7 +22,7 @@ import {
 import { readLines } from './lines.ts'
 import type { Output } from './output.ts'
 import { followServer } from './server-stream.ts'
-import { codeOf, reasonOf, WayError, wayResponse } from './way-error.ts'
+import { codeOf, reasonOf, BridgeError, errorResponseFor } from './bridge-error.ts'
 import { Wire } from './wire.ts'
 
 export interface BridgeOptions {
@@ -31,29 +31,29 @@ export interface BridgeOptions {
   readonly input: AsyncIterable<Buffer>
   readonly output: Output
   readonly log: Log
-  /** What the server is called in messages to the client. */
+  /** Name of the server in messages to the client. */
   readonly server: string
-  /** Waits, and rejects at once when the signal is given. */
+  /** Waits; rejects at once if the signal is aborted. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
-  /** Bytes of one message in either direction. */
+  /** Maximum bytes of one message in either direction. */
   readonly maxMessageBytes: number
-  /** What requests carry beside the token; masked in what the client is shown of the server's text. */
+  /** Further secrets in requests, masked in text of the server. */
   readonly secrets?: readonly Secret[]
 }
 
-/** Bytes of requests that have no answer yet; while there are more, no more is read. */
+/** Bytes of pending requests; above, no more input is read. */
 const MAX_HELD_BYTES = 256 * 1024 * 1024
-/** How long a request of a handshake era may take to notice that it was cancelled, in milliseconds. */
+/** Time for a request before revision 2026-07-28 to handle its cancellation, in milliseconds. */
 const CANCEL_GRACE_MS = 1000
 const END_SESSION_MS = 900
-/** The same where nobody is in a hurry. */
+/** The same at shutdown without hurry. */
 const SLOW_END_MS = 3000
-/** At least so long a slow client may take for the last messages, in milliseconds. */
+/** Minimum time for a slow client to read the last messages, in milliseconds. */
 const FLUSH_MS = 500
 
 const BATCHES = REVISIONS.find(({ hasBatches }) => hasBatches)?.date ?? ''
 
-/** Carries MCP between a client on standard input and output and a server behind HTTP. */
+/** Bridges MCP between a client on standard input and output and an HTTP server. */
 export class Bridge {
   readonly #options: BridgeOptions
   readonly #wire: Wire
@@ -63,7 +63,7 @@ export class Bridge {
   readonly #end = new AbortController()
   #heldBytes = 0
   #onRoom: (() => void) | undefined
-  /** What has to be taken by the server before the next message goes. */
+  /** Messages that the server must accept before the next one is sent. */
   #order: Promise<void> = Promise.resolve()
   #handshake: Promise<void> = Promise.resolve()
   #statelessVersion: string | undefined
@@ -87,13 +87,13 @@ export class Bridge {
     }
   }
 
-  /** Carries messages until the input ends. */
+  /** Forwards messages until the input ends. */
   async run(): Promise<void> {
     const { input, maxMessageBytes, log } = this.#options
     for await (const line of readLines(input, maxMessageBytes)) {
       if (line.kind === 'too_long') {
-        log.error({ maxMessageBytes }, 'a message of the client was too large')
-        this.#say({ kind: 'malformed', code: INVALID_REQUEST, why: 'larger than a message may be', id: null })
+        log.error({ maxMessageBytes }, 'client message above the size limit')
+        this.#say({ kind: 'malformed', code: INVALID_REQUEST, why: 'above the size limit', id: null })
         continue
       }
       if (line.bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) continue
@@ -102,7 +102,7 @@ export class Bridge {
     }
   }
 
-  /** Lets what runs finish within `graceMs`, ends the rest, and the session. */
+  /** Waits `graceMs` for requests in flight, then aborts them and ends the session. */
   async close(graceMs: number): Promise<void> {
     await this.#flights.quiet(graceMs)
     const left = this.#flights.all()
@@ -110,19 +110,23 @@ export class Bridge {
       if (!flight.isDone && !flight.isEndless)
         this.#answer(
           flight,
-          wayResponse(flight.request.id, new WayError('stopping', 'was left before it answered'), this.#options.server),
+          errorResponseFor(
+            flight.request.id,
+            new BridgeError('stopping', 'did not respond before shutdown'),
+            this.#options.server,
+          ),
         )
       flight.drop()
     }
-    this.#end.abort(new Error('the bridge ends'))
-    this.#follower?.abort(new Error('the bridge ends'))
+    this.#end.abort(new Error('bridge shutdown'))
+    this.#follower?.abort(new Error('bridge shutdown'))
     await Promise.all([
       this.#wire.end(Math.max(END_SESSION_MS, Math.min(graceMs, SLOW_END_MS))),
       this.#options.output.flushed(Math.max(FLUSH_MS, graceMs)),
     ])
   }
 
-  /** Ends the waiting in `close`; what still runs is answered all the same. */
+  /** Ends the wait in `close`. Pending requests still get an error response. */
   hurry(): void {
     this.#flights.hurry()
   }
@@ -131,14 +135,14 @@ export class Bridge {
     const messages = parseMessages(bytes)
     if (messages.length === 1 && !isBatch(bytes)) return messages
     if (revisionOf(this.#wire.session.current?.version)?.hasBatches === true) return messages
-    const why = `a batch, which only revision ${BATCHES} has`
+    const why = `a batch, which only revision ${BATCHES} allows`
     return [{ kind: 'malformed', code: INVALID_REQUEST, why, id: null }]
   }
 
   #take(message: Message | Malformed): void {
     if (message.kind === 'malformed') this.#say(message)
     else if (message.kind === 'request') this.#request(message)
-    else if (message.kind === 'response') this.#oneWay(message)
+    else if (message.kind === 'response') this.#forwardResponse(message)
     else if (message.method === 'notifications/cancelled') this.#cancel(message)
     else this.#order = this.#notify(message, this.#order)
   }
@@ -152,8 +156,12 @@ export class Bridge {
       const { id } = request
       this.#options.output.write(
         added === 'in_use'
-          ? errorResponse(id, { code: INVALID_REQUEST, message: 'A request with this id has no answer yet.' })
-          : wayResponse(id, new WayError('overloaded', 'has too many requests to answer'), this.#options.server),
+          ? errorResponse(id, { code: INVALID_REQUEST, message: 'A request with this id is still in flight.' })
+          : errorResponseFor(
+              id,
+              new BridgeError('overloaded', 'has too many requests in flight'),
+              this.#options.server,
+            ),
       )
       return
     }
@@ -162,7 +170,7 @@ export class Bridge {
     if (request.method === 'initialize') this.#handshake = run
   }
 
-  /** Never rejects: whatever happens is the answer to the request. */
+  /** Never rejects: errors become the response to the request. */
   async #run(flight: Flight): Promise<void> {
     const { request } = flight
     const [order, handshake] = [this.#order, this.#handshake]
@@ -172,15 +180,15 @@ export class Bridge {
       done = await this.#flights.turn(flight)
       if (flight.isDone) return
       flight.isWaiting = false
-      if (request.method === 'initialize') await this.#beginAnew()
+      if (request.method === 'initialize') await this.#reinitialize()
       await exchange(flight, this.#deps)
     } catch (error) {
       if (flight.isDone) return
       this.#options.log.warn(
         { method: knownMethod(request.method), reason: reasonOf(error), code: codeOf(error) },
-        'a request failed on its way',
+        'request failed',
       )
-      this.#answer(flight, wayResponse(request.id, error, this.#options.server))
+      this.#answer(flight, errorResponseFor(request.id, error, this.#options.server))
     } finally {
       done?.()
       flight.isDone = true
@@ -190,9 +198,9 @@ export class Bridge {
     }
   }
 
-  /** A client that shakes hands once more wants another session. */
-  async #beginAnew(): Promise<void> {
-    this.#follower?.abort(new Error('another session begins'))
+  /** A second `initialize` of the client starts a new session. */
+  async #reinitialize(): Promise<void> {
+    this.#follower?.abort(new Error('a new session starts'))
     this.#isInitialized = false
     if (this.#wire.session.current !== undefined) await this.#wire.end(END_SESSION_MS)
   }
@@ -206,7 +214,7 @@ export class Bridge {
       if (this.#end.signal.aborted) return
       this.#options.log.warn(
         { method: knownMethod(message.method), code: codeOf(error), session: number },
-        'a notification did not reach the server',
+        'notification not delivered',
       )
     }
     if (message.method !== 'notifications/initialized' || this.#wire.session.current === undefined) return
@@ -214,11 +222,11 @@ export class Bridge {
     this.#follow()
   }
 
-  /** The answer to a request of the server: nothing waits for it here. */
-  #oneWay(message: Response): void {
+  /** Forwards a response to a request of the server. No request waits for it. */
+  #forwardResponse(message: Response): void {
     this.#wire.notify(message.bytes, this.#headersOf(message), this.#end.signal).catch((error: unknown) => {
       if (this.#end.signal.aborted) return
-      this.#options.log.warn({ code: codeOf(error) }, 'an answer of the client did not reach the server')
+      this.#options.log.warn({ code: codeOf(error) }, 'client response not delivered')
     })
   }
 
@@ -230,13 +238,13 @@ export class Bridge {
   }
 
   /**
-   * In the stateless era whoever closes the stream of a request cancels it; before, the server is told (MCP, cancellation). The
-   * client waits for no answer any more.
+   * Cancels a request. Since 2026-07-28, closing its stream cancels it; before, a notification does (MCP,
+   * cancellation). The client expects no response.
    */
   #cancel(message: Notification): void {
     const { requestId } = message.params
     const flight = isId(requestId) ? this.#flights.get(requestId) : undefined
-    // An answer was under way already: the server would pass over it as well.
+    // The response was already on its way; the server ignores this, too.
     if (flight === undefined) return
     if (flight.isWaiting || flight.statelessVersion !== undefined) return flight.drop()
     flight.isDone = true
@@ -247,26 +255,26 @@ export class Bridge {
   }
 
   #follow(): void {
-    this.#follower?.abort(new Error('another stream follows'))
+    this.#follower?.abort(new Error('replaced by a new stream'))
     if (!this.#isInitialized || this.#end.signal.aborted) return
     const follower = new AbortController()
     this.#follower = follower
     const { log, pause } = this.#options
     const deliver = (message: Message): void => this.#deliver(message, undefined, undefined)
     followServer({ wire: this.#wire, log, pause, deliver }, follower.signal).catch((error: unknown) =>
-      log.warn({ code: codeOf(error) }, 'there is no stream of server messages any more'),
+      log.warn({ code: codeOf(error) }, 'stream of server messages ended'),
     )
   }
 
-  /** What came from the server, to the client. */
+  /** Forwards a message of the server to the client. */
   #deliver(message: Message, on: Flight | undefined, answer: EndpointAnswer | undefined): void {
     const { output, log } = this.#options
     if (message.kind !== 'response') return output.write(message.bytes)
     const flight = message.id === null ? on : this.#flights.get(message.id)
-    if (flight === undefined || flight.isDone) return log.debug({}, 'an answer that nobody waits for was dropped')
+    if (flight === undefined || flight.isDone) return log.debug({}, 'dropped a response without a request')
     const { request, statelessVersion } = flight
     if (message.error === undefined) {
-      if (statelessVersion === undefined) this.#wire.standing.note(request)
+      if (statelessVersion === undefined) this.#wire.replayed.note(request)
       if (request.method === 'initialize' && answer !== undefined)
         this.#wire.session.establish(request, answer, message.result, false)
       if (request.method === 'tools/list' && statelessVersion !== undefined) this.#tools.learn(message.result)
@@ -281,9 +289,9 @@ export class Bridge {
   }
 
   #say({ code, why, id }: Malformed): void {
-    this.#options.output.write(errorResponse(id, { code, message: `This line is ${why}.` }))
+    this.#options.output.write(errorResponse(id, { code, message: `This message is ${why}.` }))
   }
 }
 
-/** Names of methods may go into a log; what else a client puts there may not. */
+/** Method names may be logged, other text of a client may not. */
 const knownMethod = (method: string): string => (/^[a-z]+(?:\/[a-z_]+){0,2}$/i.test(method) ? method : '')

@@ -8,26 +8,26 @@ import {
   SecretMask,
 } from '../core/index.ts'
 
-/** A refused token is replaced this often for one request: by a newer one, and by one with more scopes. */
+/** Token renewals per request: one for a newer token, one for more scopes. */
 const MAX_RENEWALS = 2
-/** Bytes of an unwanted answer that are read so that its connection can be used again. */
+/** Bytes of a discarded response to read, so that its connection can be reused. */
 const DISCARDED_BYTES = 64 * 1024
 
-/** A way to the server on which each request has the token of its moment. */
+/** Sends requests to the server, each with the current token. */
 export class Channel {
   readonly #endpoint: McpEndpoint
   readonly #credentials: EndpointCredentials
   readonly #secrets: readonly Secret[]
   #token: Secret | undefined
 
-  /** `secrets`: what else each request carries. */
+  /** `secrets`: further secrets in each request. */
   constructor(endpoint: McpEndpoint, credentials: EndpointCredentials, secrets: readonly Secret[] = []) {
     this.#endpoint = endpoint
     this.#credentials = credentials
     this.#secrets = secrets
   }
 
-  /** A text of the server without the secrets that requests carry. */
+  /** Masks the secrets of requests in text of the server. */
   masked(text: string): string {
     const mask = new SecretMask()
     for (const secret of this.#secrets) mask.add(secret.reveal())
@@ -36,8 +36,8 @@ export class Channel {
   }
 
   /**
-   * Sends a request; where its token is refused, once more with the next one. Rejects as `McpEndpoint.send` does, and with
-   * `CredentialRefusal` when there is no token to be had.
+   * Sends a request, again with a new token if the first is rejected. Rejects like `McpEndpoint.send`, and with
+   * `CredentialRefusal` if no token is available.
    */
   async send(request: EndpointRequest): Promise<EndpointAnswer> {
     for (let renewals = 0; ; renewals++) {
@@ -47,7 +47,7 @@ export class Channel {
       const challenge = challengeOf(answer)
       if (challenge === undefined || renewals === MAX_RENEWALS) return answer
       discard(answer.body)
-      // A stream in the background is nothing that anybody is waiting for.
+      // No user waits for a background stream.
       await this.#credentials.refused(token, challenge.text, request.method === 'POST')
       request.signal.throwIfAborted()
     }
@@ -57,14 +57,14 @@ export class Channel {
 const withToken = (headers: EndpointRequest['headers'], token: Secret | undefined): EndpointRequest['headers'] =>
   token === undefined ? headers : { ...headers, authorization: `Bearer ${token.reveal()}` }
 
-/** What a refusal of the token says (RFC 6750 §3); undefined for any other answer. */
+/** Challenge of a rejected token (RFC 6750 §3); undefined for other responses. */
 function challengeOf({ status, headers }: EndpointAnswer): { readonly text: string | undefined } | undefined {
   const text = [headers['www-authenticate'] ?? []].flat().join(', ')
   if (status === 401) return { text: text === '' ? undefined : text }
   return status === 403 && /\berror="?insufficient_scope\b/.test(text) ? { text } : undefined
 }
 
-/** Reads away what nobody wants, a little of it. */
+/** Discards a body after reading a little of it. */
 export function discard(body: Readable): void {
   let bytes = 0
   body.on('data', (chunk: Buffer) => {

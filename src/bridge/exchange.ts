@@ -5,31 +5,31 @@ import type { Flight } from './flights.ts'
 import { reconnectMs } from './reconnect.ts'
 import { isSessionLost, isTransient, type Refusal } from './refusal.ts'
 import { learnTools } from './tool-list.ts'
-import { remedyOf, WayError } from './way-error.ts'
+import { remedyOf, BridgeError } from './bridge-error.ts'
 import type { Wire } from './wire.ts'
 
-/** The headers of a request do not say what its body says (MCP 2026-07-28). */
+/** JSON-RPC error: headers do not match the body (MCP 2026-07-28). */
 const HEADER_MISMATCH = -32_020
-/** Attempts to resume a stream that bring nothing new: no message, no event id. */
+/** Attempts to resume a stream without progress: no message, no event ID. */
 const MAX_RESUMES = 5
 /**
- * Between a notification and the answer behind it, in milliseconds. Clients of the official TypeScript SDK forget who wants
- * progress before they have passed it on when both are read from the pipe in one piece.
+ * Delay between a notification and the response behind it, in milliseconds. Clients on the official TypeScript SDK
+ * lose progress if both arrive in one chunk.
  */
 const NOTICE_GAP_MS = 25
 
 export interface ExchangeDeps {
   readonly wire: Wire
   readonly tools: ToolParameters
-  /** Waits, and ends early with the signal. */
+  /** Waits; ends early if the signal is aborted. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
-  /** Takes what came in the answer to `flight`. */
+  /** Delivers a message of the response to `flight`. */
   readonly deliver: (message: Message, flight: Flight, answer: EndpointAnswer) => void
 }
 
 /**
- * Sends one request of the client and delivers what comes of it, until its answer is among that: over a lost session, and
- * over streams that end early (MCP 2025-11-25, resumability). Throws what `wayResponse` makes an answer of.
+ * Sends one client request and delivers messages until its response. Recovers from lost sessions and interrupted
+ * streams (MCP 2025-11-25, resumability). Throws errors for `errorResponseFor`.
  */
 export async function exchange(flight: Flight, deps: ExchangeDeps): Promise<void> {
   const { wire } = deps
@@ -37,7 +37,7 @@ export async function exchange(flight: Flight, deps: ExchangeDeps): Promise<void
   let answer = await send(flight, deps)
   if (isSuccess(answer)) return receive(flight, answer, deps)
   let refusal = await wire.refusalOf(answer)
-  if (await mended(flight, refusal, number, deps)) {
+  if (await isRecovered(flight, refusal, number, deps)) {
     answer = await send(flight, deps)
     if (isSuccess(answer)) return receive(flight, answer, deps)
     refusal = await wire.refusalOf(answer)
@@ -47,8 +47,8 @@ export async function exchange(flight: Flight, deps: ExchangeDeps): Promise<void
 
 const isSuccess = ({ status }: EndpointAnswer): boolean => status >= 200 && status < 300
 
-/** True when what the server refused it for is no more: the request was not carried out, and can go once more. */
-async function mended(
+/** Whether the cause of a rejection is resolved: the request was not executed and can be sent again. */
+async function isRecovered(
   { request, statelessVersion: version, signal }: Flight,
   refusal: Refusal,
   session: number,
@@ -96,35 +96,35 @@ async function receive(flight: Flight, first: EndpointAnswer, deps: ExchangeDeps
         const gapMs = noticeAtMs + NOTICE_GAP_MS - performance.now()
         if (message.kind === 'response' && gapMs > 0) await deps.pause(gapMs, flight.signal)
         if (message.kind === 'malformed')
-          trouble = new WayError('bad_answer', `sent an event that is ${message.why}, and no answer`)
+          trouble = new BridgeError('bad_answer', `sent an event that is ${message.why}, and no response`)
         else deliver(message, flight, answer ?? first)
         if (flight.isDone) return
       }
     } catch (error) {
       flight.signal.throwIfAborted()
-      if (error instanceof WayError) throw error
+      if (error instanceof BridgeError) throw error
       trouble = error
     }
     const { lastEventId } = events
-    // A server may close each stream behind an event id and expect to be polled (SEP-1699).
+    // A server may close a stream after any event ID and expect polling (SEP-1699).
     if (lastEventId !== before) failures = 0
     const mayResume = lastEventId !== undefined && flight.statelessVersion === undefined && isStream(first)
     if (!mayResume || failures >= MAX_RESUMES) throw lost(trouble, isStream(first))
     await deps.pause(Math.max(retryAfterMs, reconnectMs(events, failures)), flight.signal)
-    if (wire.session.number !== number) throw new WayError('session_lost', 'lost the session while it was at work')
+    if (wire.session.number !== number) throw new BridgeError('session_lost', 'lost the session during the request')
     events.restart()
     ;({ answer, retryAfterMs } = await resumed(lastEventId, flight, deps))
   }
 }
 
 interface Resumed {
-  /** Undefined where the server can't be reached yet, or asks to come back. */
+  /** Undefined if the server is unreachable or asks to retry. */
   readonly answer: EndpointAnswer | undefined
   readonly retryAfterMs: number
 }
 const LATER: Resumed = { answer: undefined, retryAfterMs: 0 }
 
-/** The same stream again. */
+/** Resumes the stream. */
 async function resumed(lastEventId: string, flight: Flight, { wire }: ExchangeDeps): Promise<Resumed> {
   const { number } = wire.session
   let answer
@@ -140,18 +140,18 @@ async function resumed(lastEventId: string, flight: Flight, { wire }: ExchangeDe
   if (isTransient(refusal.status)) return { ...LATER, retryAfterMs: retryAfterMsOf(answer) }
   if (isSessionLost(refusal)) {
     await wire.renew(number)
-    throw new WayError('session_lost', 'lost the session while it was at work')
+    throw new BridgeError('session_lost', 'lost the session during the request')
   }
-  throw new WayError('stream_lost', `ended its answer early, and does not resume it (${quoted(refusal)})`)
+  throw new BridgeError('stream_lost', `ended its response early and does not resume it (${quoted(refusal)})`)
 }
 
-function lost(trouble: unknown, wasStream: boolean): WayError {
-  if (trouble instanceof WayError) return trouble
-  const said = wasStream ? 'ended its stream before the answer was in it' : 'broke off its answer'
-  return new WayError('stream_lost', said, { cause: trouble })
+function lost(trouble: unknown, wasStream: boolean): BridgeError {
+  if (trouble instanceof BridgeError) return trouble
+  const problem = wasStream ? 'ended its stream before the response' : 'aborted its response'
+  return new BridgeError('stream_lost', problem, { cause: trouble })
 }
 
-/** A response that is no success: what it says goes to the client as the answer to this request, with what to do about it. */
+/** Delivers an unsuccessful response as an error of the request, with a remedy. */
 function refuse(flight: Flight, answer: EndpointAnswer, refusal: Refusal, { deliver }: ExchangeDeps): void {
   const { status } = answer
   const { id } = flight.request
@@ -169,14 +169,14 @@ function refuse(flight: Flight, answer: EndpointAnswer, refusal: Refusal, { deli
   const retryAfterMs = retryAfterMsOf(answer)
   const data = { status, ...(retryAfterMs === 0 ? {} : { retryAfterSeconds: retryAfterMs / 1000 }) }
   if (status === 401)
-    throw new WayError('invalid_token', `does not accept the access token${textIn(refusal)}`, { data })
-  throw new WayError('endpoint_refused', `answered ${quoted(refusal)}`, { data })
+    throw new BridgeError('invalid_token', `does not accept the access token${textIn(refusal)}`, { data })
+  throw new BridgeError('endpoint_refused', `returned ${quoted(refusal)}`, { data })
 }
 
 const quoted = (refusal: Refusal): string => `${refusal.status}${textIn(refusal)}`
 const textIn = ({ text }: Refusal): string => (text === '' ? '' : `: ${text}`)
 
-/** Milliseconds of `Retry-After` in seconds; 0 where there is none. */
+/** Milliseconds of `Retry-After`; 0 if absent. */
 function retryAfterMsOf({ headers }: EndpointAnswer): number {
   const value = [headers['retry-after'] ?? []].flat()[0]
   return value !== undefined && /^\d{1,9}$/.test(value) ? Number(value) * 1000 : 0

@@ -1,14 +1,14 @@
 import { type Id, keyOf, type Request } from '../mcp/index.ts'
 
-/** A request of the client that has no answer yet. */
+/** A client request without a response. */
 export class Flight {
   readonly request: Request
-  /** The revision that it names, in the stateless era; undefined where there was a handshake. */
+  /** The revision in the request, since 2026-07-28; undefined after a handshake. */
   readonly statelessVersion: string | undefined
   readonly #controller = new AbortController()
-  /** The client has its answer, or wants none any more. */
+  /** The client has a response or has cancelled. */
   isDone = false
-  /** It waits for its turn: the server knows nothing of it. */
+  /** The request is queued and was not sent. */
   isWaiting = true
 
   constructor(request: Request, statelessVersion: string | undefined) {
@@ -20,24 +20,24 @@ export class Flight {
     return this.#controller.signal
   }
 
-  /** A stream that ends only when somebody ends it: nobody waits for its answer. */
+  /** A stream without a response, such as a subscription. */
   get isEndless(): boolean {
     return this.request.method === 'subscriptions/listen'
   }
 
-  /** The client wants no answer any more; what runs for it ends. */
+  /** Aborts the request: the client has cancelled. */
   drop(): void {
     this.isDone = true
-    this.#controller.abort(new Error('nobody waits for it any more'))
+    this.#controller.abort(new Error('cancelled by the client'))
   }
 }
 
-/** Requests that run at a time; what is beyond waits for its turn. A subscription is not counted. */
+/** Concurrent requests; others are queued. Subscriptions are not counted. */
 const MAX_RUNNING = 256
-/** Requests that may wait for their turn. */
+/** Maximum number of queued requests. */
 const MAX_WAITING = 20_000
 
-/** The requests of the client that have no answer yet, by id. */
+/** Requests in flight, by ID. */
 export class Flights {
   readonly #byKey = new Map<string, Flight>()
   readonly #queue: (() => void)[] = []
@@ -49,7 +49,7 @@ export class Flights {
     return this.#byKey.get(keyOf(id))
   }
 
-  /** False when its id is in use, or when there are too many. */
+  /** Rejects a duplicate ID, and requests beyond the limit. */
   add(flight: Flight): 'added' | 'in_use' | 'too_many' {
     const key = keyOf(flight.request.id)
     if (this.#byKey.has(key)) return 'in_use'
@@ -64,7 +64,7 @@ export class Flights {
     if (this.#isQuiet()) this.#onQuiet?.()
   }
 
-  /** Waits for the turn of a request; gives what has to be called when it is over. */
+  /** Waits for the turn of a request. Returns the function that releases it. */
   async turn(flight: Flight): Promise<() => void> {
     if (flight.isEndless) return () => undefined
     if (this.#running < MAX_RUNNING) this.#running++
@@ -76,7 +76,7 @@ export class Flights {
     }
   }
 
-  /** Resolves when nothing runs but what never ends, with `hurry`, and after `limitMs` in any case. */
+  /** Resolves when only endless requests remain, on `hurry`, and after `limitMs`. */
   async quiet(limitMs: number): Promise<void> {
     if (this.#isHurried || this.#isQuiet()) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -86,7 +86,7 @@ export class Flights {
     clearTimeout(timer)
   }
 
-  /** Ends the waiting in `quiet`: what runs is left as it is. */
+  /** Ends the wait in `quiet`. Requests in flight continue. */
   hurry(): void {
     this.#onQuiet?.()
     this.#isHurried = true

@@ -1,14 +1,14 @@
 const NEWLINE = 0x0a
 const EMPTY = Buffer.alloc(0)
-/** The byte order mark of UTF-8, which some clients write first. */
+/** The UTF-8 byte order mark, which some clients send first. */
 const MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** A line without its end, or one that was too long and was passed over. */
+/** A line without its newline, or a skipped line above the limit. */
 export type Line = { readonly kind: 'line'; readonly bytes: Buffer } | { readonly kind: 'too_long' }
 
 /**
- * The lines of a stream (MCP, stdio transport: messages are delimited by newlines), each at most `maxBytes` long. A last
- * line without an end counts as well, and a byte order mark before the first is skipped. What it keeps of a line that is too long is nothing.
+ * Yields the lines of a stream (MCP, stdio transport), each of at most `maxBytes`. Includes a last line without
+ * newline, skips a leading byte order mark, and buffers nothing of a line that is too long.
  */
 export async function* readLines(input: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line> {
   let parts: Buffer[] = []

@@ -2,18 +2,18 @@ import { finished, type Writable } from 'node:stream'
 
 const NEWLINE = Buffer.from('\n')
 
-/** The client's side of the bridge: messages, a line each, and nothing else. */
+/** The client's side of the bridge: one message per line. */
 export class Output {
   readonly #stream: Writable
   #drained: PromiseWithResolvers<void> | undefined
   #isGone = false
-  /** Resolves when nobody reads any more. */
+  /** Resolves when the output closes. */
   readonly gone: Promise<void>
 
   constructor(stream: Writable) {
     this.#stream = stream
     this.gone = new Promise((resolve) => {
-      // An error is the same as an end: there is nobody to tell.
+      // An error is treated as a close.
       finished(stream, { readable: false }, () => {
         this.#isGone = true
         this.#drained?.resolve()
@@ -26,22 +26,22 @@ export class Output {
     })
   }
 
-  /** One message. Lines stay whole and in the order of these calls. */
+  /** Writes one message. Lines stay whole and in call order. */
   write(line: Buffer): void {
     if (this.#isGone) return
     this.#stream.cork()
     this.#stream.write(line)
-    const hasRoom = this.#stream.write(NEWLINE)
+    const isWritable = this.#stream.write(NEWLINE)
     this.#stream.uncork()
-    if (!hasRoom && !this.#isGone) this.#drained ??= Promise.withResolvers<void>()
+    if (!isWritable && !this.#isGone) this.#drained ??= Promise.withResolvers<void>()
   }
 
-  /** Resolves as soon as the client reads again: whoever has more for it waits here before taking more. */
+  /** Resolves when the client reads again: backpressure. */
   ready(): Promise<void> {
     return this.#drained?.promise ?? Promise.resolve()
   }
 
-  /** Waits until the client has taken everything, and `limitMs` at most. */
+  /** Waits until the output is drained, at most `limitMs`. */
   async flushed(limitMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, limitMs)

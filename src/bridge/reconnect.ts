@@ -4,8 +4,8 @@ const FIRST_PAUSE_MS = 1000
 const MAX_PAUSE_MS = 30_000
 
 /**
- * Milliseconds until a stream is opened again: what the server asked for (`retry`), as it was sent. After failures in a
- * row at least a pause that doubles, so that a server that is down is left alone.
+ * Returns milliseconds until a stream is reopened: the server's `retry`, or an exponential pause after consecutive
+ * failures.
  */
 export function reconnectMs({ retryMs = FIRST_PAUSE_MS }: Pick<EventReader, 'retryMs'>, failures: number): number {
   const backoffMs = failures === 0 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 10), MAX_PAUSE_MS)

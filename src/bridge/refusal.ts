@@ -1,28 +1,28 @@
 import type { Readable } from 'node:stream'
 import { type EndpointAnswer, maskBody, printable } from '../core/index.ts'
 import { isObject, type Message, parseMessages } from '../mcp/index.ts'
-import { endSoon, isJson } from './answers.ts'
+import { discardRest, isJson } from './answers.ts'
 
-/** What a response that is no success says. */
+/** Content of an unsuccessful response. */
 export interface Refusal {
   readonly status: number
-  /** JSON-RPC messages in it. */
+  /** Its JSON-RPC messages. */
   readonly messages: readonly Message[]
-  /** Its text for people, masked, at most 300 characters; empty where it has none. */
+  /** Its text, masked, at most 300 characters; may be empty. */
   readonly text: string
   readonly isJson: boolean
 }
 
-/** Statuses of a server, or of a gateway before it, that may be different the next time. */
+/** Statuses of a server or gateway that may change on retry. */
 const TRANSIENT: ReadonlySet<number> = new Set([408, 409, 425, 429, 502, 503, 504])
 
-/** How much of a body is read, and for how long it is waited for (milliseconds). */
+/** Limits for a body: bytes and milliseconds. */
 const JSON_BOUNDS = { maxBytes: 1024 * 1024, limitMs: 30_000 }
 const TEXT_BOUNDS = { maxBytes: 16 * 1024, limitMs: 2_000 }
-/** Characters of a server's text that the client is shown. */
-const SHOWN = 300
+/** Characters of a server's text for the client. */
+const MAX_TEXT = 300
 
-/** Reads a refusal. `masked` removes what is secret in this bridge. Never rejects. */
+/** Reads an unsuccessful response. `masked` removes the bridge's secrets. Never rejects. */
 export async function readRefusal(answer: EndpointAnswer, masked: (text: string) => string): Promise<Refusal> {
   const json = isJson(answer)
   const body = await beginningOf(answer.body, json ? JSON_BOUNDS : TEXT_BOUNDS)
@@ -36,12 +36,12 @@ export async function readRefusal(answer: EndpointAnswer, masked: (text: string)
   }
 }
 
-/** Whether the same request may succeed a little later. */
+/** Whether a retry may succeed. */
 export const isTransient = (status: number): boolean => TRANSIENT.has(status)
 
 /**
- * Whether a server has lost the session of a request that named one: 404 (MCP, session management); some answer 400, with
- * a message about the session or its initialization, or with plain text.
+ * Whether the server has lost the session of a request: 404 (MCP, session management), or 400 with a message about the
+ * session or initialization, or with plain text.
  */
 export function isSessionLost({ status, messages, text, isJson: json }: Refusal): boolean {
   if (status === 404) return true
@@ -64,10 +64,10 @@ async function beginningOf(body: Readable, { maxBytes, limitMs }: typeof TEXT_BO
       if (length >= maxBytes) break
     }
   } catch {
-    // What has come is all that there is.
+    // A partial body is enough.
   } finally {
     clearTimeout(timer)
-    endSoon(body)
+    discardRest(body)
   }
   return Buffer.concat(chunks)
 }
@@ -75,22 +75,22 @@ async function beginningOf(body: Readable, { maxBytes, limitMs }: typeof TEXT_BO
 function textOf(text: string, json: boolean, masked: (text: string) => string): string {
   const shown = maskBody(masked(json ? (sentenceIn(text) ?? text) : text.replace(/<[^<>]{0,512}>/g, ' ')))
   const line = printable(shown.replaceAll(/[\t\n\r ]{1,64}/g, ' ')).trim()
-  return line.length <= SHOWN ? line : `${line.slice(0, SHOWN)}…`
+  return line.length <= MAX_TEXT ? line : `${line.slice(0, MAX_TEXT)}…`
 }
 
-/** Members in which services say what is wrong. */
+/** JSON fields that services use for error messages. */
 const MEMBERS = ['message', 'Message', 'error_description', 'detail', 'error']
 
-/** The sentence in an error object of JSON. */
+/** The message in a JSON error object. */
 function sentenceIn(text: string): string | undefined {
   try {
     const value: unknown = JSON.parse(text)
     if (!isObject(value)) return undefined
-    const said = MEMBERS.map((name) => value[name]).find((each) => each !== undefined)
-    return typeof said === 'string'
-      ? said
-      : isObject(said) && typeof said['message'] === 'string'
-        ? said['message']
+    const problem = MEMBERS.map((name) => value[name]).find((each) => each !== undefined)
+    return typeof problem === 'string'
+      ? problem
+      : isObject(problem) && typeof problem['message'] === 'string'
+        ? problem['message']
         : undefined
   } catch {
     return undefined

@@ -3,15 +3,15 @@ import { isStream } from './answers.ts'
 import { EventReader, type Message } from '../mcp/index.ts'
 import { reconnectMs } from './reconnect.ts'
 import { isSessionLost, isTransient } from './refusal.ts'
-import { codeOf } from './way-error.ts'
+import { codeOf } from './bridge-error.ts'
 import type { Wire } from './wire.ts'
 
-/** A stream that was open for this long counts as a success, also without any event. */
-const LIVED_MS = 10_000
-/** A stream that is silent for this long after the machine has slept is opened again. */
+/** A stream open for this long counts as a success, even without events. */
+const SUCCESS_MS = 10_000
+/** A stream silent for this long after a suspend is reopened. */
 const SILENT_MS = 5_000
-/** How often the clock is looked at, and the jump of it that says that the machine has slept. */
-const LOOK_MS = 1_000
+/** Interval of the clock check; a larger jump means that the machine was suspended. */
+const CLOCK_CHECK_MS = 1_000
 const SLEPT_MS = 15_000
 
 export interface ServerStreamDeps {
@@ -21,16 +21,16 @@ export interface ServerStreamDeps {
   readonly deliver: (message: Message) => void
 }
 
-/** What became of one attempt. */
+/** Result of one attempt. */
 interface Attempt {
-  /** When the server began to stream; undefined where it has not. */
+  /** When the server started to stream; undefined if it did not. */
   openedAtMs: number | undefined
   hasMessages: boolean
 }
 
 /**
- * Keeps the GET stream of a session open, on which a server says what belongs to no request (MCP 2025-11-25, listening
- * for messages), and resumes it when it ends. Returns when the server has none, or with the signal.
+ * Keeps the GET stream of a session open for messages outside of requests (MCP 2025-11-25, listening for messages),
+ * and resumes it. Returns if the server supports none, or when aborted.
  */
 export async function followServer(deps: ServerStreamDeps, signal: AbortSignal): Promise<void> {
   const { wire, log, pause } = deps
@@ -45,7 +45,7 @@ export async function followServer(deps: ServerStreamDeps, signal: AbortSignal):
       const outcome = await once(deps, events, signal, { attempt, hasListened })
       if (outcome === 'none') return
       if (outcome === 'lost') {
-        // A server that loses each session by this request has no stream.
+        // A server that loses each session by this request supports no stream.
         if (wire.beganForStream === number) return
         await wire.renew(number)
         wire.beganForStream = wire.session.number
@@ -54,13 +54,13 @@ export async function followServer(deps: ServerStreamDeps, signal: AbortSignal):
     } catch (error) {
       if (signal.aborted) return
       const why = error instanceof CredentialRefusal ? error.reason : codeOf(error)
-      log.info({ why }, 'the stream of server messages ended; it will be opened again')
+      log.info({ why }, 'stream of server messages ended, reopening')
       events.restart()
     }
     if (signal.aborted) return
     const { openedAtMs, hasMessages } = attempt
     hasListened ||= openedAtMs !== undefined
-    const hasLived = openedAtMs !== undefined && performance.now() - openedAtMs >= LIVED_MS
+    const hasLived = openedAtMs !== undefined && performance.now() - openedAtMs >= SUCCESS_MS
     failures = hasMessages || hasLived || events.lastEventId !== lastEventId ? 0 : failures + 1
     await pause(reconnectMs(events, failures), signal).catch(() => undefined)
   }
@@ -78,19 +78,19 @@ async function once(
     const refusal = await wire.refusalOf(answer)
     const isLost = refusal.status === 404 || (hasListened && isSessionLost(refusal) && refusal.text !== '')
     if (isLost && wire.session.current?.id !== undefined) return 'lost'
-    // 405 is how a server says that it has none. Others mean so too, unless it had one before: it may not have noticed
-    // yet that the last one has ended.
+    // Statuses other than 405 also mean that there is no stream, unless one was open: the server may not have noticed
+    // its end.
     if (refusal.status === 405 || (!hasListened && refusal.status < 500 && !isTransient(refusal.status))) return 'none'
-    log.info({ status: refusal.status }, 'the stream of server messages is refused for now')
+    log.info({ status: refusal.status }, 'stream of server messages rejected, retrying')
     return 'ended'
   }
   attempt.openedAtMs = performance.now()
   wire.beganForStream = undefined
-  const watch = watchSilence(events, () => silence.abort(new Error('silent after the machine has slept')))
+  const watch = watchSilence(events, () => silence.abort(new Error('no data after a suspend')))
   try {
     for await (const message of wire.messages(answer, events)) {
       attempt.hasMessages = true
-      if (message.kind === 'malformed') log.warn({ why: message.why }, 'the server sent an event that is no message')
+      if (message.kind === 'malformed') log.warn({ why: message.why }, 'server event is not a message')
       else deliver(message)
     }
   } finally {
@@ -100,10 +100,7 @@ async function once(
   return 'ended'
 }
 
-/**
- * Calls back when nothing comes after the machine has slept: the connection may be gone without a word of it. That it has
- * slept is seen by the clock, which jumps.
- */
+/** Calls back if no data arrive after a suspend, which a jump of the clock shows: the connection may be dead. */
 function watchSilence(events: EventReader, onSilence: () => void): NodeJS.Timeout {
   let lastMs = Date.now()
   let woke: { readonly atMs: number; readonly bytes: number } | undefined
@@ -114,5 +111,5 @@ function watchSilence(events: EventReader, onSilence: () => void): NodeJS.Timeou
     if (woke === undefined || performance.now() - woke.atMs < SILENT_MS) return
     if (events.receivedBytes === woke.bytes) onSilence()
     woke = undefined
-  }, LOOK_MS).unref()
+  }, CLOCK_CHECK_MS).unref()
 }

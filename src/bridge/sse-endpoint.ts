@@ -1,30 +1,33 @@
 import { PassThrough } from 'node:stream'
 import type { EndpointAnswer, EndpointRequest, McpEndpoint } from '../core/index.ts'
 import { parseMessages } from '../mcp/index.ts'
-import { endSoon, isStream } from './answers.ts'
+import { discardRest, isStream } from './answers.ts'
 import { SseStream } from './sse-stream.ts'
 
-/** How a server of the old transport refuses what is sent to the address of its stream (MCP 2025-03-26, backwards compatibility). */
+/**
+ * Statuses by which servers of the old transport reject a POST to the stream's URL (MCP 2025-03-26, backwards
+ * compatibility).
+ */
 const NOT_HERE: ReadonlySet<number> = new Set([400, 404, 405])
-/** How long a server may take to name the address for messages, in milliseconds. */
+/** Time for a server to send the message URL, in milliseconds. */
 const ADDRESS_MS = 10_000
 
 /**
- * The endpoint at `url`; a server of the old transport (2024-11-05, HTTP with SSE) behaves as one of streamable HTTP does: its
- * stream is the session, and what comes on it is the answer to the request that it is for. Which transport it is shows when
- * `initialize` is refused. `maxBytes` is for one message.
+ * The endpoint at `url`. Adapts a server of the old transport (2024-11-05, HTTP with SSE) to streamable HTTP: its
+ * stream is the session, and its messages are responses to requests. The first rejected `initialize` decides on the
+ * transport. `maxBytes` limits one message.
  */
 export function createSseEndpoint(inner: McpEndpoint, url: URL, maxBytes: number): McpEndpoint {
   let stream: SseStream | undefined
   let isOld = false
   let opened = 0
 
-  /** The stream of a new session; the refusal where there is none, which may be one that a token mends. */
+  /** Opens the stream of a new session, or returns the rejection, which a new token may resolve. */
   const open = async (request: EndpointRequest): Promise<SseStream | EndpointAnswer> => {
     const end = new AbortController()
     const stop = (): void => end.abort(request.signal.reason)
     request.signal.addEventListener('abort', stop, { once: true })
-    const late = setTimeout(() => end.abort(new Error('no address for messages in time')), ADDRESS_MS)
+    const late = setTimeout(() => end.abort(new Error('no message URL in time')), ADDRESS_MS)
     try {
       const headers = { ...toOld(request.headers), accept: 'text/event-stream' }
       const answer = await inner.send({ method: 'GET', headers, signal: end.signal })
@@ -33,12 +36,12 @@ export function createSseEndpoint(inner: McpEndpoint, url: URL, maxBytes: number
       return (await next.find(url)) ? next : answerOf(405)
     } finally {
       clearTimeout(late)
-      // From here on the stream lives longer than the request that opened it.
+      // The stream outlives the request that opened it.
       request.signal.removeEventListener('abort', stop)
     }
   }
 
-  /** A message to the address that the stream names; what comes for it there is the answer. */
+  /** Posts a message to the URL of the stream; the response arrives on the stream. */
   const post = async (request: EndpointRequest, to: SseStream): Promise<EndpointAnswer> => {
     const [message] = parseMessages(Buffer.from(request.body ?? []))
     const body = message?.kind === 'request' ? to.wait(message.id) : undefined
@@ -50,7 +53,7 @@ export function createSseEndpoint(inner: McpEndpoint, url: URL, maxBytes: number
       throw error
     }
     if (taken.status < 300) {
-      endSoon(taken.body)
+      discardRest(taken.body)
       return body === undefined ? answerOf(202) : streamed(body, to, request.signal)
     }
     body?.destroy()
@@ -68,7 +71,7 @@ export function createSseEndpoint(inner: McpEndpoint, url: URL, maxBytes: number
   }
 
   const toStream = (request: EndpointRequest): EndpointAnswer | Promise<EndpointAnswer> => {
-    // As a server says it that has lost the session: the bridge begins another one.
+    // Equals the response of a server with a lost session: the bridge starts a new one.
     if (stream === undefined || stream.isOver || request.headers['mcp-session-id'] !== stream.id) return answerOf(404)
     if (request.method === 'POST') return post(request, stream)
     if (request.method === 'GET') return streamed(stream.listen(), stream, request.signal)
@@ -84,7 +87,7 @@ export function createSseEndpoint(inner: McpEndpoint, url: URL, maxBytes: number
       if (!isHandshake || !NOT_HERE.has(answer.status)) return answer
       const other = await begin(request)
       const isOther = isOld || other.status === 401 || other.status === 403
-      endSoon(isOther ? answer.body : other.body)
+      discardRest(isOther ? answer.body : other.body)
       return isOther ? other : answer
     },
     async close() {
@@ -99,7 +102,7 @@ function isInitialize({ body }: EndpointRequest): boolean {
   return message?.kind === 'request' && message.method === 'initialize'
 }
 
-/** Headers without what came later than the old transport. */
+/** Removes headers that the old transport lacks. */
 const toOld = (headers: EndpointRequest['headers']): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !/^(?:mcp-|last-event-id)/.test(name)))
 
@@ -109,7 +112,7 @@ const answerOf = (status: number): EndpointAnswer => {
   return { status, headers: {}, body }
 }
 
-/** What comes on a stream of the session, as the stream of one answer. */
+/** Messages on the session's stream, as the stream of one response. */
 function streamed(body: PassThrough, { id }: SseStream, signal: AbortSignal): EndpointAnswer {
   const stop = (): void => void body.destroy()
   signal.addEventListener('abort', stop, { once: true })

@@ -3,11 +3,11 @@ import { EventReader, type Id, keyOf, parseMessages, type ServerEvent } from '..
 
 const MAX_ADDRESS = 4096
 
-/** The one stream of a session of the old transport (MCP 2024-11-05): messages of the server, after the address for ours. */
+/** The stream of a session of the old transport (MCP 2024-11-05): the message URL, then messages of the server. */
 export class SseStream {
-  /** What stands for `Mcp-Session-Id`, which the old transport has not. */
+  /** Replaces `Mcp-Session-Id`, which the old transport lacks. */
   readonly id: string
-  /** Path and query for messages of the client; empty before `find`. */
+  /** Path and query for client messages; empty before `find`. */
   address = ''
   isOver = false
   readonly #end: AbortController
@@ -22,11 +22,11 @@ export class SseStream {
     void this.#read(body, maxBytes)
   }
 
-  /** Waits for the address; false for one of another origin than the server's, and where none comes. */
+  /** Waits for the URL. False if it has a different origin, or does not arrive. */
   async find(server: URL): Promise<boolean> {
     const named = await this.#named.promise
     const url = named === undefined || named.length > MAX_ADDRESS ? null : URL.parse(named, server.href)
-    // Tokens go there: it must be the same server (MCP 2024-11-05 leaves it open).
+    // The URL receives tokens, so it must be on the same server (MCP 2024-11-05 does not say).
     if (url === null || url.origin !== server.origin) {
       this.end()
       return false
@@ -35,7 +35,7 @@ export class SseStream {
     return true
   }
 
-  /** What comes for a request until it is answered. */
+  /** Stream of the messages for a request, until its response. */
   wait(id: Id): PassThrough {
     const key = keyOf(id)
     const body = new PassThrough()
@@ -46,7 +46,7 @@ export class SseStream {
     return body
   }
 
-  /** What comes when no request waits. */
+  /** Stream of the messages without a request. */
   listen(): PassThrough {
     this.#listener?.end()
     this.#listener = new PassThrough()
@@ -54,7 +54,7 @@ export class SseStream {
   }
 
   end(): void {
-    this.#end.abort(new Error('the session ends'))
+    this.#end.abort(new Error('session ended'))
   }
 
   async #read(body: Readable, maxBytes: number): Promise<void> {
@@ -63,7 +63,7 @@ export class SseStream {
       for await (const chunk of body as AsyncIterable<Buffer>)
         for (const event of events.push(chunk)) await this.#take(event)
     } catch {
-      // Whoever waits hears that the stream has ended.
+      // Waiting requests see the end of the stream.
     }
     this.isOver = true
     this.#named.resolve(undefined)
@@ -72,7 +72,10 @@ export class SseStream {
     this.#listener?.end()
   }
 
-  /** An answer belongs to its request; anything else to a request that runs, so that order is kept, or to who listens. */
+  /**
+   * Routes a response to its request, other messages to a running request (which keeps their order), else to the
+   * listener.
+   */
   async #take({ type, data }: ServerEvent): Promise<void> {
     if (type === 'endpoint') return this.#named.resolve(new TextDecoder().decode(data))
     if (type !== 'message') return
@@ -81,9 +84,9 @@ export class SseStream {
       const own = isAnswer ? this.#waiting.get(keyOf(message.id)) : undefined
       const to = isAnswer ? own : (this.#waiting.values().next().value ?? this.#listener)
       if (to === undefined || to.destroyed || message.kind === 'malformed') continue
-      const hasRoom = to.write(`data: ${message.bytes.toString('utf8')}\n\n`)
+      const isWritable = to.write(`data: ${message.bytes.toString('utf8')}\n\n`)
       if (own !== undefined) own.end()
-      else if (!hasRoom) await new Promise((resolve) => to.once('drain', resolve).once('close', resolve))
+      else if (!isWritable) await new Promise((resolve) => to.once('drain', resolve).once('close', resolve))
     }
   }
 }

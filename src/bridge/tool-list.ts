@@ -6,8 +6,8 @@ const MAX_PAGES = 100
 const ID = 'extauth-tools'
 
 /**
- * Asks for the tools of the server in the name of `flight`, whose headers lack what its tool wants in them: the client has
- * not listed the tools since the bridge was started (MCP 2026-07-28, custom headers).
+ * Lists the server's tools for `flight`, whose headers lack values that its tool requires: the client has not listed
+ * tools since the start (MCP 2026-07-28, custom headers).
  */
 export async function learnTools(
   flight: Pick<Flight, 'request' | 'signal'>,
@@ -32,7 +32,7 @@ export async function learnTools(
   }
 }
 
-/** Who asks, and in which revision; nothing of what was asked. */
+/** Client and revision of the request, without its content. */
 function envelopeOf({ _meta: meta }: Params): Params {
   if (!isObject(meta)) return {}
   const own = Object.entries(meta).filter(([name]) => name.startsWith('io.modelcontextprotocol/'))

@@ -1,15 +1,15 @@
 import type { EndpointAnswer, Log } from '../core/index.ts'
-import { endSoon, isStream, jsonMessages, type Reading, streamMessages } from './answers.ts'
+import { discardRest, isStream, jsonMessages, type Reading, streamMessages } from './answers.ts'
 import type { Channel } from './channel.ts'
 import { EventReader, type Malformed, type Message, type Request } from '../mcp/index.ts'
 import { readRefusal, type Refusal } from './refusal.ts'
 import { Session } from './session.ts'
-import { Standing } from './standing.ts'
-import { WayError } from './way-error.ts'
+import { ReplayedRequests } from './replayed-requests.ts'
+import { BridgeError } from './bridge-error.ts'
 
-/** Header lines of every POST (MCP, streamable HTTP: both types must be accepted). */
+/** Headers of every POST (MCP, streamable HTTP requires both types). */
 const POST_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-/** How long the server may take to note what needs no answer, and to begin a session, in milliseconds. */
+/** Time for the server to accept a notification or start a session, in milliseconds. */
 const NOTICE_MS = 30_000
 const HANDSHAKE_MS = 60_000
 
@@ -19,16 +19,16 @@ export interface WireOptions {
   readonly channel: Channel
   readonly log: Log
   readonly reading: Reading
-  /** Another session has taken the place of a lost one. */
+  /** Called when a new session replaces a lost one. */
   readonly onRenewed: () => void
 }
 
-/** What goes to the server, and the session that goes with it. */
+/** Sends to the server, within the session. */
 export class Wire {
   readonly session = new Session()
-  readonly standing = new Standing()
+  readonly replayed = new ReplayedRequests()
   readonly reading: Reading
-  /** The number of the session that was begun because its stream was lost, until it has one. */
+  /** Number of the session started because its predecessor's stream was lost. */
   beganForStream: number | undefined
   readonly #channel: Channel
   readonly #log: Log
@@ -46,39 +46,36 @@ export class Wire {
     return this.#channel.send({ method: 'POST', headers: { ...POST_HEADERS, ...headers }, body, signal })
   }
 
-  /** An event stream of this session, from after `lastEventId`. */
+  /** Opens an event stream of this session, after `lastEventId`. */
   listen(lastEventId: string | undefined, signal: AbortSignal): Promise<EndpointAnswer> {
     const resume = lastEventId === undefined ? {} : { 'last-event-id': headerSafe(lastEventId) }
     const headers = { accept: 'text/event-stream', ...this.session.headers(), ...resume }
     return this.#channel.send({ method: 'GET', headers, signal })
   }
 
-  /** Sends what has no answer. Throws `WayError` when the server does not take it. */
+  /** Sends a message without a response. Throws `BridgeError` if the server rejects it. */
   async notify(body: Buffer, headers: Record<string, string>, signal?: AbortSignal): Promise<void> {
     const deadline = AbortSignal.timeout(NOTICE_MS)
     const ends = signal === undefined ? deadline : AbortSignal.any([signal, deadline])
     const answer = await this.post(body, headers, ends)
-    endSoon(answer.body)
-    if (answer.status >= 300) throw new WayError('endpoint_refused', `answered ${answer.status}`)
+    discardRest(answer.body)
+    if (answer.status >= 300) throw new BridgeError('endpoint_refused', `returned ${answer.status}`)
   }
 
-  /**
-   * Begins another session in place of the one numbered `lost`, once for all that notice the loss. Throws `WayError`
-   * session_lost when there can be none.
-   */
+  /** Replaces session `lost`, once for concurrent requests. Throws `BridgeError` session_lost if that fails. */
   async renew(lost: number): Promise<void> {
     if (this.session.number !== lost) return
     this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined))
     await this.#renewing
   }
 
-  /** Resolves when no session is being begun. */
+  /** Resolves when no session is being started. */
   async settled(): Promise<void> {
-    // Whoever began it hears of its failure.
+    // The caller of `renew` gets the error.
     await this.#renewing?.catch(() => undefined)
   }
 
-  /** Ends the session at the server (MCP 2025-11-25, session management); what it says about that does not matter. */
+  /** Ends the session at the server (MCP 2025-11-25, session management), ignoring errors. */
   async end(limitMs: number): Promise<void> {
     const { current } = this.session
     const headers = this.session.headers()
@@ -86,25 +83,25 @@ export class Wire {
     if (current?.id === undefined) return
     try {
       const signal = AbortSignal.timeout(limitMs)
-      endSoon((await this.#channel.send({ method: 'DELETE', headers, signal })).body)
+      discardRest((await this.#channel.send({ method: 'DELETE', headers, signal })).body)
     } catch {
-      this.#log.debug({}, 'the session could not be ended at the server')
+      this.#log.debug({}, 'session not ended at the server')
     }
   }
 
   async #renew(): Promise<void> {
     const { current } = this.session
-    if (current === undefined) throw new WayError('session_lost', 'has lost the session')
+    if (current === undefined) throw new BridgeError('session_lost', 'lost the session')
     const { handshake } = current
     const answer = await this.post(handshake.bytes, {}, AbortSignal.timeout(HANDSHAKE_MS))
     const result = answer.status < 300 ? await this.#resultOf(answer, handshake) : undefined
     if (result === undefined)
-      throw new WayError('session_lost', `has lost the session and began none (${answer.status})`)
+      throw new BridgeError('session_lost', `lost the session and did not start a new one (${answer.status})`)
     this.session.establish(handshake, answer, result, true)
     await this.notify(INITIALIZED, this.session.headers())
-    for (const { bytes } of this.standing.list())
-      endSoon((await this.post(bytes, this.session.headers(), AbortSignal.timeout(NOTICE_MS))).body)
-    this.#log.warn({}, 'the server had lost the session; another one was begun')
+    for (const { bytes } of this.replayed.list())
+      discardRest((await this.post(bytes, this.session.headers(), AbortSignal.timeout(NOTICE_MS))).body)
+    this.#log.warn({}, 'session lost by the server, new session started')
     this.#onRenewed()
   }
 
@@ -114,17 +111,17 @@ export class Wire {
     return undefined
   }
 
-  /** The messages of any answer. */
+  /** The messages of a JSON or stream response. */
   async *messages(answer: EndpointAnswer, events: EventReader): AsyncGenerator<Message | Malformed> {
     if (isStream(answer)) yield* streamMessages(answer.body, events, this.reading)
     else yield* await jsonMessages(answer, this.reading)
   }
 
-  /** What a refusal says. */
+  /** Reads an unsuccessful response. */
   refusalOf(answer: EndpointAnswer): Promise<Refusal> {
     return readRefusal(answer, (text) => this.#channel.masked(text))
   }
 }
 
-/** An event id may hold what a header may not; such a stream can't be resumed by it. */
+/** An event ID that is not a valid header value; such a stream cannot be resumed. */
 const headerSafe = (text: string): string => (/^[\x20-\x7e]+$/.test(text) ? text : '')

@@ -7,7 +7,7 @@ import { FILE, matching, oneOf, TEXT } from './options/option-values.ts'
 import type { CommandSpec, Parsed } from './options/options.ts'
 import { PROXY_SPEC } from './proxy.ts'
 import { stdinFor } from './options/source-options.ts'
-import { runChecks, countsOf, renderSection, renderSummary, renderTrouble } from '../examine/check/index.ts'
+import { runChecks, countsOf, renderSection, renderSummary, renderFailures } from '../examine/check/index.ts'
 
 /** Options shared with `extauth proxy`. */
 const AS_PROXY: ReadonlySet<string> = new Set([
@@ -44,6 +44,7 @@ export const CHECK_SPEC: CommandSpec = {
       value: 'UPSTREAM=FILE',
       help: 'Refresh token of an upstream, to test a refresh; - for standard input. A rotating provider invalidates it.',
     },
+    verbose: { type: 'boolean', short: 'v', help: 'Also lists passed and skipped tests.' },
     quiet: { type: 'boolean', short: 'q', help: 'Prints failures and warnings only, without the summary.' },
     output: { type: 'string', is: oneOf(['text', 'json']), value: 'text|json', help: 'Default text.' },
   },
@@ -53,6 +54,7 @@ export const CHECK_SPEC: CommandSpec = {
     'backend (DNS, connection, TLS, MCP initialize or server/discover if a credential is available). Then the clock.',
     'Token and introspection endpoints get an invalid token, which shows whether they accept the client; upstreams get',
     'an invalid refresh token, which shows how they reject one.',
+    'By default, prints failures, warnings and a summary. JSON output is always complete.',
     '',
     'Exit codes: 0 nothing failed, 1 a test failed or the configuration is invalid, 2 usage.',
   ].join('\n'),
@@ -62,7 +64,9 @@ const MAX_TOKEN_BYTES = 64 * 1024
 
 export const runCheck = command(CHECK_SPEC, async ({ options, io }) => {
   const isJson = options.text('output') === 'json'
-  const render = options.flag('quiet') ? renderTrouble : renderSection
+  const [isVerbose, isQuiet] = [options.flag('verbose'), options.flag('quiet')]
+  if (isVerbose && isQuiet) throw new UsageError('--verbose and --quiet exclude each other')
+  const render = isVerbose ? renderSection : renderFailures
   try {
     const config = await load(options, io)
     const sections = await runChecks(
@@ -82,7 +86,7 @@ export const runCheck = command(CHECK_SPEC, async ({ options, io }) => {
     const counts = countsOf(sections)
     const ok = counts.failed === 0
     if (isJson) io.stdout(`${JSON.stringify({ ok, counts, sections }, null, 2)}\n`)
-    else if (!options.flag('quiet')) io.stdout(renderSummary(sections))
+    else if (!isQuiet) io.stdout(renderSummary(sections))
     return ok ? EXIT.fine : EXIT.failed
   } catch (error) {
     if (error instanceof ConfigError) {

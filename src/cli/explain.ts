@@ -62,10 +62,12 @@ export const EXPLAIN_SPEC: CommandSpec = {
     uri: { type: 'string', is: TEXT, value: 'URI', help: 'URI of the resource, with --method.' },
     all: { type: 'boolean', help: 'Evaluates all mappings and rules, beyond the first match.' },
     ...MANIFEST_OPTIONS,
+    verbose: { type: 'boolean', short: 'v', help: 'Prints the whole report, not only its first eight lines.' },
     output: { type: 'string', is: oneOf(['text', 'json']), value: 'text|json', help: 'Default text.' },
   },
   notes: [
     'The token signature is not verified: explain does not authenticate.',
+    'The report starts with the lines that explain the result. JSON output is always complete.',
     '--against compares with the roles of --config, or with the recorded ones if --config is absent.',
     '',
     'Exit codes: 0 a role was found (or the type has none) and the request is allowed, 2 invalid files or input,',
@@ -82,7 +84,8 @@ export const runExplain = command(EXPLAIN_SPEC, async ({ options, io }) => {
   const caller = await callerOf(options, io)
   const request = await requestOf(options, io)
   const report = explain(await routeOf(options), caller, Date.now(), { all: options.flag('all'), request })
-  io.stdout(output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : renderReport(report))
+  const isVerbose = options.flag('verbose')
+  io.stdout(output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : renderReport(report, { verbose: isVerbose }))
   return exitCodeOf(report)
 })
 

@@ -1,4 +1,4 @@
-/** One series: how often a value fell under each bound and above the one before it, the last place for those above all. */
+/** One series: counts per bucket; the last is for values above all bounds. */
 interface Series {
   readonly labels: Readonly<Record<string, string>>
   readonly counts: number[]
@@ -6,7 +6,7 @@ interface Series {
   observe(value: number): void
 }
 
-/** With thousands of routes a request finds its series in no cache of the processor: it is as few objects as can be. */
+/** As few objects as possible: with thousands of routes, a request finds its series in no CPU cache. */
 class OneSeries implements Series {
   readonly labels: Series['labels']
   readonly counts: number[]
@@ -29,10 +29,10 @@ class OneSeries implements Series {
   }
 }
 
-/** A histogram in prom-client's form, and what observes for one series of it. */
+/** A histogram in prom-client's form, with an observer per series. */
 export interface HistogramFamily {
   readonly name: string
-  /** What prom-client asks its metrics for. */
+  /** Called by prom-client. */
   get(): Promise<object>
   reset(): void
   labels(...values: string[]): { observe(value: number): void }
@@ -40,8 +40,8 @@ export interface HistogramFamily {
 }
 
 /**
- * A histogram whose series are found once and not with each value: prom-client's own checks and joins the labels each time,
- * which took a fiftieth of a request. `buckets` are upper bounds, inclusive, ascending.
+ * A histogram that looks up each series once. prom-client validates and joins labels on each value, a fiftieth of a
+ * request's time. `buckets` are upper bounds, inclusive, ascending.
  */
 export function createHistogram(options: {
   readonly name: string

@@ -10,19 +10,19 @@ const YELLOW = '\x1b[33m'
 const CYAN = '\x1b[36m'
 
 const LEVEL_COLOURS: Readonly<Partial<Record<LogLevel, string>>> = { debug: DIM, info: CYAN, warn: YELLOW, error: RED }
-/** What stands in front of the other fields of a request, in this order and without its name. */
+/** Fields of a request printed first, in this order and without names. */
 const FIRST = ['route', 'method', 'status', 'reason', 'durationMs'] as const
 
 export interface HumanLineOptions {
-  /** For terminals that show them and people who want them. */
+  /** Whether to color the output. */
   readonly colours: boolean
-  /** Milliseconds since the epoch, shown as the time of day here. */
+  /** Milliseconds since the epoch, printed as local time of day. */
   readonly nowMs?: number
 }
 
 /**
- * A log line for people: time, level, then for a request route, method, status, reason and milliseconds, for anything else
- * its message, and the other fields by name. What comes from outside can neither end the line nor steer the terminal.
+ * Renders a log line for people: time, level, then route, method, status, reason and milliseconds of a request, or the
+ * message; then the other fields. External text can neither end the line nor control the terminal.
  */
 export function renderHumanLine(
   level: LogLevel,
@@ -35,7 +35,7 @@ export function renderHumanLine(
   const all = fields as Readonly<Record<string, unknown>>
   const isRequest = message === 'request' && typeof all['durationMs'] === 'number'
   const first = isRequest ? requestWords(all, paint) : [printable(message)]
-  const rest = Object.entries(all).filter(([name]) => !isRequest || !FIRST.some((shown) => shown === name))
+  const rest = Object.entries(all).filter(([name]) => !isRequest || !FIRST.some((known) => known === name))
   const more = rest.map(([name, value]) => pair(name, value)).filter((text) => text !== '')
   const words = [
     paint(DIM, timeOfDay(nowMs)),
@@ -52,27 +52,27 @@ function requestWords(
 ): string[] {
   const { route, method, status, reason, durationMs } = fields
   return [
-    route === '' || route === undefined ? '-' : shown(route),
-    shown(method),
-    paint(statusColour(Number(status)), shown(status)),
-    paint(RED, shown(reason)),
-    `${shown(durationMs)} ms`,
+    route === '' || route === undefined ? '-' : textOf(route),
+    textOf(method),
+    paint(statusColor(Number(status)), textOf(status)),
+    paint(RED, textOf(reason)),
+    `${textOf(durationMs)} ms`,
   ]
 }
 
-function statusColour(status: number): string {
+function statusColor(status: number): string {
   if (status >= 500) return RED
   return status >= 400 ? YELLOW : GREEN
 }
 
-/** `name=value`, or nothing where there is no value. */
+/** `name=value`; empty without a value. */
 function pair(name: string, value: unknown): string {
-  const text = shown(value)
-  return text === '' ? '' : `${printable(name)}=${text}`
+  const text = textOf(value)
+  return text === '' ? '' : `${textOf(name)}=${text}`
 }
 
-/** Text as it is where it is one word, else as JSON writes it; empty for what JSON has no form for. */
-function shown(value: unknown): string {
+/** One word as it is, other values as JSON; empty for values without a JSON form. */
+function textOf(value: unknown): string {
   if (typeof value === 'string' && /^[\w./:@+,%#?&*()[\]~-]+$/.test(value)) return value
   try {
     return printable(JSON.stringify(value) ?? '')
@@ -81,7 +81,7 @@ function shown(value: unknown): string {
   }
 }
 
-/** `14:03:07.045` where this process is. */
+/** Local time: `14:03:07.045`. */
 function timeOfDay(nowMs: number): string {
   const at = new Date(nowMs)
   const two = (value: number): string => String(value).padStart(2, '0')

@@ -1,11 +1,11 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs'
 
-/** Lines are collected up to this many characters before they are written; `FLUSH_MS` bounds how long they wait. */
+/** Lines are batched up to this many characters, for at most `FLUSH_MS`. */
 const BATCH_CHARACTERS = 32 * 1024
 const FLUSH_MS = 250
-/** Characters that wait while the reader does not read; lines beyond are lost. */
+/** Characters buffered while the reader is blocked; further lines are dropped. */
 const WAITING_CHARACTERS = 1024 * 1024
-/** How often a reader that does not read is tried again, and for how long at the very end, in milliseconds. */
+/** Retry interval for a blocked reader, and the limit at exit, in milliseconds. */
 const RETRY_MS = 20
 const LAST_WAIT_MS = 500
 
@@ -13,26 +13,26 @@ const NOTHING = Buffer.alloc(0)
 const NEWLINE = 0x0a
 
 export interface LineWriterOptions {
-  /** The line that says, when lines can be written again, how many were not. */
+  /** Renders the line that reports dropped lines. */
   readonly renderLost: (lines: number) => string
-  /** Called whenever lines are lost. */
+  /** Called when lines are dropped. */
   readonly onLost: (lines: number) => void
 }
 
 /**
- * Lines to a file descriptor, each batch with one system call that never waits: a reader that does not read costs lines
- * and not the process. What cannot be written waits, up to a bound; what has nobody to read it (EPIPE) is dropped.
+ * Writes lines to a file descriptor without blocking, one system call per batch. Buffers up to a limit while the
+ * reader is blocked; drops lines if the reader is gone (EPIPE).
  */
 export class LineWriter {
   readonly #fd: number
   readonly #options: LineWriterOptions
-  /** Not tried yet. */
+  /** Not yet written. */
   #lines = ''
-  /** What the last write left over. */
-  #rest = NOTHING
+  /** Rest of a partial write. */
+  #partial = NOTHING
   #isBlocked = false
-  /** So many characters in `#lines` are worth a system call. */
-  #worthTrying = BATCH_CHARACTERS
+  /** Batch size in characters. */
+  #batchSize = BATCH_CHARACTERS
   #unreported = 0
   #timer: NodeJS.Timeout | undefined = undefined
 
@@ -42,20 +42,20 @@ export class LineWriter {
     finishAtExit(this)
   }
 
-  /** Takes one line, with its newline. */
+  /** Adds one line, which ends with a newline. */
   write(line: string): void {
     if (this.#isBlocked && this.#lines.length + line.length > WAITING_CHARACTERS) return this.#lose(1)
     this.#lines += line
-    if (this.#lines.length >= this.#worthTrying) this.#drain()
+    if (this.#lines.length >= this.#batchSize) this.#drain()
     else this.#wake(FLUSH_MS)
   }
 
-  /** Writes what is there, as far as it is taken; does nothing while a retry is due. */
+  /** Writes buffered lines as far as possible. Does nothing while a retry is scheduled. */
   flush(): void {
     if (!this.#isBlocked) this.#drain()
   }
 
-  /** Writes what is left before the process ends; a reader that does not read is waited for, but not for long. */
+  /** Writes buffered lines before exit; waits for a blocked reader for a limited time. */
   finish(): void {
     const endMs = performance.now() + LAST_WAIT_MS
     this.#drain()
@@ -68,38 +68,38 @@ export class LineWriter {
 
   #drain(): void {
     this.#isBlocked = false
-    this.#worthTrying = BATCH_CHARACTERS
-    while (this.#rest.length > 0 || this.#lines !== '') {
-      if (this.#rest.length === 0) {
-        this.#rest = Buffer.from(this.#lines)
+    this.#batchSize = BATCH_CHARACTERS
+    while (this.#partial.length > 0 || this.#lines !== '') {
+      if (this.#partial.length === 0) {
+        this.#partial = Buffer.from(this.#lines)
         this.#lines = ''
       }
       try {
-        this.#rest = this.#rest.subarray(writeSync(this.#fd, this.#rest))
+        this.#partial = this.#partial.subarray(writeSync(this.#fd, this.#partial))
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return this.#block()
         this.#drop()
         return
       }
-      if (this.#unreported > 0 && this.#rest.length === 0) this.#report()
+      if (this.#unreported > 0 && this.#partial.length === 0) this.#report()
     }
   }
 
   #block(): void {
     this.#isBlocked = true
-    this.#worthTrying = this.#lines.length + BATCH_CHARACTERS
+    this.#batchSize = this.#lines.length + BATCH_CHARACTERS
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#wake(RETRY_MS)
   }
 
-  /** The reader has gone, or the disk is full: nothing of this will ever be read. */
+  /** The reader is gone or the disk is full: buffered lines are lost. */
   #drop(): void {
     this.#isBlocked = false
     let lines = 0
-    const dropped = Buffer.concat([this.#rest, Buffer.from(this.#lines)])
+    const dropped = Buffer.concat([this.#partial, Buffer.from(this.#lines)])
     for (let at = dropped.indexOf(NEWLINE); at !== -1; at = dropped.indexOf(NEWLINE, at + 1)) lines++
-    this.#rest = NOTHING
+    this.#partial = NOTHING
     this.#lines = ''
     this.#lose(lines)
   }
@@ -126,8 +126,8 @@ export class LineWriter {
 }
 
 /**
- * A descriptor whose writes never wait. Pipes and terminals are opened anew for that, because the flag would hold for
- * everybody who shares the old one; a file never makes anybody wait for long, and Node has set the flag on sockets by itself.
+ * A non-blocking descriptor. Pipes and terminals are reopened, because the flag would affect all processes that share
+ * the old one. Files do not block for long, and Node sets the flag on sockets.
  */
 function withoutWaiting(fd: number): number {
   const stat = fstatSync(fd)
@@ -135,19 +135,19 @@ function withoutWaiting(fd: number): number {
   try {
     return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
   } catch {
-    // Somebody else's pipe, no reader, or no /proc.
+    // A pipe of another user, no reader, or no /proc.
     return sharedByNode(fd)
   }
 }
 
-/** Node makes standard error non-blocking, where it is a pipe or a socket, when it is first asked for. */
+/** On first use, Node makes standard error non-blocking if it is a pipe or socket. */
 function sharedByNode(fd: number): number {
   return fd === 2 ? process.stderr.fd : fd
 }
 
 const writers = new Set<LineWriter>()
 
-/** However the process ends, unless it is killed, its last lines say why. */
+/** Writes the last lines at every exit except SIGKILL. */
 function finishAtExit(writer: LineWriter): void {
   if (writers.size === 0)
     process.once('exit', () => {

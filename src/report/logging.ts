@@ -6,48 +6,48 @@ import { LineWriter } from './line-writer.ts'
 export const LOG_FORMATS = ['human', 'json'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]
 
-/** The numbers that readers of pino's lines know. */
+/** Numeric levels of pino. */
 const NUMBERS: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50, silent: 100 }
 
-/** Says how many lines were lost since the start, and calls back for each further loss. */
+/** Reports dropped lines since the start, and each further loss. */
 export interface LossReport {
   onLost(listener: (lines: number) => void): void
 }
 
-/** A log that may be able to say what it lost. */
+/** A log that may report its losses. */
 export type ReportingLog = Log & Partial<LossReport>
 
-/** Counts what `log` loses, from the start of the process. */
+/** Counts dropped lines of `log`, from the start of the process. */
 export function countLostLines(log: ReportingLog, metrics: Metrics): void {
-  const lost = metrics.counter('extauth_log_lines_lost_total', 'Log lines that nobody read.').with()
+  const lost = metrics.counter('extauth_log_lines_lost_total', 'Log lines dropped (stderr blocked or closed).').with()
   log.onLost?.((lines) => lost.add(lines))
 }
 
 const AFTER_NEWLINE = /(?<=\n)/
 
-/** A log and the way to get its last lines out before the process ends. */
+/** A log that can be flushed before exit. */
 export interface OpenLog extends Log, LossReport {
-  /** Lines that another process has rendered, each with its newline. */
+  /** Writes lines rendered by another process, each with its newline. */
   pass(lines: string): void
-  /** Waits up to half a second for a reader that does not read. */
+  /** Waits up to half a second for a blocked reader. */
   flush(): void
 }
 
 export interface LogOptions {
   readonly level: LogLevel
-  /** Default `json`: lines in pino's shape. `human`: lines for people. */
+  /** Default `json`: pino's format. `human`: for people. */
   readonly format?: LogFormat
-  /** Whether lines for people are coloured. Default no. */
+  /** Whether `human` lines are colored. Default no. */
   readonly colours?: boolean
-  /** Process id of a worker, which all of its lines name. Default none. */
+  /** Process ID of a worker, added to its lines. Default none. */
   readonly worker?: number
   /** Default 2, standard error. */
   readonly fd?: number
 }
 
 /**
- * Log lines on a file descriptor. They are written in batches, so that a busy proxy does not pay one system call per
- * request; warnings and errors go out at once. A reader that has gone or does not read costs lines, never the process.
+ * Opens a log on a file descriptor. Lines are batched, so that requests do not cost a system call each; warnings and
+ * errors are written at once. A blocked or closed reader loses lines and never blocks the process.
  */
 export function openLog(options: LogOptions): OpenLog {
   const { colours = false, worker } = options
@@ -60,7 +60,7 @@ export function openLog(options: LogOptions): OpenLog {
   let lost = 0
   let onLost: ((lines: number) => void) | undefined
   const writer = new LineWriter(options.fd ?? 2, {
-    renderLost: (lines) => render('warn', { lines }, 'log lines were lost, their reader did not read'),
+    renderLost: (lines) => render('warn', { lines }, 'log lines dropped, stderr was blocked'),
     onLost: (lines) => {
       lost += lines
       onLost?.(lines)
@@ -90,7 +90,7 @@ export function openLog(options: LogOptions): OpenLog {
   }
 }
 
-/** A log line as pino writes it; fields that JSON cannot hold (cycles, BigInt) are left out. */
+/** Renders a line in pino's format. Omits fields without a JSON form (cycles, BigInt). */
 export function renderLine(level: number, fields: object, message: string, nowMs: number = Date.now()): string {
   const body = bodyOf(fields)
   return `{"level":${level},"time":${nowMs},${body}${body === '' ? '' : ','}"msg":${JSON.stringify(message)}}\n`

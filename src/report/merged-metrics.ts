@@ -2,20 +2,20 @@ import AggregatorRegistry from 'prom-client/lib/cluster.js'
 import type { MetricsSnapshot } from './metrics.ts'
 import type { NamesInUse } from './names-in-use.ts'
 
-/** The metrics of several processes as one. */
+/** Merges the metrics of several processes. */
 export interface MergedMetrics {
-  /** What a worker counted so far; later figures of the same worker replace it. */
+  /** Replaces the figures of a worker. */
   take(worker: object, snapshot: MetricsSnapshot): void
-  /** A worker has gone: what it last counted stays in the sums, so that no counter goes back; its gauges do not. */
+  /** A worker has exited: its counters stay in the sums, so that no counter decreases. Its gauges are removed. */
   depart(worker: object): void
   /**
-   * Prometheus text exposition format: `own` and all workers. What ended workers counted for a route, identity provider or
-   * upstream that no worker's names have any more is forgotten; without an answer nobody knows, and nothing is.
+   * Renders `own` and all workers in Prometheus text format. Removes series of exited workers for routes, identity
+   * providers and upstreams that no worker uses. Keeps all if a worker did not respond.
    */
   render(own: MetricsSnapshot, inUse: readonly NamesInUse[]): Promise<string>
 }
 
-/** Merges as each metric says: counters and histograms by their sums, gauges by sum, least or greatest. */
+/** Merges by metric: counters and histograms by sum; gauges by sum, minimum or maximum. */
 export function createMergedMetrics(): MergedMetrics {
   const byWorker = new Map<object, MetricsSnapshot>()
   let departed: MetricsSnapshot = []
@@ -38,7 +38,7 @@ export function createMergedMetrics(): MergedMetrics {
 const registryOf = (snapshots: readonly MetricsSnapshot[]) =>
   AggregatorRegistry.aggregate(snapshots.map((snapshot) => [...snapshot]))
 
-/** One snapshot of several, to be merged again. */
+/** Merges snapshots into one. */
 function merge(snapshots: readonly MetricsSnapshot[]): MetricsSnapshot {
   return registryOf(snapshots).getMetricsAsArray() as MetricsSnapshot
 }

@@ -6,42 +6,42 @@ import type { Metrics } from '../core/index.ts'
 import { createHistogram, type HistogramFamily } from './histogram.ts'
 import { collectProcessMetrics } from './process-metrics.ts'
 
-/** All metrics of a process at one moment, in prom-client's form. */
+/** All metrics of a process at one time, in prom-client's form. */
 export type MetricsSnapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
-/** `Metrics` on prom-client, and its text for `/metrics`. Declaring the same metric twice gives the same one. */
+/** `Metrics` on prom-client, with the text of `/metrics`. A metric can be declared repeatedly. */
 export interface OpenMetrics extends Metrics {
-  /** Prometheus text exposition format. */
+  /** Prometheus text format. */
   render(): Promise<string>
-  /** The same as data, for whoever puts those of several processes together. */
+  /** All metrics as data, to merge those of several processes. */
   snapshot(): Promise<MetricsSnapshot>
-  /** Forgets every series, of whatever metric, that has all of these labels: what they counted is no more. */
+  /** Removes all series with all of these labels, of any metric. */
   removeSeries(labels: Readonly<Record<string, string>>): void
 }
 
 type Family = Counter | Gauge | HistogramFamily
 
-/** A metric and the label values that it was asked for. */
+/** A metric and its series. */
 interface Declared<M extends Family> {
   readonly metric: M
   readonly labelNames: readonly string[]
-  /** By the value of the first label, which says whose they are: thousands of routes may go at once. */
+  /** By the value of the first label: thousands of routes may be removed at once. */
   readonly series: Map<string, Map<string, readonly string[]>>
 }
 
-/** What was counted since the counter was last read: prom-client checks and joins the labels with each count. */
+/** Increments since the last read. prom-client would validate and join the labels on each. */
 interface Tally {
   readonly child: { inc(by: number): void }
   pending: number
 }
 
 function settle(tally: Tally): void {
-  // A child of labels is there from its first count on, not before.
+  // A series exists from its first increment.
   if (tally.pending > 0) tally.child.inc(tally.pending)
   tally.pending = 0
 }
 
-/** Metrics of this process; those of Node itself (`process_*`, `nodejs_*`) come along unless `processMetrics` is false. */
+/** Opens the metrics of this process, with `process_*` and `nodejs_*` unless `processMetrics` is false. */
 export function openMetrics(options: { processMetrics?: boolean } = {}): OpenMetrics {
   const registry = new Registry()
   if (options.processMetrics !== false) collectProcessMetrics(registry)
@@ -82,7 +82,7 @@ export function openMetrics(options: { processMetrics?: boolean } = {}): OpenMet
           return {
             add: (by = 1) => {
               tally.pending += by
-              // Nothing to count, but to be there: a counter that begins at 0.
+              // Creates the series with value 0.
               if (by === 0) tally.child.inc(0)
             },
           }
@@ -106,7 +106,7 @@ export function openMetrics(options: { processMetrics?: boolean } = {}): OpenMet
     histogram: (name, help, labelNames, buckets) => {
       const make = () => {
         const family = createHistogram({ name, help, labelNames, buckets })
-        // What prom-client calls of a metric, `name` and `get`, it has.
+        // The family has `name` and `get`, all that prom-client uses.
         registry.registerMetric(family as unknown as Histogram)
         return family
       }

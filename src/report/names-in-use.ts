@@ -1,2 +1,2 @@
-/** The names that are labels of counters, by label, for who has the counters of several processes. */
+/** Label values in use, by label, to merge counters of several processes. */
 export type NamesInUse = Readonly<Record<'route' | 'name' | 'upstream', readonly string[]>>

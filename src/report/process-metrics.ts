@@ -28,12 +28,12 @@ const OF_PROM_CLIENT = [
   gc,
 ]
 
-/** How often the event loop's delay is looked at, in milliseconds: prom-client's own default. */
+/** Sampling interval of the event loop delay in milliseconds: prom-client's default. */
 const EVENT_LOOP_PRECISION_MS = 10
 
 /**
- * `process_*` and `nodejs_*`, as prom-client's `collectDefaultMetrics` has them. Its own figures of CPU time load an API
- * for traces, 51 files, for the exemplars that nobody asks for; these do not.
+ * Collects `process_*` and `nodejs_*`, like `collectDefaultMetrics` of prom-client, but without its CPU metrics, which
+ * load a tracing API (51 files) for unused exemplars.
  */
 export function collectProcessMetrics(registry: Registry): void {
   cpuTime(registry)
@@ -49,7 +49,7 @@ function cpuTime(registry: Registry): void {
       registers: [registry],
       ...(collect === undefined ? {} : { collect }),
     })
-  // Read with the first of the three, for all of them.
+  // The first of the three reads the values for all.
   const user = seconds('user_', 'user', () => {
     const now = process.cpuUsage()
     const [userSeconds, systemSeconds] = [(now.user - last.user) / 1e6, (now.system - last.system) / 1e6]

@@ -1,4 +1,4 @@
-// The files of prom-client that are imported by themselves; they have no types of their own.
+// Files of prom-client that are imported directly and have no types.
 declare module 'prom-client/lib/cluster.js' {
   import { AggregatorRegistry } from 'prom-client'
   export default AggregatorRegistry

@@ -8,7 +8,7 @@ export default [
     [
       [
         'an answer has a bound',
-        "if (length > maxBytes) throw new WayError('bad_answer', 'gave an answer that is too large')",
+        "if (length > maxBytes) throw new BridgeError('bad_answer', 'returned a response above the size limit')",
         '',
       ],
       ['a body of exactly the bound is taken', 'if (length > maxBytes) throw', 'if (length >= maxBytes) throw'],
@@ -26,7 +26,7 @@ export default [
     [
       [
         'a line that is too long is answered',
-        "        this.#say({ kind: 'malformed', code: INVALID_REQUEST, why: 'larger than a message may be', id: null })\n",
+        "        this.#say({ kind: 'malformed', code: INVALID_REQUEST, why: 'above the size limit', id: null })\n",
         '',
         ['test/system/bridge/hostile.test.ts'],
       ],
@@ -67,7 +67,7 @@ export default [
       ],
       [
         'subscriptions outlast a session',
-        'if (statelessVersion === undefined) this.#wire.standing.note(request)',
+        'if (statelessVersion === undefined) this.#wire.replayed.note(request)',
         '',
         ['test/system/bridge/sessions.test.ts'],
       ],
@@ -117,7 +117,7 @@ export default [
       ],
       [
         'no stream of a lost session is resumed in another',
-        "if (wire.session.number !== number) throw new WayError('session_lost', 'lost the session while it was at work')",
+        "if (wire.session.number !== number) throw new BridgeError('session_lost', 'lost the session during the request')",
         '',
         ['test/system/bridge/lost-sessions.test.ts'],
       ],
@@ -153,7 +153,7 @@ export default [
     [
       [
         'while the client does not read, no more is taken for it',
-        'if (!hasRoom && !this.#isGone) this.#drained ??= Promise.withResolvers<void>()',
+        'if (!isWritable && !this.#isGone) this.#drained ??= Promise.withResolvers<void>()',
         '',
       ],
     ],
@@ -216,13 +216,13 @@ export default [
       ['the address of an old server has a bound', 'named.length > MAX_ADDRESS', 'named.length < 0'],
       [
         'a slow reader of an old stream holds it back',
-        'else if (!hasRoom) await new Promise',
-        'else if (to.destroyed && !hasRoom) await new Promise',
+        'else if (!isWritable) await new Promise',
+        'else if (to.destroyed && !isWritable) await new Promise',
       ],
     ],
   ),
   ...within(
-    'src/bridge/standing.ts',
+    'src/bridge/replayed-requests.ts',
     ['test/system/bridge/lost-sessions.test.ts'],
     [
       [
@@ -251,8 +251,8 @@ export default [
       ],
       [
         'a notification that is refused did not arrive',
-        'if (answer.status >= 300) throw new WayError',
-        'if (answer.status >= 900) throw new WayError',
+        'if (answer.status >= 300) throw new BridgeError',
+        'if (answer.status >= 900) throw new BridgeError',
         ['test/system/bridge/handshake.test.ts'],
       ],
     ],

@@ -9,7 +9,10 @@ import { checkSecret } from './secrets.ts'
 import { checkStore } from './stores.ts'
 import { upstreamTasks } from './upstream.ts'
 
-/** Secrets and store of an embedded authorization server, the upstream providers that its users are sent to, and whose assertions count. */
+/**
+ * Tests secrets and store of an embedded authorization server, its upstream providers, and the issuers of accepted
+ * assertions.
+ */
 export function authServerTasks(
   server: ResolvedAuthServer,
   services: Services,
@@ -47,7 +50,7 @@ export function authServerTasks(
   ]
 }
 
-/** Opens the server with its keys and store, as a start would. */
+/** Opens the server with its keys and store, as a start does. */
 async function open(
   server: ResolvedAuthServer,
   { authServers, stores }: Services,
@@ -66,15 +69,15 @@ async function open(
     return held.all.map((one) => {
       const { isReady, remarks } = one.readiness()
       const text = remarks.join('; ')
-      if (!isReady) return line.failed(text, 'Users cannot log in before this is mended.')
+      if (!isReady) return line.failed(text, 'Users cannot log in until this is fixed.')
       return text === ''
-        ? line.ok('keys and store are usable')
-        : line.warning(text, 'Name the secrets and a store that replicas share.')
+        ? line.ok('keys and store usable')
+        : line.warning(text, 'Configure the secrets and a store that replicas share.')
     })
   } catch (error) {
-    // A key or a chain that can't be used: told as `proxy` and `validate` tell it, with its place.
+    // An unusable key or chain: the same message and location as from `proxy` and `validate`.
     if (error instanceof ConfigError)
-      return [line.failed(error.lines.join('; '), 'The proxy does not start before this is mended.')]
+      return [line.failed(error.lines.join('; '), 'The proxy does not start until this is fixed.')]
     return [line.thrown(error)]
   } finally {
     clearTimeout(timer)

@@ -3,14 +3,14 @@ import type { ResolvedAuthOf } from '../../resources/index.ts'
 import type { CheckContext } from './context.ts'
 import { about, type CheckResult } from './result.ts'
 
-/** An identity of the process's own, as it was found. */
+/** The AWS identity of the process. */
 export interface CheckedIdentity {
   readonly lines: readonly CheckResult[]
-  /** Undefined where it could not be got. */
+  /** Undefined if unavailable. */
   readonly identity: OpenIdentity | undefined
 }
 
-/** Gets the identity of a config, and asks AWS whose it is, before and after its first hop. */
+/** Obtains the identity of a config and calls GetCallerIdentity before and after its first hop. */
 export async function checkIdentity(
   { spec }: ResolvedAuthOf<'cloudSts'>,
   context: CheckContext,
@@ -35,9 +35,9 @@ export async function checkIdentity(
 }
 
 const lifeOf = (endMs: number, nowMs: number): string =>
-  Number.isFinite(endMs) ? `good for ${Math.max(0, Math.round((endMs - nowMs) / 60_000))} min` : 'without an end'
+  Number.isFinite(endMs) ? `valid for ${Math.max(0, Math.round((endMs - nowMs) / 60_000))} min` : 'no expiry'
 
-/** What STS accepted with a session besides its role and name: names, and no values of claims. */
+/** Names what STS accepted with a session besides role and session name. Contains no claim values. */
 export function acceptedOf(attributes: RoleChoice['attributes']): string {
   if (attributes === undefined) return ''
   const { tags, sourceIdentity, policy, policyArns } = attributes

@@ -5,14 +5,14 @@ import type { ResolvedRoute } from '../../resources/index.ts'
 import type { CheckContext } from './context.ts'
 import { about, type CheckResult } from './result.ts'
 
-/** What a route makes of the token of `--token-file`. */
+/** Result of authenticating `--token-file` on a route. */
 export interface CheckedCaller {
   readonly lines: readonly CheckResult[]
-  /** Undefined where there is no token, or the route does not take it. */
+  /** Undefined without a token, or if the route rejects it. */
   readonly caller: AuthenticatedCaller | undefined
 }
 
-/** Who the caller is on a route, by the verification that requests go through. */
+/** Authenticates the caller on a route with the authenticator that requests use. */
 export function checkCaller(route: ResolvedRoute, context: CheckContext): Promise<CheckedCaller> {
   const { callers, requiredScopes, allowBoundTokens } = route
   return context.once(JSON.stringify(['caller', callers, requiredScopes, allowBoundTokens]), () =>
@@ -27,7 +27,7 @@ async function judge(route: ResolvedRoute, context: CheckContext): Promise<Check
   if (callers.mode === 'anonymous') return { lines: [], caller: undefined }
   if (token === undefined) return { lines: [line.skipped('no --token-file')], caller: undefined }
   if (!context.isOneRoute && isForOthers(token, route))
-    return { lines: [line.skipped('the token of --token-file is of another issuer')], caller: undefined }
+    return { lines: [line.skipped('the token of --token-file is from a different issuer')], caller: undefined }
   try {
     const caller = await context.authenticators.get(callers).authenticate([`Bearer ${token.reveal()}`], '')
     if (caller.kind === 'anonymous') return { lines: [], caller: undefined }
@@ -35,8 +35,8 @@ async function judge(route: ResolvedRoute, context: CheckContext): Promise<Check
     const granted = scopesOf(caller)
     const missing = requiredScopes.filter((scope) => !granted.has(scope))
     if (missing.length > 0) {
-      const remedy = 'Ask for a token with them, or take them out of requiredScopes.'
-      return { lines: [line.failed(`it lacks the scopes ${missing.join(' ')}`, remedy)], caller: undefined }
+      const remedy = 'Request a token with these scopes, or remove them from requiredScopes.'
+      return { lines: [line.failed(`the token lacks the scopes ${missing.join(' ')}`, remedy)], caller: undefined }
     }
     return { lines: [line.ok(`accepted by ${caller.provider} as ${caller.subject || caller.identity}`)], caller }
   } catch (error) {
@@ -44,30 +44,32 @@ async function judge(route: ResolvedRoute, context: CheckContext): Promise<Check
   }
 }
 
-/** A JWT whose issuer no provider of the route has: with several routes, it was not meant for this one. */
+/**
+ * Whether no provider of the route has the issuer of this JWT. With several routes, it is meant for a different one.
+ */
 function isForOthers(token: Secret, { callers }: ResolvedRoute): boolean {
   const shape = shapeOf(token.reveal())
   if (shape.kind !== 'jwt' || callers.mode === 'anonymous') return false
   return !callers.oauth.providers.some(({ issuerUrl }) => issuerUrl === shape.jwt.payload['iss'])
 }
 
-const NOBODY = `extauth-check-${'0'.repeat(32)}`
+const INVALID = `extauth-check-${'0'.repeat(32)}`
 
-/** What nobody shows. */
-export const NOBODYS_TOKEN = new Secret(NOBODY)
+/** A token that no service issued. */
+export const INVALID_TOKEN = new Secret(INVALID)
 
-/** A caller with a token that no service can know, to see whether a service takes us for its client. */
-export function nobody(nowMs: number, claims: Claims = {}): AuthenticatedCaller {
+/** A caller with an invalid token, to test whether a service accepts the proxy as its client. */
+export function unknownCaller(nowMs: number, claims: Claims = {}): AuthenticatedCaller {
   return {
     kind: 'authenticated',
     provider: '',
     issuer: '',
-    subject: NOBODY,
-    identity: `sub:${NOBODY}`,
-    // Types that act for people look for permissions of a person before they ask.
-    claims: Object.freeze(Object.assign(Object.create(null) as Record<string, string>, { scp: NOBODY }, claims)),
+    subject: INVALID,
+    identity: `sub:${INVALID}`,
+    // Types that act for users require a user's permission before they call the service.
+    claims: Object.freeze(Object.assign(Object.create(null) as Record<string, string>, { scp: INVALID }, claims)),
     expiresAtMs: nowMs + 60_000,
-    tokenDigest: NOBODYS_TOKEN.digest(),
+    tokenDigest: INVALID_TOKEN.digest(),
     format: 'jwt',
   }
 }

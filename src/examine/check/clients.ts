@@ -4,7 +4,7 @@ import type { ClientAuth } from '../../resources/index.ts'
 import type { CheckContext } from './context.ts'
 import { about, type CheckResult } from './result.ts'
 
-/** The tokens in files that we authenticate with at authorization servers; secrets have lines of their own. */
+/** Tests the token files that authenticate the proxy at authorization servers. Secrets have their own lines. */
 export function checkClients(
   whose: string,
   clients: readonly (ClientAuth | undefined)[],
@@ -17,17 +17,17 @@ export function checkClients(
     try {
       token.current()
     } catch (error) {
-      const remedy = 'Mount the projected token there, or name its file in tokenFile.path.'
-      return [line.failed(asFailure(error).detail ?? 'it cannot be read', remedy)]
+      const remedy = 'Mount the projected token there, or correct tokenFile.path.'
+      return [line.failed(asFailure(error).detail ?? 'unreadable', remedy)]
     }
     const ends = clientEnds(client, obtain)
-    const renew = 'Put its successor there; it is taken up without a restart.'
+    const renew = 'Write a new token to the file; it applies without a restart.'
     return ends.length === 0
-      ? [line.ok('readable; it does not say when it ends')]
+      ? [line.ok('readable; no expiry')]
       : ends.map(({ endsAtMs, renewByMs }) => {
           const end = new Date(endsAtMs).toISOString()
-          if (endsAtMs <= clock.now()) return line.failed(`ended on ${end}`, renew)
-          return renewByMs <= clock.now() ? line.warning(`ends on ${end}`, renew) : line.ok(`good until ${end}`)
+          if (endsAtMs <= clock.now()) return line.failed(`expired on ${end}`, renew)
+          return renewByMs <= clock.now() ? line.warning(`expires on ${end}`, renew) : line.ok(`valid until ${end}`)
         })
   })
 }

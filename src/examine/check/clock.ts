@@ -1,27 +1,27 @@
 import { about, type CheckResult } from './result.ts'
 
-/** Somebody else's time at a moment of ours. */
+/** Difference between a service's clock and this machine's. */
 interface Note {
   readonly service: string
   readonly differenceMs: number
   readonly mostMs: number
-  /** As people are told. */
+  /** The tolerance, for the message. */
   readonly toleratedMs: number
 }
 
-/** What the services that were asked say about the time. */
+/** Clock differences reported by services. */
 export interface ClockNotes {
-  /** `date` is the header of an answer that came at `receivedAtMs`; a difference over `mostMs` is a failure. */
+  /** `date` is the header of a response received at `receivedAtMs`. A difference over `mostMs` is a failure. */
   note(service: string, date: string | undefined, receivedAtMs: number, mostMs: number): void
-  /** The same where the difference is known, in milliseconds ahead of ours. */
+  /** Adds a known difference in milliseconds, positive if the service is ahead. */
   differs(service: string, differenceMs: number, mostMs: number): void
   lines(): readonly CheckResult[]
 }
 
-/** `Date` has whole seconds, and the answer was on its way. */
+/** `Date` has a resolution of one second; the rest is latency. */
 const RESOLUTION_MS = 2000
 
-/** Collects them; a service counts once, with its largest difference. */
+/** Collects differences; per service, the largest counts. */
 export function createClockNotes(): ClockNotes {
   const notes = new Map<string, Note>()
   const keep = (note: Note): void => {
@@ -38,7 +38,7 @@ export function createClockNotes(): ClockNotes {
     lines: () => {
       const all = [...notes.values()]
       const wrong = all.filter(({ differenceMs, mostMs }) => Math.abs(differenceMs) > mostMs)
-      if (all.length === 0) return [about('clock', 'clock').skipped('no service said what time it is')]
+      if (all.length === 0) return [about('clock', 'clock').skipped('no server sent a Date header')]
       if (wrong.length === 0) {
         const most = Math.max(...all.map(({ differenceMs }) => Math.abs(differenceMs)))
         const within = Math.max(1, Math.round(most / 1000))
@@ -46,8 +46,8 @@ export function createClockNotes(): ClockNotes {
       }
       return wrong.map(({ service, differenceMs, toleratedMs }) =>
         about('clock', service).failed(
-          `it is ${Math.round(Math.abs(differenceMs) / 1000)} s ${differenceMs > 0 ? 'ahead of' : 'behind'} this machine, ${toleratedMs / 1000} s are tolerated`,
-          'Let both machines take their time from NTP; tokens and signatures are judged by it.',
+          `${Math.round(Math.abs(differenceMs) / 1000)} s ${differenceMs > 0 ? 'ahead of' : 'behind'} this machine; tolerance ${toleratedMs / 1000} s`,
+          'Synchronize both clocks with NTP: tokens and signatures are validated by time.',
         ),
       )
     },

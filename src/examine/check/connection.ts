@@ -4,18 +4,18 @@ import { type ConnectionProbe, probeConnection, type ProbeOptions } from '../../
 import { type CheckContext, STEP_MS } from './context.ts'
 import { about, type CheckName, type CheckResult } from './result.ts'
 
-/** Whose connection it is; the first part of the names of its checks. */
+/** Whose connection it is: the first part of the test names. */
 export type Service = 'target' | 'issuer' | 'exchange' | 'sts' | 'upstream'
 
-/** Lines about one connection, and whether it stood. */
+/** Lines about a connection, and whether it succeeded. */
 export interface Connected {
   readonly lines: readonly CheckResult[]
-  readonly stands: boolean
+  readonly isConnected: boolean
 }
 
-const LOOK = 'Look at the service, and at what lies between.'
+const LOOK = 'Check the service and the network in between.'
 
-/** Goes to a URL once per run and says how far it came: name, connection, TLS with chain and expiry. */
+/** Connects to a URL, once per run, and reports each step: DNS, connection, TLS with chain and expiry. */
 export async function checkConnection(
   service: Service,
   url: string,
@@ -33,28 +33,28 @@ export async function checkConnection(
   const at = failed === undefined ? steps.length : steps.indexOf(failed.step === 'address' ? 'connection' : failed.step)
   const lines = steps.map((step, index): CheckResult => {
     const line = about(`${service}.${step}` satisfies CheckName, host)
-    if (index > at) return line.skipped('not tried')
+    if (index > at) return line.skipped('not tried: an earlier step failed')
     if (index === at && failed !== undefined) return line.failed(failureOf(probe), remedyOf(probe))
-    if (step === 'name') return line.ok(probe.addresses.join(', ') || `looked up by the egress proxy ${probe.egress}`)
+    if (step === 'name') return line.ok(probe.addresses.join(', ') || `resolved by the egress proxy ${probe.egress}`)
     if (step === 'connection')
-      return line.ok(probe.egress === undefined ? 'stands' : `stands, by way of ${probe.egress}`)
+      return line.ok(probe.egress === undefined ? 'connected' : `connected, through ${probe.egress}`)
     return tlsLine(line, probe, clock.now(), insecureSkipVerify === true)
   })
-  return { lines, stands: failed === undefined }
+  return { lines, isConnected: failed === undefined }
 }
 
 const digestOf = (pem: Buffer | undefined): string => pem?.toString('base64') ?? ''
 
-/** What an egress proxy answered instead of a tunnel. */
+/** Status of an egress proxy that refused the tunnel. */
 const TUNNEL_STATUS = /^EGRESS_STATUS_(\d+)$/
 
-/** Behind an egress proxy it is that one which could not be reached, or which refused. */
+/** With an egress proxy, it is the proxy that is unreachable or refused. */
 function remedyOf({ failed, egress }: ConnectionProbe): string {
   const { code = '', step } = failed ?? {}
   if (egress === undefined || step !== 'connection') return diagnoseConnection(failed)?.remedy ?? LOOK
   return TUNNEL_STATUS.test(code)
     ? (diagnoseConnection(failed)?.remedy ?? LOOK)
-    : 'Look at the egress proxy: correct HTTPS_PROXY or HTTP_PROXY, or name the host in NO_PROXY.'
+    : 'Check the egress proxy: correct HTTPS_PROXY or HTTP_PROXY, or add the host to NO_PROXY.'
 }
 
 function failureOf({ failed, tls, egress }: ConnectionProbe): string {
@@ -63,14 +63,14 @@ function failureOf({ failed, tls, egress }: ConnectionProbe): string {
     const [, status] = TUNNEL_STATUS.exec(code) ?? []
     return status === undefined
       ? `${code} at the egress proxy ${egress}`
-      : `the egress proxy ${egress} answers ${status}`
+      : `the egress proxy ${egress} returned ${status}`
   }
   const { cause } = diagnoseConnection(failed) ?? {}
-  const said = cause === undefined ? code : `${code}: ${cause}`
+  const problem = cause === undefined ? code : `${code}: ${cause}`
   const [leaf, ...rest] = tls?.chain ?? []
-  if (leaf === undefined) return said
+  if (leaf === undefined) return problem
   const chain = [leaf, ...rest].map(({ subject, validToMs }) => `${subject} until ${dayOf(validToMs)}`).join(' ← ')
-  return `${said}; it shows ${chain}, issued by ${[leaf, ...rest].at(-1)?.issuer ?? ''}`
+  return `${problem}; the server sent ${chain}, issued by ${[leaf, ...rest].at(-1)?.issuer ?? ''}`
 }
 
 function tlsLine(
@@ -85,8 +85,8 @@ function tlsLine(
   const names = chain.map(({ subject }) => subject).join(' ← ')
   const first = chain.reduce((least, each) => (each.validToMs < least.validToMs ? each : least), leaf)
   const detail = `${tls?.protocol}, ${names}, valid until ${dayOf(first.validToMs)}`
-  if (isUnverified) return line.warning(`${detail}; not verified`, 'Take insecureSkipVerify away.')
+  if (isUnverified) return line.warning(`${detail}; not verified`, 'Remove insecureSkipVerify.')
   return expiryOf(first.validToMs, nowMs) === 'fine'
     ? line.ok(detail)
-    : line.warning(`${detail} (${first.subject})`, 'Renew the certificate before that.')
+    : line.warning(`${detail} (${first.subject})`, 'Renew the certificate before it expires.')
 }

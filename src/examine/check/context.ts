@@ -7,38 +7,38 @@ import type { ClockNotes } from './clock.ts'
 import type { CheckResult } from './result.ts'
 import type { StoreState } from '../../storage/index.ts'
 
-/** Remarks of the opened stores about themselves. */
+/** Notes of opened stores about themselves. */
 export interface StoreNotes {
-  /** Call it while they are open. */
+  /** Call it while the stores are open. */
   take(states: readonly StoreState[]): void
   lines(): readonly CheckResult[]
 }
 
-/** What all checks of one run have in common. */
+/** State shared by all tests of one run. */
 export interface CheckContext {
   readonly config: ResolvedProxy
   readonly clock: Clock
   readonly secrets: Secrets
-  /** For the sources of credentials. */
+  /** Dependencies of credential sources. */
   readonly obtain: ObtainDeps
   readonly authenticators: Pick<HeldAuthenticators, 'get'>
   readonly egressProxy: EgressProxy | undefined
   /** The token of `--token-file`. */
   readonly token: Secret | undefined
-  /** The token of `--refresh-token-file`, and the upstream that issued it. */
+  /** The token of `--refresh-token-file`, and its upstream. */
   readonly refreshToken: { readonly upstream: string; readonly token: Secret } | undefined
-  /** The one route was asked for, so that a token which is not for it is a failure. */
+  /** `--route` was given, so a token for a different route is a failure. */
   readonly isOneRoute: boolean
   readonly times: ClockNotes
   readonly stores: StoreNotes
-  /** What several routes share is found out once. */
+  /** Runs a shared test once per key. */
   once<T>(key: string, make: () => Promise<T>): Promise<T>
 }
 
-/** Milliseconds for each step of a check that has no deadline of its own. */
+/** Milliseconds per step without a deadline of its own. */
 export const STEP_MS = 5000
 
-/** Remembers what was found out, by a key. */
+/** Caches results by key. */
 export function createOnce(): CheckContext['once'] {
   const known = new Map<string, Promise<unknown>>()
   return <T>(key: string, make: () => Promise<T>): Promise<T> => {

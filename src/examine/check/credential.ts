@@ -23,7 +23,7 @@ import {
   urlsCalledBy,
 } from '../../resources/index.ts'
 import { decideFor } from '../explain/explain-report.ts'
-import { nobody, NOBODYS_TOKEN } from './caller.ts'
+import { unknownCaller, INVALID_TOKEN } from './caller.ts'
 import { acceptedOf, checkIdentity } from './aws.ts'
 import { checkConnection, type Service } from './connection.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
@@ -31,17 +31,17 @@ import { checkFile } from './files.ts'
 import { about, type CheckResult, failureText } from './result.ts'
 import { hasItsSecrets } from './secrets.ts'
 
-/** What a backend would be shown, and what was found on the way there. */
+/** The credential for a backend, and the lines about obtaining it. */
 export interface CheckedCredential {
   readonly lines: readonly CheckResult[]
-  /** Undefined where there is none without a caller, or none at all. */
+  /** Undefined if there is none, or none without a caller. */
   readonly credential: Credential | undefined
 }
 
-/** Signatures are refused when the clocks are further apart. */
+/** Backends reject signatures at larger clock differences. */
 const STS_DIFFERENCE_MS = 60_000
 
-/** The credential of a route, got as for a request: from its secret, its token endpoint or STS. */
+/** Obtains the credential of a route as a request does: from its secret, its token endpoint or STS. */
 export function checkCredential(
   route: ResolvedRoute,
   caller: AuthenticatedCaller | undefined,
@@ -55,12 +55,12 @@ export function checkCredential(
   return asks === 'exchange' ? checkExchange(auth, caller, context) : checkOwn(auth, context)
 }
 
-/** Gets it by the source that requests use, with the token of who is no anonymous caller; its connections are closed after. */
+/** Obtains it from the source that requests use, for a known caller. Closes the connections afterwards. */
 async function obtain(
   auth: ResolvedAuth,
   caller: Caller,
   context: CheckContext,
-  token: Secret = NOBODYS_TOKEN,
+  token: Secret = INVALID_TOKEN,
 ): Promise<Credential> {
   const source = createSource(auth, context.obtain)
   try {
@@ -70,48 +70,51 @@ async function obtain(
   }
 }
 
-/** A credential that needs no caller: from a secret, or from the services that the config names. */
+/** A credential that needs no caller: from a secret or the configured services. */
 async function checkOwn(auth: ResolvedAuth, context: CheckContext): Promise<CheckedCredential> {
-  const { lines, stands } = await reachAll(auth, context)
+  const { lines, isConnected } = await reachAll(auth, context)
   const isFetched = urlsCalledBy(auth).length > 0
   const line = about(isFetched ? 'exchange' : 'secret', auth.name)
-  if (!stands) return { lines: [...lines, line.skipped('there is no connection')], credential: undefined }
+  if (!isConnected) return { lines: [...lines, line.skipped('not tried: no connection')], credential: undefined }
   try {
     const credential = await obtain(auth, ANONYMOUS, context)
-    return { lines: isFetched ? [...lines, line.ok('the proxy was given its token')] : lines, credential }
+    return { lines: isFetched ? [...lines, line.ok('service token obtained')] : lines, credential }
   } catch (error) {
-    // A secret that can't be used was told by its own line.
+    // An unusable secret has its own line.
     const isTold = !(await hasItsSecrets(auth, context))
     return { lines: isTold ? lines : [...lines, line.thrown(error)], credential: undefined }
   }
 }
 
-/** The connections to all services that a config names. */
-async function reachAll(auth: ResolvedAuth, context: CheckContext): Promise<{ lines: CheckResult[]; stands: boolean }> {
+/** Connects to all services of a config. */
+async function reachAll(
+  auth: ResolvedAuth,
+  context: CheckContext,
+): Promise<{ lines: CheckResult[]; isConnected: boolean }> {
   const each = await Promise.all(
     urlsCalledBy(auth).map(({ url, caCertPath }) => reach('exchange', url, caCertPath, context)),
   )
-  return { lines: each.flatMap(({ lines }) => lines), stands: each.every(({ stands }) => stands) }
+  return { lines: each.flatMap(({ lines }) => lines), isConnected: each.every(({ isConnected }) => isConnected) }
 }
 
-/** The connection to a service with the authorities that its config names. */
+/** Connects to a service with the CA certificates of its config. */
 async function reach(
   service: Service,
   url: string,
   caCertPath: string | undefined,
   context: CheckContext,
-): Promise<{ lines: CheckResult[]; stands: boolean }> {
+): Promise<{ lines: CheckResult[]; isConnected: boolean }> {
   const lines =
     caCertPath === undefined
       ? []
       : checkFile({ holds: 'certificates', path: caCertPath }, 'caCertPath', context.clock.now())
   const ca = caCertPath === undefined ? undefined : context.obtain.caCertificate(caCertPath)()
-  if (caCertPath !== undefined && ca === undefined) return { lines, stands: false }
+  if (caCertPath !== undefined && ca === undefined) return { lines, isConnected: false }
   const connected = await checkConnection(service, url, context, { ca })
-  return { lines: [...lines, ...connected.lines], stands: connected.stands }
+  return { lines: [...lines, ...connected.lines], isConnected: connected.isConnected }
 }
 
-/** What a token endpoint says of a token that it can't know, once it has taken us for its client. */
+/** Errors for an invalid token from a token endpoint that accepts the client. */
 const REFUSALS_OF_A_TOKEN: ReadonlySet<string> = new Set(['invalid_token', 'exchange_denied'])
 
 async function checkExchange(
@@ -120,13 +123,13 @@ async function checkExchange(
   context: CheckContext,
 ): Promise<CheckedCredential> {
   const line = about('exchange', auth.name)
-  const { lines, stands } = await reachAll(auth, context)
-  if (!stands) return { lines: [...lines, line.skipped('there is no connection')], credential: undefined }
+  const { lines, isConnected } = await reachAll(auth, context)
+  if (!isConnected) return { lines: [...lines, line.skipped('not tried: no connection')], credential: undefined }
   const isReal = caller !== undefined && auth.upstream === undefined
   const audience = upstreamTokenOf(auth)?.ownTokenFor
   const shown = isReal
     ? caller
-    : nobody(context.clock.now(), audience === undefined ? {} : { aud: audience, scp: null })
+    : unknownCaller(context.clock.now(), audience === undefined ? {} : { aud: audience, scp: null })
   try {
     const credential = await obtain(
       isReal ? auth : withOwnToken(auth),
@@ -134,24 +137,27 @@ async function checkExchange(
       context,
       isReal ? context.token : undefined,
     )
-    if (isReal) return { lines: [...lines, line.ok('the token was exchanged')], credential }
-    const remedy = 'The token endpoint must verify subject tokens; do not rely on this one.'
-    return { lines: [...lines, line.failed('a made-up token was exchanged', remedy)], credential: undefined }
+    if (isReal) return { lines: [...lines, line.ok('token exchanged')], credential }
+    const remedy = 'The token endpoint does not verify subject tokens; do not use it.'
+    return {
+      lines: [...lines, line.failed('the token endpoint exchanged an invalid token', remedy)],
+      credential: undefined,
+    }
   } catch (error) {
     if (!isReal && error instanceof Failure && REFUSALS_OF_A_TOKEN.has(error.code)) {
       const clientId = clientsOf(auth)[0]?.clientId
-      const client = clientId === undefined ? 'us' : `the client ${clientId}`
-      const needs = auth.upstream === undefined ? '--token-file' : 'the session of somebody who logged in'
-      lines.push(line.ok(`takes ${client} and refuses a made-up token; a real exchange needs ${needs}`))
+      const client = clientId === undefined ? 'the proxy' : `the client ${clientId}`
+      const needs = auth.upstream === undefined ? '--token-file' : 'the session of a logged-in user'
+      lines.push(line.ok(`accepts ${client} and rejects an invalid token; a real exchange needs ${needs}`))
     } else lines.push(line.thrown(error))
     return { lines, credential: undefined }
   }
 }
 
-/** The same config for the token of a caller who did not log in here. */
+/** The same config, for the token of a caller without a login at this proxy. */
 const withOwnToken = (auth: ResolvedAuth): ResolvedAuth => {
   const field = upstreamTokenOf(auth)?.field
-  // The spec without one of its optional fields is a spec of the same type; TypeScript can't follow the field's name.
+  // Deleting an optional field keeps the type; TypeScript cannot follow the field's name.
   return {
     ...auth,
     upstream: undefined,
@@ -159,12 +165,12 @@ const withOwnToken = (auth: ResolvedAuth): ResolvedAuth => {
   } as ResolvedAuth
 }
 
-/** The identity of the process, with which requests are signed as it is. */
+/** The identity of the process, which signs requests. */
 async function checkService(auth: ResolvedAuthOf<'cloudSts'>, context: CheckContext): Promise<CheckedCredential> {
   const { spec } = auth
   const { endpoint } = stsEndpointOf(spec, context.obtain.sts)
-  const { lines, stands } = await reach('sts', endpoint, spec.caCertPath, context)
-  if (stands) lines.push(await askSts(auth, endpoint, context))
+  const { lines, isConnected } = await reach('sts', endpoint, spec.caCertPath, context)
+  if (isConnected) lines.push(await askSts(auth, endpoint, context))
   const { lines: found, identity } = await checkIdentity(auth, context)
   lines.push(...found)
   return { lines, credential: identity && (await obtain(auth, ANONYMOUS, context)) }
@@ -178,12 +184,14 @@ async function checkSts(
 ): Promise<CheckedCredential> {
   const { spec } = auth
   const { endpoint } = stsEndpointOf(spec, context.obtain.sts)
-  const { lines, stands } = await reach('sts', endpoint, spec.caCertPath, context)
-  if (stands) lines.push(await askSts(auth, endpoint, context))
-  const { lines: found, identity } = stands ? await checkIdentity(auth, context) : { lines: [], identity: undefined }
+  const { lines, isConnected } = await reach('sts', endpoint, spec.caCertPath, context)
+  if (isConnected) lines.push(await askSts(auth, endpoint, context))
+  const { lines: found, identity } = isConnected
+    ? await checkIdentity(auth, context)
+    : { lines: [], identity: undefined }
   lines.push(...found)
   if (caller === undefined || auth.upstream !== undefined) {
-    lines.push(about('role', auth.name).skipped('which role a caller gets needs --token-file with its token'))
+    lines.push(about('role', auth.name).skipped('needs --token-file'))
     return { lines, credential: undefined }
   }
   const { choice, refusal, session } = decideFor(
@@ -204,10 +212,10 @@ async function checkSts(
     role.ok(`${choice.roleArn} as ${session?.name} (by ${choice.by === 'fallback' ? 'fallbackRoleArn' : 'a mapping'})`),
   )
   const assume = about('assume-role', choice.roleArn)
-  if (!stands) return { lines: [...lines, assume.skipped('there is no connection')], credential: undefined }
+  if (!isConnected) return { lines: [...lines, assume.skipped('not tried: no connection')], credential: undefined }
   if (identity === undefined && !showsCallerToken(spec)) {
     const missing = spec.source?.through === undefined ? 'the identity of the process' : 'the role of the hub'
-    return { lines: [...lines, assume.skipped(`it needs ${missing}, which failed above`)], credential: undefined }
+    return { lines: [...lines, assume.skipped(`not tried: it needs ${missing}, which failed`)], credential: undefined }
   }
   try {
     const credential = await obtain(auth, caller, context, context.token)
@@ -215,7 +223,7 @@ async function checkSts(
     const whose = who === undefined ? '' : ` of ${who}`
     const life = `for ${Math.round(spec.sessionDuration / 60)} min`
     return {
-      lines: [...lines, assume.ok(`STS gave credentials${whose} ${life}${acceptedOf(choice.attributes)}`)],
+      lines: [...lines, assume.ok(`STS returned credentials${whose} ${life}${acceptedOf(choice.attributes)}`)],
       credential,
     }
   } catch (error) {
@@ -223,7 +231,7 @@ async function checkSts(
   }
 }
 
-/** Any answer will do: it says that somebody speaks HTTP there, and what time it is. */
+/** Any response counts: it proves an HTTP server and has its time. */
 function askSts(auth: ResolvedAuthOf<RoleType>, endpoint: string, context: CheckContext): Promise<CheckResult> {
   const line = about('sts', new URL(endpoint).host)
   const { caCertPath } = auth.spec
@@ -238,10 +246,13 @@ function askSts(auth: ResolvedAuthOf<RoleType>, endpoint: string, context: Check
       const { status, headers } = await outbound.request({ method: 'GET', url: endpoint })
       context.times.note(`STS ${new URL(endpoint).host}`, headers['date'], context.clock.now(), STS_DIFFERENCE_MS)
       if (status >= 500)
-        return line.failed(`it answers ${status}`, 'Wait, or look at the health of STS in this region.')
+        return line.failed(
+          `status ${status}; expected below 500`,
+          'Retry later, or check the health of STS in this region.',
+        )
       return line.ok('answers')
     } catch (error) {
-      return line.thrown(new Failure('sts_unavailable', { detail: 'no answer', cause: error }))
+      return line.thrown(new Failure('sts_unavailable', { detail: 'no response', cause: error }))
     } finally {
       await outbound.close()
     }

@@ -12,25 +12,25 @@ const NAMES: Partial<Readonly<Record<FileToJudge['holds'], CheckName>>> = {
   'key of certificate': 'certificate',
 }
 
-/** A file that the configuration names, in the words of `validate`; `what` says what it is for. */
+/** Tests a configured file, with the messages of `validate`. `what` is its purpose. */
 export const checkFile = (file: FileToJudge, what: string, nowMs: number): CheckResult[] => [
   lineOf(about(NAMES[file.holds] ?? 'file', `${what} ${file.path}`), judgeFile(file, nowMs)),
   ...checkPermissions(file.path),
 ]
 
-/** A certificate and its key. */
+/** Tests a certificate and its key. */
 export const checkPair = (certFile: string, keyFile: string, what: string, nowMs: number): CheckResult[] => [
   ...checkFile({ holds: 'certificate chain', path: certFile }, `${what} certificate`, nowMs),
   ...checkFile({ holds: 'key of certificate', path: keyFile, certificate: certFile }, `${what} key`, nowMs),
 ]
 
-/** What was found as a line; a process may start with it, but what needs it fails all the same. */
+/** Renders a finding as a line. The process may start with it, but requests that need the file fail. */
 export function lineOf(line: ReturnType<typeof about>, { level, message, remedy }: FileVerdict): CheckResult {
   if (level === 'fine') return line.ok(message)
   return level === 'remark' || level === 'doubtful' ? line.warning(message, remedy) : line.failed(message, remedy)
 }
 
-/** The content of a file that has a line of its own; undefined where it can't be read. */
+/** Content of a file with its own line. Undefined if unreadable. */
 export function readable(file: string): Buffer | undefined {
   try {
     return readBounded(file, MAX_BYTES)
@@ -40,21 +40,21 @@ export function readable(file: string): Buffer | undefined {
   }
 }
 
-/** Only what is wrong: a file, or the directory that it lies in, that everybody on this machine may change. */
+/** Reports a file or parent directory that is writable by all users. */
 export function checkPermissions(file: string): CheckResult[] {
   const line = about('permissions', file)
   const isOpen = (name: string): boolean => {
     const { mode } = statSync(name)
-    // In a directory with the sticky bit only the owner of a file can replace it.
+    // In a directory with the sticky bit, only the owner can replace a file.
     return (mode & 0o002) !== 0 && (mode & 0o1000) === 0
   }
   try {
-    if (isOpen(file)) return [line.failed('everybody on this machine can write to it', `chmod o-w ${file}`)]
+    if (isOpen(file)) return [line.failed('world-writable', `chmod o-w ${file}`)]
     const directory = path.dirname(file)
     if (isOpen(directory))
-      return [line.failed(`everybody on this machine can replace it: ${directory}`, `chmod o-w ${directory}`)]
+      return [line.failed(`replaceable by all users: ${directory} is world-writable`, `chmod o-w ${directory}`)]
   } catch {
-    // That it can't be read was told already.
+    // An unreadable file has been reported already.
   }
   return []
 }

@@ -1,2 +1,2 @@
 export { runChecks } from './run.ts'
-export { countsOf, renderSection, renderSummary, renderTrouble } from './text.ts'
+export { countsOf, renderFailures, renderSection, renderSummary } from './text.ts'

@@ -9,10 +9,10 @@ import { checkFile, readable } from './files.ts'
 import { about, type CheckResult, type Task } from './result.ts'
 import { checkSecret } from './secrets.ts'
 
-/** Everything about the identity providers of a section: files, connection, discovery, keys, introspection. */
+/** Tests the identity providers of a section: files, connection, discovery, keys, introspection. */
 export function providerTasks({ oauth }: OAuthSection, context: CheckContext): readonly Task[] {
   return oauth.providers.map((provider) => () => {
-    // A provider whose clock is behind makes tokens expire early; one that is ahead makes them unusable.
+    // A provider's clock that is behind makes tokens expire early; one that is ahead makes them not yet valid.
     const { earlySeconds } = clockTolerance(oauth.toleranceSeconds)
     const key = JSON.stringify(['provider', provider, earlySeconds])
     return context.once(key, () => checkProvider(provider, earlySeconds, context))
@@ -36,28 +36,29 @@ async function checkProvider(
   const urls = [jwksUrl ?? issuerUrl, ...(introspectionUrl === undefined ? [] : [introspectionUrl])]
   const ca = caCertPath === undefined ? undefined : readable(caCertPath)
   const isLost = caCertPath !== undefined && ca === undefined
-  const standing = new Map<string, boolean>()
+  const connected = new Map<string, boolean>()
   for (const url of urls) {
     const { origin } = new URL(url)
-    if (standing.has(origin)) continue
-    // Without its authorities nothing is sent, and nothing could be said about the chain.
+    if (connected.has(origin)) continue
+    // Without its CA certificates no request is sent, and the chain cannot be verified.
     if (isLost) {
-      standing.set(origin, false)
+      connected.set(origin, false)
       continue
     }
     const guard = { allowPrivateIP: provider.allowPrivateIP, configuredUrls: [issuerUrl, ...urls] }
-    const connected = await checkConnection('issuer', url, context, { guard, ca })
-    standing.set(origin, connected.stands)
-    lines.push(...connected.lines)
+    const result = await checkConnection('issuer', url, context, { guard, ca })
+    connected.set(origin, result.isConnected)
+    lines.push(...result.lines)
   }
-  const stands = (url: string): boolean => standing.get(new URL(url).origin) === true
+  const isConnected = (url: string): boolean => connected.get(new URL(url).origin) === true
   const { clock, log, metrics, outbound } = context.obtain
   const client = { secrets: context.secrets, tokenFile: context.obtain.tokenFile }
   const deps: AuthenticateDeps = { clock, log, metrics, outbound, client }
   const probe = probeProvider(provider, deps)
   try {
-    lines.push(...(await keyLines(provider, probe, stands(jwksUrl ?? issuerUrl))))
-    if (introspectionUrl !== undefined) lines.push(await introspectionLine(provider, probe, stands(introspectionUrl)))
+    lines.push(...(await keyLines(provider, probe, isConnected(jwksUrl ?? issuerUrl))))
+    if (introspectionUrl !== undefined)
+      lines.push(await introspectionLine(provider, probe, isConnected(introspectionUrl)))
   } finally {
     const time = probe.serverTime()
     if (time !== undefined)
@@ -81,30 +82,30 @@ function fileLines({ name, caCertPath, clientSecretFile, authTokenFile }: Provid
 async function keyLines(
   { name, issuerUrl, jwksUrl, introspectionUrl }: Provider,
   probe: ProviderProbe,
-  stands: boolean,
+  isConnected: boolean,
 ) {
   const lines: CheckResult[] = []
   const [discovery, keys] = [about('discovery', name), about('keys', name)]
-  if (!stands) {
-    if (jwksUrl === undefined) lines.push(discovery.skipped('there is no connection'))
-    return [...lines, keys.skipped('there is no connection')]
+  if (!isConnected) {
+    if (jwksUrl === undefined) lines.push(discovery.skipped('not tried: no connection'))
+    return [...lines, keys.skipped('not tried: no connection')]
   }
   let jwksUri: string | undefined
   if (jwksUrl === undefined) {
     try {
       ;({ jwksUri } = await probe.discover())
-      lines.push(discovery.ok(`the document is for ${issuerUrl}`))
+      lines.push(discovery.ok(`issuer ${issuerUrl}`))
     } catch (error) {
       const found = discovery.thrown(error)
       // A provider for opaque tokens alone needs neither discovery nor keys (decisions §2.3).
       const { refusal, rule } = asFailure(error)
       if (introspectionUrl !== undefined && refusal?.status === 404)
-        return [discovery.skipped('it has no document: only opaque tokens are taken'), keys.skipped('none are needed')]
+        return [discovery.skipped('no discovery document: only opaque tokens are accepted'), keys.skipped('not needed')]
       const remedy =
         rule === 'discovery_other_issuer'
-          ? 'Write issuerUrl as the document has it, byte for byte, trailing slash included: tokens name that issuer.'
-          : 'Correct issuerUrl, or name the keys themselves (jwksUrl).'
-      return [{ ...found, remedy }, keys.skipped('no document says where they are')]
+          ? 'Write issuerUrl exactly as in the document, trailing slash included: tokens have that issuer.'
+          : 'Correct issuerUrl, or set jwksUrl.'
+      return [{ ...found, remedy }, keys.skipped('no discovery document')]
     }
   }
   try {
@@ -112,12 +113,10 @@ async function keyLines(
     lines.push(
       algorithms.length === 0
         ? keys.failed(
-            count === 0
-              ? 'the set has no key that may verify a signature'
-              : 'none is for an algorithm that is accepted',
-            'The provider must publish keys for RS, PS or ES 256 to 512, or EdDSA; RSA with 2,048 to 8,192 bits.',
+            count === 0 ? 'the key set has no signature key' : 'no key has a supported algorithm',
+            'Publish keys for RS, PS or ES 256 to 512, or EdDSA; RSA with 2,048 to 8,192 bits.',
           )
-        : keys.ok(`${count} of them, for ${algorithms.join(', ')}`),
+        : keys.ok(`${count} key${count === 1 ? '' : 's'} for ${algorithms.join(', ')}`),
     )
   } catch (error) {
     lines.push(keys.thrown(error))
@@ -125,18 +124,20 @@ async function keyLines(
   return lines
 }
 
-async function introspectionLine({ name, ...provider }: Provider, probe: ProviderProbe, stands: boolean) {
+async function introspectionLine({ name, ...provider }: Provider, probe: ProviderProbe, isConnected: boolean) {
   const line = about('introspection', name)
   const clientId = provider.clientAuth?.clientId ?? provider.clientId
-  if (!stands) return line.skipped('there is no connection')
+  if (!isConnected) return line.skipped('not tried: no connection')
   try {
     await probe.introspect()
-    return line.ok(`takes ${clientId === undefined ? 'requests' : `the client ${clientId}`}, refuses a made-up token`)
+    return line.ok(
+      `accepts ${clientId === undefined ? 'requests' : `the client ${clientId}`}, rejects an invalid token`,
+    )
   } catch (error) {
     const found = line.thrown(error)
     const isRefused = [400, 401, 403].includes(asFailure(error).refusal?.status ?? 0)
     const remedy =
-      'Look at clientId and clientSecretFile (or clientAuth, or authTokenFile), and at what the provider lets them do.'
+      'Check clientId and clientSecretFile (or clientAuth, or authTokenFile), and the permissions of the client at the provider.'
     return isRefused ? { ...found, remedy } : found
   }
 }

@@ -6,7 +6,7 @@ import { checkFile } from './files.ts'
 import { about, type CheckResult } from './result.ts'
 import { checkSecret, isUsable } from './secrets.ts'
 
-/** Where traces go: each secret and the authorities, and whether the receiver takes an export without a span. */
+/** Tests the trace receiver: secrets, CA certificates, and an export without spans. */
 export async function checkReceiver(
   telemetry: ResolvedTelemetry,
   context: CheckContext,
@@ -23,11 +23,11 @@ export async function checkReceiver(
     lines.push(...checkFile(file, `${name} openTelemetry.caBundleRef`, context.clock.now()))
   }
   const usable = await Promise.all(needed.map(({ secret }) => isUsable(secret, context)))
-  if (usable.includes(false)) return [...lines, about('traces', name).skipped('without its secrets nothing is sent')]
+  if (usable.includes(false)) return [...lines, about('traces', name).skipped('not tried: a secret is unusable')]
   return [...lines, await ask(telemetry, services)]
 }
 
-const LOOK = 'Look at the endpoint, its headers and the authorities of the MCPTelemetryConfig.'
+const LOOK = 'Check endpoint, headers and CA certificates of the MCPTelemetryConfig.'
 
 async function ask(telemetry: ResolvedTelemetry, services: Services): Promise<CheckResult> {
   const line = about('traces', telemetry.name)
@@ -35,13 +35,13 @@ async function ask(telemetry: ResolvedTelemetry, services: Services): Promise<Ch
   const client = openReceiverClient(telemetry, services.receivers)
   try {
     const headers = headersOfExport({ ...telemetry, ...client })
-    // An ExportTraceServiceRequest without spans has no bytes.
+    // An ExportTraceServiceRequest without spans is empty.
     const { status } = await client.outbound.request({ method: 'POST', url: telemetry.url, headers, body: '' })
     return status >= 200 && status < 300
-      ? line.ok('takes what is sent')
-      : line.failed(`it answers with status ${status}`, LOOK)
+      ? line.ok('accepts exports')
+      : line.failed(`status ${status}; expected 2xx`, LOOK)
   } catch (error) {
-    if (error instanceof OutboundError) return line.failed(`no answer: ${error.kind}`, LOOK)
+    if (error instanceof OutboundError) return line.failed(`no response: ${error.kind}`, LOOK)
     return line.thrown(error)
   } finally {
     await client.outbound.close()

@@ -9,12 +9,12 @@ import { about, type CheckResult } from './result.ts'
 
 const MAX_BYTES = 1024 * 1024
 const REMEDY =
-  'Set resourceUrl to exactly the URL that clients connect to, the path of the route included; they refuse another one.'
+  'Set resourceUrl to exactly the URL that clients connect to, with the path of the route; clients reject any other.'
 
 /**
- * What a client finds that connects to `resourceUrl` without a token: it reads the challenge, and in the document to which
- * that leads its own URL again, or refuses (RFC 9728 §3.3, §5.1). A failure only where this very configuration runs on this
- * machine: else what answers there may be the one before.
+ * Tests what a client finds at `resourceUrl` without a token: the challenge must lead to a document with the same URL
+ * (RFC 9728 §3.3, §5.1). A failure only if this configuration runs on this machine; otherwise an older one may
+ * respond.
  */
 export async function checkResource(
   route: ResolvedRoute,
@@ -31,26 +31,27 @@ export async function checkResource(
   ])
   const runsHere = here !== undefined && !(here instanceof OutboundError) && documentOf(here) === wanted
   const wrong = runsHere ? line.failed : line.warning
-  const doubt = runsHere ? '' : '; or is this configuration not the one that runs there?'
+  const doubt = runsHere ? '' : '; or a different configuration runs there'
   if (there instanceof OutboundError) {
     const why = diagnoseConnection(there)?.cause ?? causeOf(there).code ?? there.kind
     return [
       runsHere
-        ? line.warning(`clients are sent there, and from this machine nobody answers: ${why}`, REMEDY)
-        : line.skipped(`nobody answers there (${why}): check again when the proxy runs`),
+        ? line.warning(`clients connect there; unreachable from this machine: ${why}`, REMEDY)
+        : line.skipped(`no response (${why}); test again when the proxy runs`),
     ]
   }
   const { status } = there
-  if (status >= 500) return [line.warning(`it answers ${status}`, 'Look at what lies in front of the proxy.')]
-  if (status !== 401)
-    return [wrong(`it answers ${status}, where a route with callers asks for a token (401)${doubt}`, REMEDY)]
+  if (status >= 500) return [line.warning(`status ${status}; expected 401`, 'Check the servers in front of the proxy.')]
+  if (status !== 401) return [wrong(`status ${status}; expected 401, since the route requires a token${doubt}`, REMEDY)]
   const found = documentOf(there)
   if (found !== wanted)
-    return [wrong(`its challenge leads to ${shown(found)}, that of this route to ${shownUrl(wanted)}${doubt}`, REMEDY)]
+    return [
+      wrong(`resource_metadata of the challenge is ${printable(found)}; expected ${shownUrl(wanted)}${doubt}`, REMEDY),
+    ]
   return [await readDocument(line, wanted, resourceUrl, context)]
 }
 
-/** Its own URL is what a client looks for. */
+/** Reads the document, which must have the route's own URL. */
 async function readDocument(
   line: ReturnType<typeof about>,
   url: string,
@@ -59,16 +60,16 @@ async function readDocument(
 ): Promise<CheckResult> {
   const answer = await ask({ method: 'GET', url, headers: { accept: 'application/json' } }, context)
   const where = `the document at ${shownUrl(url)}`
-  const remedy = 'Let what lies in front of the proxy pass /.well-known/ to it.'
-  if (answer instanceof OutboundError) return line.failed(`${where} does not come: ${answer.kind}`, remedy)
-  if (answer.status !== 200) return line.failed(`${where} is not there: status ${answer.status}`, remedy)
+  const remedy = 'Forward /.well-known/ to the proxy.'
+  if (answer instanceof OutboundError) return line.failed(`${where}: no response (${answer.kind})`, remedy)
+  if (answer.status !== 200) return line.failed(`${where}: status ${answer.status}; expected 200`, remedy)
   const resource = readJsonObject(answer.body)?.['resource']
-  if (resource === resourceUrl) return line.ok('challenge and document lead clients here')
-  const said = typeof resource === 'string' ? shown(resource) : 'no resource'
-  return line.failed(`${where} names ${said}`, REMEDY)
+  if (resource === resourceUrl) return line.ok('challenge and document match')
+  const actual = typeof resource === 'string' ? printable(resource) : 'none'
+  return line.failed(`${where} has the resource ${actual}; expected this URL`, REMEDY)
 }
 
-/** As a client connects that has no token yet. */
+/** Connects like a client without a token. */
 const connect = (url: string, context: CheckContext, tls?: { readonly insecureSkipVerify: true }) =>
   ask({ method: 'POST', url, headers: INITIALIZE.headers, body: Buffer.from(INITIALIZE.body) }, context, tls)
 
@@ -78,7 +79,7 @@ async function ask(
   targetTls?: { readonly insecureSkipVerify: true },
 ): Promise<OutboundResponse | OutboundError> {
   const { origin } = new URL(request.url)
-  // The deadline holds them all: it is ours, no setting of a route.
+  // One deadline covers all steps; it is not a setting of a route.
   const timeouts = { connect: 0, firstByte: 0, idle: 0 }
   const backend = { origin, timeouts, http2: false, targetTls, egressProxy }
   try {
@@ -89,10 +90,10 @@ async function ask(
   }
 }
 
-/** Where a challenge says that the document is. */
+/** URL of the document in a challenge. */
 const documentOf = ({ status, headers }: OutboundResponse): string | undefined =>
   status === 401 ? readChallenge(headers['www-authenticate']).resourceMetadata : undefined
 
-/** What somebody else wrote. */
-const shown = (url: string | undefined): string =>
-  url === undefined ? 'no document' : URL.canParse(url) ? shownUrl(url) : 'something that is no URL'
+/** A URL from a response, without its query. */
+const printable = (url: string | undefined): string =>
+  url === undefined ? 'no document' : URL.canParse(url) ? shownUrl(url) : 'an invalid URL'

@@ -1,6 +1,6 @@
 import { asFailure, explain, type Failure } from '../../core/index.ts'
 
-/** What was looked at; stable, for programs. */
+/** What was tested. Stable, for programs. */
 export type CheckName =
   | 'secret'
   | 'permissions'
@@ -46,38 +46,38 @@ export type CheckName =
 /** One line of `extauth check`. */
 export interface CheckResult {
   readonly check: CheckName
-  /** What in particular: a secret, a provider, a host. */
+  /** The tested object: a secret, a provider, a host. */
   readonly subject: string
-  /** `warning` is no failure yet; `skipped` says in `detail` what is missing for it. */
+  /** `warning`: works now. `skipped`: `detail` has the missing precondition. */
   readonly status: 'ok' | 'warning' | 'failed' | 'skipped'
-  /** What was found; never a credential. */
+  /** The finding. Never contains a credential. */
   readonly detail: string
-  /** What to do about it; with `failed` and `warning`. */
+  /** What to change. Set for `failed` and `warning`. */
   readonly remedy?: string
 }
 
-/** Something to be found out, as one or more lines. */
+/** A test with one or more lines. */
 export type Task = () => Promise<readonly CheckResult[]>
 
-/** Makes the lines about one subject. */
+/** Builds lines about one subject. */
 export const about = (check: CheckName, subject: string) => ({
   ok: (detail: string): CheckResult => ({ check, subject, status: 'ok', detail }),
   warning: (detail: string, remedy: string): CheckResult => ({ check, subject, status: 'warning', detail, remedy }),
   failed: (detail: string, remedy: string): CheckResult => ({ check, subject, status: 'failed', detail, remedy }),
   skipped: (detail: string): CheckResult => ({ check, subject, status: 'skipped', detail }),
-  /** What the error table says about what was thrown: reason, our detail, the code beneath; and what to look at. */
+  /** A thrown failure: reason and remedy of the error table, with detail and code of the cause. */
   thrown: (error: unknown): CheckResult => {
     const failure = asFailure(error)
     return { check, subject, status: 'failed', detail: failureText(failure), remedy: explain(failure).remedy }
   },
 })
 
-/** A failure as people read it: reason, detail and the code of what is beneath; never a foreign text. */
+/** A failure as text: reason, detail and code of the cause. Never contains text from a response. */
 export function failureText(failure: Failure): string {
   const { reason, cause, compared } = explain(failure)
   const names = Object.keys(compared?.wanted ?? {}).filter((name) => cause.includes(`(${name})`))
   const both = names.map(
-    (name) => `; it has ${compared?.came[name] ?? 'none'}, wanted is ${compared?.wanted[name] ?? ''}`,
+    (name) => `; received ${compared?.came[name] ?? 'none'}, expected ${compared?.wanted[name] ?? ''}`,
   )
   return `${reason}: ${cause}${both.join('')}`
 }

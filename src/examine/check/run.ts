@@ -9,7 +9,7 @@ import { authServerSections, processSection, routeSection, type Section } from '
 
 export interface CheckOptions {
   readonly config: ResolvedProxy
-  /** Only this route; all when absent. */
+  /** Tests only this route; all if undefined. */
   readonly route: string | undefined
   readonly token: Secret | undefined
   readonly refreshToken: CheckContext['refreshToken']
@@ -25,12 +25,12 @@ export interface CheckedSection {
   readonly checks: readonly CheckResult[]
 }
 
-/** Tasks that run at a time: a config may have a thousand routes. */
+/** Concurrent tasks: a configuration may have a thousand routes. */
 const MOST_AT_ONCE = 16
 
 /**
- * Goes where requests would go. Everything runs at once, within bounds; `onSection` is called in the order of the
- * configuration, each section as soon as it and those before it are known.
+ * Runs all tests concurrently, within limits. Calls `onSection` in the order of the configuration, as soon as a
+ * section and all before it are complete.
  */
 export async function runChecks(
   options: CheckOptions,
@@ -63,7 +63,7 @@ export async function runChecks(
   }
   try {
     const listenUrl = config.listen.address.startsWith('unix:') ? 'http://localhost' : urlOf(config)
-    // Where a proxy with this configuration would be, if it runs on this machine.
+    // URL of a proxy with this configuration on this machine.
     const reachable = /^unix:|:0$/.test(config.listen.address) ? undefined : listenUrl
     const routes = config.routes.filter(({ name }) => options.route === undefined || name === options.route)
     const used = new Set(routes.map(({ authServer }) => authServer?.server.name))
@@ -89,14 +89,14 @@ export async function runChecks(
       .filter(({ tasks }) => tasks.length > 0)
       .map(({ title, route, tasks }) => ({ title, route, results: Promise.all(tasks.map((task) => limit(task))) }))
     const checked: CheckedSection[] = []
-    const tell = (section: CheckedSection): void => {
+    const add = (section: CheckedSection): void => {
       checked.push(section)
       onSection(section)
     }
-    for (const { title, route, results } of running) tell({ title, route, checks: (await results).flat() })
+    for (const { title, route, results } of running) add({ title, route, checks: (await results).flat() })
     const stores = context.stores.lines()
-    if (stores.length > 0) tell({ title: 'stores', route: undefined, checks: stores })
-    tell({ title: 'time', route: undefined, checks: context.times.lines() })
+    if (stores.length > 0) add({ title: 'stores', route: undefined, checks: stores })
+    add({ title: 'time', route: undefined, checks: context.times.lines() })
     return checked
   } finally {
     await holdings.release()
@@ -110,10 +110,10 @@ const urlOf = ({ listen }: ResolvedProxy): string => {
 }
 
 const nothing = (): void => undefined
-/** The lines of the check say it all. */
+/** The lines of the tests contain all information. */
 const SILENT: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing }
 
-/** Runs at most `most` tasks at a time. What a task should never have thrown is a line too. */
+/** Runs at most `most` tasks concurrently. An unexpected error becomes a line. */
 function createLimit(most: number): (task: Task) => Promise<readonly CheckResult[]> {
   let running = 0
   const waiting: (() => void)[] = []

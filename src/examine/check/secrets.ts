@@ -6,15 +6,15 @@ import type { CheckContext } from './context.ts'
 import { checkPermissions, lineOf } from './files.ts'
 import { about, type CheckResult } from './result.ts'
 
-/** A secret and what it has to hold. */
+/** A secret and its expected content. */
 interface Named {
   readonly value: SecretRef
   readonly holds: Content
 }
 
 /**
- * A secret, in the words of `validate`: there, of use, and not to be changed by everybody. `field` says where the configuration
- * names it.
+ * Tests a secret with the messages of `validate`: it exists, is valid and not world-writable. `field` is its location
+ * in the configuration.
  */
 export async function checkSecret(secret: Named, field: string, context: CheckContext): Promise<CheckResult[]> {
   const { name, key } = secret.value
@@ -24,13 +24,13 @@ export async function checkSecret(secret: Named, field: string, context: CheckCo
   return [line, ...checkPermissions(path.join(context.config.secretsDirectory, name, key))]
 }
 
-/** Whether each secret of a config can be used; where one can't, its own line says why. */
+/** Whether all secrets of a config are usable. Unusable ones have their own line. */
 export async function hasItsSecrets(auth: ResolvedAuth, context: CheckContext): Promise<boolean> {
   const each = await Promise.all(secretsNamedBy(auth).map((secret) => isUsable(secret, context)))
   return each.every(Boolean)
 }
 
-/** Whether one secret can be used. */
+/** Whether one secret is usable. */
 export async function isUsable(secret: Named, context: CheckContext): Promise<boolean> {
   const { level } = await judge(secret, context)
   return level !== 'refused' && level !== 'unusable'

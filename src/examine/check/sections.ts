@@ -22,15 +22,15 @@ import { checkSecret } from './secrets.ts'
 import { checkStore } from './stores.ts'
 import { checkMcp, checkTarget } from './target.ts'
 
-/** A heading with what is found out below it, in this order. */
+/** A heading and the tests below it, in order. */
 export interface Section {
   readonly title: string
-  /** Name of the route; undefined for what belongs to the process. */
+  /** Name of the route; undefined for the process. */
   readonly route: string | undefined
   readonly tasks: readonly Task[]
 }
 
-/** What one route needs. */
+/** Tests of one route. */
 export function routeSection(
   route: ResolvedRoute,
   listenUrl: string | undefined,
@@ -39,7 +39,7 @@ export function routeSection(
 ): Section {
   const { name, auth, target, callers, headerForward, telemetry } = route
   return {
-    // The query of a target may hold a key.
+    // Without the query, which may contain a key.
     title: `route ${name} → ${target.origin}${target.path} (${auth.type})`,
     route: name,
     tasks: [
@@ -59,27 +59,26 @@ export function routeSection(
   }
 }
 
-/** Credential and backend, in the order of a request: the second needs the first. */
+/** Credential, then backend, which needs the credential. */
 async function backendLines(route: ResolvedRoute, context: CheckContext): Promise<readonly CheckResult[]> {
   const target = checkTarget(route, context)
   const { caller } = await checkCaller(route, context)
   const { lines, credential } = await checkCredential(route, caller, context)
-  const { lines: targetLines, stands } = await target
+  const { lines: targetLines, isConnected } = await target
   const mcp = about('mcp', route.target.host)
   const all = [...lines, ...targetLines]
-  if (!stands) return [...all, mcp.skipped('there is no connection')]
+  if (!isConnected) return [...all, mcp.skipped('not tried: no connection')]
   if (credential === undefined) return [...all, mcp.skipped(whyNot(route, caller !== undefined))]
   return [...all, await checkMcp(route, credential, context)]
 }
 
 function whyNot({ auth }: ResolvedRoute, hasCaller: boolean): string {
-  if (credentialOf(auth) !== 'caller') return 'there is no credential for it'
-  if (asksOf(auth) === 'session' || auth.upstream !== undefined)
-    return 'the credential belongs to the session of somebody who logged in'
-  return hasCaller ? 'there is no credential for it' : 'a credential for it needs --token-file'
+  if (credentialOf(auth) !== 'caller') return 'not tried: no credential'
+  if (asksOf(auth) === 'session' || auth.upstream !== undefined) return 'needs a logged-in user'
+  return hasCaller ? 'not tried: no credential' : 'needs --token-file'
 }
 
-/** What the process needs beside its routes. */
+/** Tests of the process besides its routes. */
 export function processSection(context: CheckContext, services: Services): Section {
   const { config } = context
   const { listen, admin, sessionKeySecretRef, cache, namespace } = config
@@ -107,7 +106,7 @@ export function processSection(context: CheckContext, services: Services): Secti
   return { title: 'proxy', route: undefined, tasks }
 }
 
-/** Where callers log in. */
+/** Tests of the embedded authorization servers. */
 export const authServerSections = (context: CheckContext, services: Services, listenUrl: string): readonly Section[] =>
   context.config.authServers.map((server) => ({
     title: `authorization server ${server.name}`,

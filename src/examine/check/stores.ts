@@ -7,10 +7,10 @@ import type { ClockNotes } from './clock.ts'
 import { type CheckContext, STEP_MS, type StoreNotes } from './context.ts'
 import { about, type CheckResult } from './result.ts'
 
-/** Clocks of replicas that share a store should be nearer to each other than this. */
+/** Tolerated clock difference between a store and its replicas. */
 const MOST_APART_MS = 2_000
 
-/** Collects them; what several say is one line. */
+/** Collects notes; equal ones become one line. */
 export function createStoreNotes(times: ClockNotes): StoreNotes {
   const remarks = new Set<string>()
   let isBlind = false
@@ -26,14 +26,14 @@ export function createStoreNotes(times: ClockNotes): StoreNotes {
       ...[...remarks].map((remark) =>
         about('store', 'settings').warning(
           remark,
-          'Set maxmemory-policy noeviction, and enough memory (docs/redis.md): what is in it was promised to somebody.',
+          'Set maxmemory-policy noeviction, with enough memory (docs/redis.md): eviction loses sessions.',
         ),
       ),
       ...(isBlind
         ? [
             about('store', 'settings').warning(
-              'its user may not ask INFO: whether it evicts is not known',
-              'Give the user +info (docs/redis.md).',
+              'the user lacks the permission for INFO; the eviction policy is unknown',
+              'Grant the user +info (docs/redis.md).',
             ),
           ]
         : []),
@@ -43,13 +43,13 @@ export function createStoreNotes(times: ClockNotes): StoreNotes {
 
 interface CheckedStore {
   readonly scope: string
-  /** In the lines. */
+  /** Name in the lines. */
   readonly name: string
-  /** The secrets that seal the record of purges, where the store is that of the cache. */
+  /** The secrets that seal the purge log, if the store is the cache's. */
   readonly sealedWith?: readonly SecretRef[]
 }
 
-/** Whether a store answers, does all that is needed, and holds records that the configured secrets open. */
+/** Tests that a store responds, grants all needed permissions, and holds records sealed with the configured secrets. */
 export async function checkStore(
   storage: () => ReturnType<typeof storageConfig>,
   { scope, name, sealedWith }: CheckedStore,
@@ -66,25 +66,25 @@ export async function checkStore(
     const refusals = await Promise.race([stores.refusals(config, scope), late])
     context.stores.take(stores.states())
     if (refusals === 'late')
-      return [line.failed('no answer', 'Look at the store (addr), or at the sentinels and the master that they name.')]
+      return [line.failed('no response', 'Check the store (addr), or the sentinels and their master.')]
     if (refusals.length > 0)
       return refusals.map((refusal) =>
-        line.failed(refusal, 'Give its user the permissions in docs/redis.md, or memory.'),
+        line.failed(refusal, 'Grant the user the permissions in docs/redis.md, or add memory.'),
       )
     if (sealedWith !== undefined && !(await opens(store, sealedWith, context)))
       return [
         line.failed(
-          'the record of purges is sealed with a secret that is not in keySecretRefs',
-          'Append the secret that sealed it: without it, replicas do not share credentials for five minutes.',
+          'the purge log is sealed with a secret that is not in keySecretRefs',
+          'Append that secret; without it, replicas do not share credentials for five minutes.',
         ),
       ]
-    return [line.ok('answers, and its user has all permissions')]
+    return [line.ok('responds; the user has all permissions')]
   } catch {
     const { detail } = store?.health() ?? {}
     return [
       line.failed(
-        `it cannot be used${detail === undefined ? '' : `: ${detail}`}`,
-        'Look at addr, or the addresses of the sentinels and masterName, at the ACL user and TLS (docs/redis.md).',
+        `unusable${detail === undefined ? '' : `: ${detail}`}`,
+        'Check addr or the sentinels and masterName, the ACL user, and TLS (docs/redis.md).',
       ),
     ]
   } finally {
@@ -93,7 +93,7 @@ export async function checkStore(
   }
 }
 
-/** True too where a secret cannot be read, which has a line of its own. */
+/** Also true if a secret is unreadable, which has its own line. */
 async function opens(store: Store, refs: readonly SecretRef[], { secrets, clock }: CheckContext): Promise<boolean> {
   const keys = createSealingKeys(refs.map((ref) => secrets.handle(ref, 'bytes')))
   const record = await store.get(PURGE_RECORD)

@@ -18,14 +18,14 @@ import {
 import { about, type CheckResult } from './result.ts'
 
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
-/** Backends refuse signatures of another time. */
+/** Backends reject signatures at larger clock differences. */
 const SIGNED_DIFFERENCE_MS = 60_000
 
-/** The files of `targetTls`, and the connection to the backend. */
+/** Tests the files of `targetTls` and the connection to the backend. */
 export async function checkTarget(
   { target, targetTls }: ResolvedRoute,
   context: CheckContext,
-): Promise<{ readonly lines: readonly CheckResult[]; readonly stands: boolean }> {
+): Promise<{ readonly lines: readonly CheckResult[]; readonly isConnected: boolean }> {
   const nowMs = context.clock.now()
   const { caCertPath, clientCertFile, clientKeyFile, serverName, insecureSkipVerify } = targetTls ?? {}
   const lines =
@@ -38,21 +38,21 @@ export async function checkTarget(
     file === undefined ? undefined : readable(file),
   )
   if (lines.some(({ status }) => status === 'failed')) {
-    const skipped = about('target.connection', target.host).skipped('not tried: a file of targetTls cannot be used')
-    return { lines: [...lines, skipped], stands: false }
+    const skipped = about('target.connection', target.host).skipped('not tried: a file of targetTls is unusable')
+    return { lines: [...lines, skipped], isConnected: false }
   }
   const [ca, cert, key] = files
-  const { lines: found, stands } = await checkConnection('target', target.origin, context, {
+  const { lines: found, isConnected } = await checkConnection('target', target.origin, context, {
     ca,
     cert,
     key,
     serverName,
     insecureSkipVerify,
   })
-  return { lines: [...lines, ...found], stands }
+  return { lines: [...lines, ...found], isConnected }
 }
 
-/** What the backend says to `initialize`, or to `server/discover` where it does not know that. */
+/** Sends `initialize`, and `server/discover` if the backend does not support it. */
 export async function checkMcp(
   route: ResolvedRoute,
   credential: Credential,
@@ -63,12 +63,14 @@ export async function checkMcp(
     const first = await ask(route, credential, INITIALIZE, context)
     if (first.answer?.result !== undefined) {
       await endSession(route, credential, first.response, context)
-      return line.ok(`${serverOf(first.answer)} answers initialize (${textOf(first.answer.result['protocolVersion'])})`)
+      return line.ok(
+        `${serverOf(first.answer)} responds to initialize (${textOf(first.answer.result['protocolVersion'])})`,
+      )
     }
     if (isRefusal(first)) return refused(line, first.response.status, credential)
     const second = await ask(route, credential, DISCOVER, context)
     if (second.answer?.result !== undefined)
-      return line.ok(`${serverOf(second.answer)} answers server/discover (${STATELESS_REVISION})`)
+      return line.ok(`${serverOf(second.answer)} responds to server/discover (${STATELESS_REVISION})`)
     if (isRefusal(second)) return refused(line, second.response.status, credential)
     return noMcp(route, first, second)
   } catch (error) {
@@ -77,25 +79,25 @@ export async function checkMcp(
     const known = diagnoseConnection(error)
     const detail = `${error.kind}${code === undefined ? '' : ` (${code})`}`
     return line.failed(
-      `no answer to initialize: ${detail}${known === undefined ? '' : `: ${known.cause}`}`,
-      known?.remedy ?? 'Look at the log of the backend; does it ask for a client certificate (targetTls)?',
+      `no response to initialize: ${detail}${known === undefined ? '' : `: ${known.cause}`}`,
+      known?.remedy ?? 'Check the log of the backend; it may require a client certificate (targetTls).',
     )
   }
 }
 
 function refused(line: ReturnType<typeof about>, status: number, credential: Credential): CheckResult {
   return line.failed(
-    `the backend refuses ${credential.kind === 'none' ? 'a request without a credential' : 'the credential'}: status ${status}`,
+    `the backend rejects ${credential.kind === 'none' ? 'a request without a credential' : 'the credential'}: status ${status}`,
     credential.kind === 'none'
-      ? 'Choose the type of external auth that this backend wants.'
+      ? 'Choose the type of external auth that this backend requires.'
       : credential.kind === 'aws'
-        ? 'Look at region, service and the rights of the role.'
-        : 'Look at the value of the secret or token, and at what it may do there.',
+        ? 'Check region, service and the permissions of the role.'
+        : 'Check the value of the secret or token, and its permissions at the backend.',
   )
 }
 
-/** What came back for a request, and what it says as MCP; undefined where that is nothing. */
-interface Said {
+/** A response and its JSON-RPC message; undefined if it is not MCP. */
+interface McpResponse {
   readonly response: OutboundResponse
   readonly answer: ReturnType<typeof readAnswer>
 }
@@ -105,19 +107,19 @@ async function ask(
   credential: Credential,
   request: McpRequest,
   context: CheckContext,
-): Promise<Said> {
+): Promise<McpResponse> {
   const response = await send(route, credential, request, context)
   const { status, headers, body } = response
   const answer = readAnswer(request, headers['content-type'] ?? '', body)
   const isSuccess = status >= 200 && status < 300
-  // Of an error status a client takes errors alone.
+  // In an error status, clients accept only JSON-RPC errors.
   return { response, answer: isSuccess || answer?.errorCode !== undefined ? answer : undefined }
 }
 
-const isRefusal = ({ response: { status } }: Said): boolean => status === 401 || status === 403
+const isRefusal = ({ response: { status } }: McpResponse): boolean => status === 401 || status === 403
 
-/** Somebody answers, and it is no MCP server, or not here. */
-function noMcp({ target }: ResolvedRoute, first: Said, second: Said): CheckResult {
+/** A server responds, but it is not an MCP server, or not at this path. */
+function noMcp({ target }: ResolvedRoute, first: McpResponse, second: McpResponse): CheckResult {
   const line = about('mcp', target.host)
   const { status } = first.response
   const code = first.answer?.errorCode ?? second.answer?.errorCode
@@ -127,12 +129,12 @@ function noMcp({ target }: ResolvedRoute, first: Said, second: Said): CheckResul
     ...(code === undefined ? [] : [`JSON-RPC error ${code}`]),
     ...(lacks === undefined ? [] : [`a JSON-RPC result without ${lacks}`]),
   ]
-  // Its query may hold a key.
+  // Without the query, which may contain a key.
   return line.failed(
-    `${target.origin}${target.path} answers neither initialize nor server/discover: ${what.join(', ')}`,
+    `${target.origin}${target.path} does not respond to initialize or server/discover: ${what.join(', ')}`,
     status === 404 || status === 405
-      ? 'Correct the path of target: there is no MCP server at this one.'
-      : 'Is target the address of an MCP server that speaks streamable HTTP?',
+      ? 'Correct the path of target: it has no MCP server.'
+      : 'Set target to the URL of an MCP server with streamable HTTP.',
   )
 }
 
@@ -145,7 +147,7 @@ function send(
   return exchange(route, credential, 'POST', headers, Buffer.from(body), context)
 }
 
-/** A session that was opened for the check is closed with it; that it can't be is no failure. */
+/** Closes the session opened for the test. An error here is not a failure. */
 async function endSession(
   route: ResolvedRoute,
   credential: Credential,

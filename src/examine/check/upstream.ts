@@ -12,14 +12,14 @@ import { isUsable } from './secrets.ts'
 
 type UpstreamProvider = ResolvedAuthServer['spec']['upstreamProviders'][number]
 
-/** The identity providers in front of which an authorization server stands: connection, and each endpoint of a login. */
+/** Tests the upstream identity providers of an authorization server: connection and each endpoint of a login. */
 export const upstreamTasks = (server: ResolvedAuthServer, listenUrl: string, context: CheckContext): readonly Task[] =>
   server.spec.upstreamProviders.map((provider) => () => {
     const uri = redirectUriOf(provider, server, listenUrl, context)
     return checkUpstream(provider, uri, context)
   })
 
-/** Where this provider sends browsers back to; of the first resource, where there are several. */
+/** Redirect URI at this provider; that of the first resource if there are several. */
 function redirectUriOf(
   { oidcConfig, oauth2Config }: UpstreamProvider,
   { name, spec }: ResolvedAuthServer,
@@ -52,27 +52,27 @@ async function checkUpstream(
   const lines: CheckResult[] = []
   let ca: Buffer | undefined
   if (caBundleRef !== undefined) {
-    // It has a line of its own among the secrets of the server.
+    // The secrets of the server have their own line for it.
     if (!(await isUsable({ value: caBundleRef, holds: 'certificates' }, context)))
-      return [line.skipped('without its authorities nothing is sent')]
+      return [line.skipped('not tried: its CA certificates are unusable')]
     ca = Buffer.from(context.secrets.handle(caBundleRef).current().reveal())
   }
-  let stands = true
+  let isConnected = true
   for (const origin of new Set(configuredUrls.map((url) => new URL(url).origin))) {
     const connected = await checkConnection('upstream', origin, context, {
       ca,
       guard: { allowPrivateIP: mayBePrivate(provider), configuredUrls },
     })
     lines.push(...connected.lines)
-    stands &&= connected.stands
+    isConnected &&= connected.isConnected
   }
-  if (!stands) return [...lines, line.skipped('there is no connection')]
+  if (!isConnected) return [...lines, line.skipped('not tried: no connection')]
   const { clock, log, secrets, tokenFile, outbound } = context.obtain
   const probe = probeUpstream(provider, redirectUri, { clock, log, secrets, tokenFile, outbound })
   try {
-    // Each look would be one more client there.
+    // Each test would register another client.
     if (oauth2Config?.dcrConfig !== undefined) {
-      const client = about('upstream.client', name).skipped('it is registered by the first login, and not by this')
+      const client = about('upstream.client', name).skipped('not tried: the first login registers the client')
       return [...lines, client, ...(await userInfoLine(name, probe))]
     }
     const login = await loginLine(name, redirectUri, probe)
@@ -88,7 +88,7 @@ async function checkUpstream(
   }
 }
 
-/** Where a user would be sent: for OpenID Connect that takes the discovery document, without which nothing else is known. */
+/** Tests the login page. OpenID Connect needs the discovery document first. */
 async function loginLine(
   name: string,
   redirectUri: string,
@@ -98,7 +98,7 @@ async function loginLine(
   try {
     const { url, status } = await probe.authorize()
     return {
-      line: judgeLogin(line, `users are sent to ${shownUrl(url)}`, status, redirectUri),
+      line: loginResult(line, `users are redirected to ${shownUrl(url)}`, status, redirectUri),
       isKnown: true,
     }
   } catch (error) {
@@ -106,22 +106,22 @@ async function loginLine(
   }
 }
 
-function judgeLogin(line: ReturnType<typeof about>, sent: string, status: number, redirectUri: string): CheckResult {
+function loginResult(line: ReturnType<typeof about>, sent: string, status: number, redirectUri: string): CheckResult {
   if (isNowhere(status))
     return line.failed(
-      `${sent}, where status ${status} says that there is nothing`,
-      'Correct authorizationEndpoint, or look at the discovery document of the provider.',
+      `${sent}, which returns ${status}`,
+      'Correct authorizationEndpoint, or check the discovery document of the provider.',
     )
-  if (status >= 500) return line.failed(`${sent}, which answers ${status}`, 'Look at the provider itself.')
+  if (status >= 500) return line.failed(`${sent}, which returns ${status}`, 'Check the provider.')
   if (status >= 400)
     return line.warning(
-      `${sent}, which answers ${status} to a login`,
-      `Is the redirect URI ${redirectUri} registered at the provider, and is clientId the right one?`,
+      `${sent}, which returns ${status} for a login request`,
+      `Register the redirect URI ${redirectUri} at the provider, and check clientId.`,
     )
   return line.ok(sent)
 }
 
-/** There is nothing at this address, or nothing that takes this method. */
+/** The address does not exist, or not for this method. */
 const isNowhere = (status: number): boolean => status === 404 || status === 405 || status === 410
 
 async function keysLine(name: string, probe: UpstreamProbe): Promise<CheckResult[]> {
@@ -130,20 +130,19 @@ async function keysLine(name: string, probe: UpstreamProbe): Promise<CheckResult
     const count = await probe.keys()
     if (count === undefined) return []
     if (count > 0) return [line.ok(`${count} for ID tokens`)]
-    return [line.failed('the set has no key that may verify a signature', 'The provider must publish its keys.')]
+    return [line.failed('the key set has no signature key', 'Publish the keys of the provider at this URL.')]
   } catch (error) {
     return [line.thrown(error)]
   }
 }
 
-/** Client id and secret, shown to the token endpoint as at a login, with a code that nobody has. */
+/** Sends client ID and secret to the token endpoint as at a login, with an invalid code. */
 async function clientLine(provider: UpstreamProvider, redirectUri: string, probe: UpstreamProbe): Promise<CheckResult> {
   const line = about('upstream.client', provider.name)
   const clientId = upstreamClient(provider)?.clientId ?? ''
   try {
-    if ((await probe.client()) === 'taken')
-      return line.ok(`it takes the client ${clientId}, and refuses a made-up code`)
-    return line.skipped('its answer to a made-up code does not say whether it knows the client')
+    if ((await probe.client()) === 'taken') return line.ok(`accepts the client ${clientId} and rejects an invalid code`)
+    return line.skipped('the response to an invalid code does not show whether the client is accepted')
   } catch (error) {
     const failure = asFailure(error)
     const found = line.thrown(failure)
@@ -153,36 +152,41 @@ async function clientLine(provider: UpstreamProvider, redirectUri: string, probe
       ...found,
       remedy: isRedirect
         ? `Register the redirect URI ${redirectUri} at the provider.`
-        : 'Compare what we say and show (clientId, clientSecretRef, clientAuth) with what the provider has for this client.',
+        : 'Compare clientId, clientSecretRef and clientAuth with the client registered at the provider.',
     }
   }
 }
 
-/** How a refresh is refused decides whether users of an ended session log in again: each provider has its own errors for it. */
+/**
+ * The error for an invalid refresh token decides whether users with an expired grant log in again. Providers use
+ * different errors.
+ */
 async function refreshLine(name: string, probe: UpstreamProbe, { refreshToken }: CheckContext): Promise<CheckResult> {
   const line = about('upstream.refresh', name)
   const own = refreshToken?.upstream === name ? refreshToken.token : undefined
   try {
     const { refreshToken: next, expiresAtMs, scopes } = await probe.refresh(own)
     if (own === undefined)
-      return line.failed('a made-up refresh token was accepted', 'The token endpoint must verify refresh tokens.')
-    const rotates = next?.equals(own) === false ? 'a new refresh token came' : 'the refresh token stays'
-    const life = expiresAtMs === undefined ? 'no lifetime is given' : 'a lifetime is given'
-    return line.ok(`a refresh works: ${rotates}, ${life}, scopes ${scopes.join(' ') || 'none'}`)
+      return line.failed(
+        'the token endpoint accepted an invalid refresh token',
+        'The token endpoint does not verify refresh tokens; do not use it.',
+      )
+    const rotates = next?.equals(own) === false ? 'new refresh token' : 'same refresh token'
+    const life = expiresAtMs === undefined ? 'no lifetime' : 'with a lifetime'
+    return line.ok(`refreshed: ${rotates}, ${life}, scopes ${scopes.join(' ') || 'none'}`)
   } catch (error) {
     const failure = asFailure(error)
     const { code, detail = code, refusal } = failure
-    if (code === 'no_session' && refusal === undefined) return line.ok('a refresh works, and brings an ID token')
+    if (code === 'no_session' && refusal === undefined) return line.ok('refreshed, with an ID token')
     if (own !== undefined) return line.thrown(failure)
     if (code === 'no_session') {
-      const rest = mayHeal(failure) ? ', and tried again after 5 min' : ''
-      return line.ok(`refuses a made-up refresh token (${detail}): read as an ended grant${rest}`)
+      const rest = mayHeal(failure) ? ', retried after 5 min' : ''
+      return line.ok(`rejects an invalid refresh token (${detail}): treated as an expired grant${rest}`)
     }
-    const [reading, result] =
-      code === 'config_error' ? ['an error of configuration', 500] : ['an outage', failure.status]
+    const [reading, result] = code === 'config_error' ? ['a configuration error', 500] : ['an outage', failure.status]
     return line.warning(
-      `a made-up refresh token: ${detail}; read as ${reading}`,
-      `Users whose grant has ended would get ${result} instead of a new login. Does the client have the grant refresh_token? Try a real one with --refresh-token-file.`,
+      `an invalid refresh token: ${detail}; treated as ${reading}`,
+      `Users with an expired grant get ${result} instead of a new login. Allow the grant refresh_token for the client, and test a real token with --refresh-token-file.`,
     )
   }
 }
@@ -193,15 +197,15 @@ async function userInfoLine(name: string, probe: UpstreamProbe): Promise<CheckRe
     const answered = await probe.userInfo()
     if (answered === undefined) return []
     const { url, status } = answered
-    if (status >= 500) return [line.failed(`it answers ${status}`, 'Look at the provider itself.')]
+    if (status >= 500) return [line.failed(`status ${status}; expected below 500`, 'Check the provider.')]
     if (isNowhere(status))
       return [
         line.failed(
-          `status ${status} says that there is nothing at ${shownUrl(url)}`,
-          'Correct endpointUrl and httpMethod, or look at the discovery document of the provider.',
+          `${shownUrl(url)} returned ${status}`,
+          'Correct endpointUrl and httpMethod, or check the discovery document of the provider.',
         ),
       ]
-    return [line.ok(status < 400 ? 'answers' : 'answers, and refuses a made-up token')]
+    return [line.ok(status < 400 ? 'responds' : 'responds and rejects an invalid token')]
   } catch (error) {
     return [line.thrown(error)]
   }

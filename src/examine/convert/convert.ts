@@ -12,31 +12,31 @@ import { ownedName } from '../../operator/index.ts'
 import { rewrite } from './rewrite.ts'
 import { serviceRenamer } from './services.ts'
 
-/** One file as text. */
 interface Text {
   readonly path: string
   readonly text: string
 }
 
-/** What became of manifests. */
+/** Result of a conversion. */
 export interface Converted {
-  /** Documents of ours as YAML, each with what was changed as comments above it. */
+  /** Supported documents as YAML, each with its changes as comments above it. */
   readonly output: string
-  /** What did something there and does not here, with what to do. */
+  /** Unsupported fields with an effect, and what to do. */
   readonly refused: readonly { readonly where: string; readonly what: string }[]
 }
 
-/** Of aliases: the reader before has counted what they stand for. */
+/** Aliases were limited by the first parse. */
 const UNBOUNDED = -1
 
-/** Kinds whose documents are of no use without the controller that they were written for. */
+/** The kind whose documents need the other controller. */
 const SERVER = 'MCPServer'
 const NO_SERVER =
-  'nothing here runs servers: leave it with the controller that does, and put the proxy before it as a sidecar, or as an MCPRemoteProxy whose remoteUrl is its Service'
+  'mcp-extauth runs no servers: keep it with its controller, and add the proxy as a sidecar, or as an MCPRemoteProxy whose remoteUrl is its Service'
 
 /**
- * Manifests of other groups as documents of ours. The texts have been read by `parseDocuments` before, whose bounds hold for
- * them. Nothing is left out that restricts callers, tools or traffic: what can't be kept is in `refused` and in the output.
+ * Converts manifests of other API groups. `parseDocuments` must have validated the texts before, including size
+ * limits. Fields that restrict callers, tools or traffic are never removed: unsupported ones are in `refused` and in
+ * the output.
  */
 export function convert(texts: readonly Text[]): Converted {
   const refused: Converted['refused'][number][] = []
@@ -68,12 +68,12 @@ export function convert(texts: readonly Text[]): Converted {
   }
 }
 
-/** The documents that a list holds, as `kubectl get -o yaml` prints them; any other is one itself. */
+/** The documents of a list (`kubectl get -o yaml`); any other document is its own. */
 function itemsOf(document: Document): Document[] {
   const items = document.get('items')
   if (!String(document.get('kind')).endsWith('List') || !isSeq(items)) return [document]
   return items.items.filter(isMap).map((item) => {
-    // Metadata of the server and status are not what people wrote.
+    // Users write neither server metadata nor status.
     const { status, metadata, ...written } = item.toJS(document, { maxAliasCount: UNBOUNDED }) as {
       readonly status?: { readonly discoveredBackends?: unknown }
       readonly metadata?: Readonly<Record<string, unknown>>
@@ -95,8 +95,8 @@ function itemsOf(document: Document): Document[] {
 }
 
 /**
- * The document with everything in its place: a field that an alias or a merge key leads to is looked for where it is meant,
- * and changed there alone. What has neither keeps its comments and its form.
+ * Expands aliases and merge keys, so that a change affects one location only. Documents without them keep comments and
+ * format.
  */
 function writtenOut(document: Document): Document {
   let isShared = false
@@ -115,7 +115,6 @@ function writtenOut(document: Document): Document {
   return whole
 }
 
-/** Namespace and name of a config. */
 const idOf = (document: Document, name: unknown = document.getIn(['metadata', 'name'])): string => {
   const namespace: unknown = document.getIn(['metadata', 'namespace'])
   return JSON.stringify([namespace ?? DEFAULT_NAMESPACE, name])
@@ -127,7 +126,7 @@ const isAuthServer = (document: Document): boolean =>
 interface Conversion {
   readonly refused: Converted['refused'][number][]
   readonly renameServices: (document: Document) => string[]
-  /** Whether callers log in at a config of this name; undefined where it is not among the files. */
+  /** Whether callers log in at the config of this name; undefined if it is not in the files. */
   readonly logsIn: (document: Document, config: string) => boolean | undefined
 }
 
@@ -145,11 +144,11 @@ function convertOne(original: Document, path: string, conversion: Conversion): s
   const isTheirs = group !== '' && group.endsWith('.stacklok.dev')
   if (kind === SERVER && isTheirs) {
     refused.push({ where: `${path}  ${name}`, what: NO_SERVER })
-    return [comment([`${name} is left out: ${NO_SERVER}`])]
+    return [comment([`${name} is omitted: ${NO_SERVER}`])]
   }
   if (!OUR_KINDS.some((known) => known === kind))
     return isTheirs
-      ? [comment([`${name} is left out: it belongs to another controller`])]
+      ? [comment([`${name} is omitted: it belongs to another controller`])]
       : [withChanges(original, renameServices(original))]
   if (!isTheirs && group !== DEFAULT_API_GROUP) return [String(original)]
   const document = writtenOut(original)
@@ -171,7 +170,7 @@ function withChanges(document: Document, changes: readonly string[]): string {
 
 const comment = (lines: readonly string[]): string => lines.map((line) => `# ${line}\n`).join('')
 
-/** What a proxy would refuse of the documents, one namespace after the other. */
+/** Problems that a proxy reports for the documents, namespace by namespace. */
 function problemsOf(files: readonly Text[]): readonly Problem[] {
   const loaded = parseDocuments(files)
   const namespaces = new Set(loaded.workloads.map(({ document }) => document.metadata.namespace))

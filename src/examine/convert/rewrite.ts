@@ -2,13 +2,13 @@ import { type Document, isMap, isScalar, isSeq, type YAMLMap } from 'yaml'
 import { DEFAULT_API_GROUP, NEWEST_VERSION } from '../../load/index.ts'
 import { CLIENT_PRESETS, WORKLOAD_KINDS, type WorkloadKind, whyNotRead } from '../../resources/index.ts'
 
-/** A field of others that has another name here. */
+/** A field with a different name here. */
 interface Renamed {
   readonly kind: string
   /** Below `spec`; `*` is every item of a list. */
   readonly path: readonly string[]
   readonly to: string
-  /** What it had there without being written. */
+  /** Its implicit value there. */
   readonly preset?: readonly [field: string, value: string]
 }
 
@@ -24,15 +24,15 @@ const RENAMED: readonly Renamed[] = [
   { kind: 'MCPExternalAuthConfig', path: ['awsSts'], to: 'cloudSts', preset: ['service', 'aws-mcp'] },
   ...AUTH_SERVERS.map(([kind, path]) => ({ kind, path: [...path, 'storage', 'redis'], to: 'kvstore' })),
 ]
-/** Values that have another name here. */
+/** Values with a different name here. */
 const REVALUED = [
   { kind: 'MCPExternalAuthConfig', path: ['type'], from: 'awsSts', to: 'cloudSts' },
   ...AUTH_SERVERS.map(([kind, path]) => ({ kind, path: [...path, 'storage', 'type'], from: 'redis', to: 'kvstore' })),
 ]
 
 /**
- * Makes a document of ours of one that was written for another group, in place, and gives what was changed, a sentence each.
- * What restricts stays as it is written, so that it is refused by name and not lost.
+ * Converts a document in place and returns one sentence per change. Restrictions stay as written, so that the proxy
+ * rejects them by name.
  */
 export function rewrite(document: Document, kind: string, logsIn: (config: string) => boolean | undefined): string[] {
   const changes: string[] = []
@@ -60,7 +60,7 @@ export function rewrite(document: Document, kind: string, logsIn: (config: strin
   return changes
 }
 
-/** Of metadata, what no person writes into a manifest: an API server refuses some of it, and a finalizer would stay for ever. */
+/** Server-side metadata: an API server rejects some of it, and a finalizer would block deletion. */
 const OF_SERVERS = [
   'creationTimestamp',
   'deletionGracePeriodSeconds',
@@ -73,7 +73,7 @@ const OF_SERVERS = [
   'selfLink',
   'uid',
 ]
-/** By which Argo CD, Flux and Helm find what they have applied: a copy with them would be removed as theirs. */
+/** Marks by which Argo CD, Flux and Helm find their objects. They would delete a copy with them. */
 const TRACKING = {
   labels: [
     'app.kubernetes.io/instance',
@@ -89,7 +89,7 @@ const TRACKING = {
 } as const
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** Takes away what servers and controllers have added to an exported object; of a status, backends that were found stay. */
+/** Removes fields that servers and controllers added to an exported object. Discovered backends in a status stay. */
 function leaveOutExported(document: Document): string[] {
   const backends: unknown = document.getIn(['status', 'discoveredBackends'])
   const paths = [
@@ -106,15 +106,15 @@ function leaveOutExported(document: Document): string[] {
     if (tracking.length > 0 && isMap(left) && left.items.length === 0) document.deleteIn(['metadata', where])
   }
   return [
-    ...paths.map((path) => `${path.join('.')} is left out: a server wrote it`),
-    ...tracking.map((path) => `${path.join('.')} is left out: another tool finds its objects by it`),
+    ...paths.map((path) => `${path.join('.')} is omitted: set by a server`),
+    ...tracking.map((path) => `${path.join('.')} is omitted: it marks objects of another tool`),
   ]
 }
 
-/** Fields that say who may call a proxy. */
+/** Fields that restrict callers. */
 const CALLERS = ['auth', 'oidcConfig', 'oidcConfigRef', 'authServerRef']
 
-/** Writes out that callers need no token, where that was so without a word. */
+/** Writes that callers need no token, if that was implicit. */
 function writeCallers(document: Document, logsIn: (config: string) => boolean | undefined): string[] {
   const isWritten = (field: string): boolean => {
     const value = document.getIn(['spec', field])
@@ -122,13 +122,13 @@ function writeCallers(document: Document, logsIn: (config: string) => boolean | 
   }
   if (CALLERS.some(isWritten)) return []
   const config: unknown = document.getIn(['spec', 'externalAuthConfigRef', 'name'])
-  // Callers log in at an authorization server that is both; of one that is not among the files nothing is known.
+  // The authorization server of a config authenticates callers; a config outside of the files is unknown.
   if (typeof config === 'string' && logsIn(config) !== false) return []
   document.setIn(['spec', 'auth'], document.createNode({ mode: 'anonymous' }))
-  return ['spec.auth is what it was without being written: callers need no token']
+  return ['spec.auth is the former default: callers need no token']
 }
 
-/** The container of the other proxy in a pod template is the one of ours; another image is not for it. */
+/** Renames the other proxy's container in a pod template, and removes its image. */
 function renameContainer(document: Document): string[] {
   const path = ['spec', 'podTemplateSpec', 'spec', 'containers']
   const containers: unknown = document.getIn(path)
@@ -140,13 +140,13 @@ function renameContainer(document: Document): string[] {
     const image = container.get('image')
     if (image === undefined) return [`${at}.name was toolhive`]
     container.delete('image')
-    return [`${at}.name was toolhive`, `${at}.image is left out: ${JSON.stringify(image)} is another program`]
+    return [`${at}.name was toolhive`, `${at}.image is omitted: ${JSON.stringify(image)} is a different program`]
   })
 }
 
 const isOfOthers = (apiVersion: unknown): boolean => String(apiVersion).split('/')[0] !== DEFAULT_API_GROUP
 
-/** Writes out what fields meant there without being written, where they mean something else here. */
+/** Writes defaults of the other controller that differ here. */
 function writeOut(document: Document, kind: string): string[] {
   return AUTH_SERVERS.flatMap(([its, path]) => {
     const at = ['spec', ...path]
@@ -155,7 +155,7 @@ function writeOut(document: Document, kind: string): string[] {
       const before = document.getIn([...at, ...field])
       if (before !== undefined && before !== null) return []
       document.setIn([...at, ...field], value)
-      return [`${[...at, ...field].join('.')} is what it was without being written`]
+      return [`${[...at, ...field].join('.')} is the former default`]
     })
   })
 }
@@ -170,19 +170,19 @@ function rename(document: Document, { path, to, preset }: Renamed): string[] {
   const changes = [`spec.${[...path.slice(0, -1), to].join('.')} was ${name}`]
   if (preset !== undefined && isMap(pair.value) && !pair.value.has(preset[0])) {
     pair.value.set(preset[0], preset[1])
-    changes.push(`spec.${to}.${preset[0]} is what it was without being written`)
+    changes.push(`spec.${to}.${preset[0]} is the former default`)
   }
   return changes
 }
 
-/** Takes away what nothing here reads; a status that others wrote is not ours to bring. */
+/** Removes ignored fields. A status from another controller is not converted. */
 function leaveOut(spec: YAMLMap, kind: WorkloadKind): string[] {
   const names = spec.items.flatMap(({ key }) => (isScalar(key) && typeof key.value === 'string' ? [key.value] : []))
   return names.flatMap((name) => {
     const why = whyNotRead(kind, name)
-    // Part of it may be refused.
+    // Some of its fields may be unsupported.
     if (why === undefined || (name === 'config' && kind === 'VirtualMCPServer')) return []
     spec.delete(name)
-    return [`spec.${name} is left out: ${why}`]
+    return [`spec.${name} is omitted: ${why}`]
   })
 }

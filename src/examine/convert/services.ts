@@ -1,6 +1,6 @@
 import { type Document, isMap, isScalar, visit } from 'yaml'
 
-/** Kinds that are or make the Service themselves: a name in them is theirs. */
+/** Kinds that are or create Services: names in them stay. */
 const OWN_KINDS: ReadonlySet<string> = new Set([
   'Deployment',
   'EndpointSlice',
@@ -10,15 +10,15 @@ const OWN_KINDS: ReadonlySet<string> = new Set([
   'Service',
 ])
 
-/** What a document says of itself, as far as it is looked at here. */
+/** The fields of a document that are read here. */
 interface Named {
   readonly kind: string
   readonly name: string
 }
 
 /**
- * Replaces the names of Services that the other controller made for proxies by those that the operator makes, wherever they
- * are written (HTTPRoute, Ingress, URLs of backends), and gives a sentence for each.
+ * Replaces names of Services that the other controller creates for proxies by those of the operator, wherever they
+ * occur (HTTPRoute, Ingress, backend URLs). Returns one sentence per change.
  */
 export function serviceRenamer(
   documents: readonly Named[],
@@ -29,7 +29,7 @@ export function serviceRenamer(
   const renamed = new Map<string, string>()
   for (const name of names('MCPRemoteProxy')) {
     renamed.set(`mcp-${name}-remote-proxy`, ownedName(name))
-    // A server of that name has a proxy of this name.
+    // The proxy of a server has a name derived from the server's.
     if (!servers.has(name)) renamed.set(`mcp-${name}-proxy`, ownedName(name))
   }
   return (document) => {
@@ -49,6 +49,6 @@ export function serviceRenamer(
         },
       })
     }
-    return [...found].map((name) => `the Service ${name} is ${renamed.get(name)} here`)
+    return [...found].map((name) => `the Service ${name} is named ${renamed.get(name)} here`)
   }
 }

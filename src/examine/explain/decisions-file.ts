@@ -5,12 +5,12 @@ import { canonicalJson } from '../../resources/index.ts'
 import { readInput } from './explain-input.ts'
 import { type Io, UsageError } from '../../compose/index.ts'
 
-/** 200 requests with claims of as much as an introspection endpoint may say; what is larger was not made by a proxy. */
+/** 200 requests with claims of the maximum size of an introspection response. */
 const MAX_BYTES = 32 * 1024 * 1024
 
 const text = () => z.string().max(4096)
 
-/** Tags, source identity and policies as they are recorded with claims; values are missing without. */
+/** Tags, source identity and policies recorded with claims; without claims, values are missing. */
 const ATTRIBUTES = z.object({
   tags: z.array(z.object({ key: text(), value: text(), transitive: z.boolean() })),
   sourceIdentity: text().optional(),
@@ -19,7 +19,7 @@ const ATTRIBUTES = z.object({
   externalId: text().optional(),
 })
 
-/** What of an entry of `GET /decisions` is read; whatever else it has is left alone. */
+/** The fields of a `GET /decisions` entry that are read; others are ignored. */
 const RECORD = z.object({
   atMs: z.number(),
   requestId: text(),
@@ -53,27 +53,27 @@ const FILE = z.union([z.object({ decisions: z.array(RECORD) }), z.array(RECORD)]
 /** A recorded request with the claims of its caller. */
 export type RecordedDecision = Omit<z.output<typeof RECORD>, 'claims'> & {
   readonly claims: Claims
-  /** The claims as JSON text. */
+  /** The claims as JSON. */
   readonly claimsText: string
 }
 
-/** What differs between two tokens of one caller, and says nothing about who that is. */
+/** Claims that differ between tokens of one caller. */
 const VOLATILE: ReadonlySet<string> = new Set(['exp', 'iat', 'nbf', 'jti', 'auth_time'])
 
 export interface RecordedDecisions {
-  /** The newest request of each caller on each route, and of each kind where rules decided, oldest first; several of a caller whose claims changed. */
+  /** The latest request of each caller on each route (and of each kind if rules decided), oldest first; several if a caller's claims changed. */
   readonly records: readonly RecordedDecision[]
-  /** Records without claims, which can't be decided again. */
+  /** Records without claims, which cannot be evaluated. */
   readonly withoutClaims: number
 }
 
 /**
- * What `GET /decisions` answered, from a file (`-` is standard input). Throws `UsageError` for what is no such answer, and
- * when no entry has claims.
+ * Reads a response of `GET /decisions` from a file (`-` is standard input). Throws `UsageError` if it is invalid, or
+ * if no entry has claims.
  */
 export async function readDecisions(file: string, io: Pick<Io, 'stdin'>): Promise<RecordedDecisions> {
   const parsed = FILE.safeParse(jsonIn(await readInput(file, io, MAX_BYTES), file))
-  if (!parsed.success) throw new UsageError(`${file} is not what GET /decisions of the admin listener answers`)
+  if (!parsed.success) throw new UsageError(`${file} is not a response of GET /decisions of the admin listener`)
   const entries = Array.isArray(parsed.data) ? parsed.data : parsed.data.decisions
   const newest = new Map<string, RecordedDecision>()
   let withoutClaims = 0
@@ -91,13 +91,13 @@ export async function readDecisions(file: string, io: Pick<Io, 'stdin'>): Promis
   if (newest.size === 0)
     throw new UsageError(
       entries.length === 0
-        ? `${file} has no decision; only requests on routes of type cloudSts or with rules are recorded`
-        : `${file} has no claims; they are recorded by extauth proxy --show-claims only`,
+        ? `${file} has no decisions; only routes of type cloudSts or with rules record them`
+        : `${file} has no claims; start the proxy with --show-claims to record them`,
     )
   return { records: [...newest.values()], withoutClaims }
 }
 
-/** Whether the session name can be made again from the claims: not where it hangs on the token itself. */
+/** Whether claims determine the session name. They do not if it is derived from the token. */
 export const isSessionNameSteady = ({ claims, decision }: RecordedDecision): boolean =>
   decision?.session?.changes.length === 0 ||
   identityBasis(callerIdentity(claims, '', isIntrospectionAnswer(claims))) !== 'token'
@@ -106,7 +106,7 @@ function jsonIn(content: string, file: string): unknown {
   try {
     return JSON.parse(content)
   } catch {
-    throw new UsageError(`${file} does not hold JSON`)
+    throw new UsageError(`${file} is not valid JSON`)
   }
 }
 
@@ -115,6 +115,6 @@ function claimsIn(claimsText: string, file: string): Claims {
     return parseJsonObject(claimsText)
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
-    throw new UsageError(`${file} has claims that the proxy would refuse: ${error.message}`)
+    throw new UsageError(`${file} has claims that the proxy rejects: ${error.message}`)
   }
 }

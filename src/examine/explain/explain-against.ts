@@ -6,21 +6,21 @@ import { decideFor } from './explain-report.ts'
 import { attributeLines, noRoles } from './explain-text.ts'
 import { decideRules, viewOf } from './request-rules.ts'
 
-/** What a caller gets on a route. */
+/** The result for a caller on a route. */
 interface Outcome {
   /** ARN, or `none`. */
   readonly role: string
-  /** Why there is none. */
+  /** Why there is no role. */
   readonly reason: string | undefined
-  /** Undefined also where it can't be told. */
+  /** Undefined if unknown, too. */
   readonly sessionName: string | undefined
-  /** Tags, source identity, policies and external id, a line for each. */
+  /** Tags, source identity, policies and external ID, one line each. */
   readonly session: readonly string[]
-  /** What the rules say of the request, as words; undefined where there was none. */
+  /** Result of the rules as text; undefined without a request. */
   readonly rules: string | undefined
 }
 
-/** A caller who would get something else. */
+/** A caller whose result changes. */
 export interface RoleChange {
   readonly route: string
   readonly issuer: string
@@ -31,15 +31,16 @@ export interface RoleChange {
 }
 
 export interface Comparison {
-  /** Callers that were compared, once per route. */
+  /** Compared callers, once per route. */
   readonly callers: number
   readonly withoutClaims: number
   readonly changes: readonly RoleChange[]
 }
 
 /**
- * Decides again for recorded callers: by `routes` if they are given, else as it was recorded, and by `others`. A caller
- * whose role, refusal, session name, tags, source identity, policies or external id differ is a change. Throws `config_error` for a matcher that does not compile.
+ * Evaluates recorded callers by `routes` (by the recorded decision if undefined) and by `others`. A change is a
+ * different role, refusal, session name, tag, source identity, policy or external ID. Throws `config_error` for an
+ * invalid matcher.
  */
 export function compare(
   records: readonly RecordedDecision[],
@@ -61,7 +62,7 @@ export function compare(
   })
 }
 
-/** The comparison for people. */
+/** Renders the comparison as text. */
 export function renderComparison({ callers, withoutClaims, changes }: Comparison): string {
   const lines = changes.flatMap(({ route, issuer, subject, before, after }) => [
     `${route}  ${subject || '(no subject)'} of ${issuer || '(no issuer)'}`,
@@ -70,15 +71,15 @@ export function renderComparison({ callers, withoutClaims, changes }: Comparison
     `    after   ${outcomeText(after)}`,
     ...onlyIn(after, before).map((line) => `            ${line}`),
   ])
-  const left = withoutClaims === 0 ? '' : `; ${withoutClaims} recorded without claims and left out`
-  lines.push(`${changes.length} of ${callers} ${callers === 1 ? 'caller' : 'callers'} would get something else${left}`)
+  const left = withoutClaims === 0 ? '' : `; ${withoutClaims} skipped: recorded without claims`
+  lines.push(`${changes.length} of ${callers} ${callers === 1 ? 'caller' : 'callers'} would change${left}`)
   return `${lines.join('\n')}\n`
 }
 
 const outcomeText = ({ role, reason, sessionName, rules }: Outcome): string =>
   `${rules === undefined ? '' : `${rules}; `}${role}${reason === undefined ? '' : ` (${reason})`}${sessionName === undefined ? '' : ` as ${sessionName}`}`
 
-/** What of the one's session the other does not have. */
+/** Lines of a session that the other one lacks. */
 const onlyIn = ({ session }: Outcome, other: Outcome): readonly string[] =>
   session.filter((line) => !other.session.includes(line))
 
@@ -91,7 +92,7 @@ const none = (reason: string, rules?: string): Outcome => ({
 })
 
 function recorded(record: RecordedDecision): Outcome {
-  const rules = record.rules && wordsOf(record.rules)
+  const rules = record.rules && textOfRules(record.rules)
   if (record.decision === undefined) return none(NO_ROLE_DECIDED, rules)
   const { choice, refusal, session } = record.decision
   if (refusal !== undefined) return none(refusal, rules)
@@ -107,7 +108,7 @@ function recorded(record: RecordedDecision): Outcome {
 
 function decideOn(routes: readonly ResolvedRoute[], record: RecordedDecision): Outcome {
   const route = routes.find(({ name }) => name === record.route)
-  if (route === undefined) return none('there is no such route')
+  if (route === undefined) return none('no such route')
   const { auth, onMatcherError } = route
   const rules = rulesOn(route, record)
   if (!hasRoles(auth) || record.decision === undefined)
@@ -126,19 +127,19 @@ function decideOn(routes: readonly ResolvedRoute[], record: RecordedDecision): O
   }
 }
 
-/** No role was chosen for the request: its route has none, or it was not allowed. */
+/** The route has no roles, or the request was not allowed. */
 const NO_ROLE_DECIDED = 'no role was chosen'
 
 function rulesOn(route: ResolvedRoute, { mcp, claims, rules }: RecordedDecision): string | undefined {
   if (mcp === undefined) return undefined
-  // What was recorded of these is not enough to decide again.
+  // These are recorded without the fields that a decision needs.
   const isPart = mcp.args === undefined || mcp.method === 'subscriptions/listen' || mcp.method.startsWith('tasks/')
-  if (isPart) return rules && wordsOf(rules)
+  if (isPart) return rules && textOfRules(rules)
   const decision = decideRules(route, viewOf(mcp), claims, { all: false })
-  return wordsOf(decision ?? { allowed: true, missingScopes: [] })
+  return textOfRules(decision ?? { allowed: true, missingScopes: [] })
 }
 
-function wordsOf({
+function textOfRules({
   allowed,
   rule,
   missingScopes,
@@ -147,7 +148,7 @@ function wordsOf({
   return `${allowed ? 'allowed' : 'not allowed'} by ${rule === undefined ? 'default' : JSON.stringify(rule)}${scopes}`
 }
 
-/** A name that hangs on the token itself can't be compared. */
+/** Names derived from the token cannot be compared. */
 const isSameName = (before: Outcome, after: Outcome): boolean =>
   before.sessionName === undefined || after.sessionName === undefined || before.sessionName === after.sessionName
 

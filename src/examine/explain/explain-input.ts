@@ -4,27 +4,27 @@ import { callerIdentity, type Claims, type ClaimValue, isIntrospectionAnswer, Se
 import { JsonError, parseJsonObject } from '../../http/index.ts'
 import { type Io, UsageError } from '../../compose/index.ts'
 
-/** Whose request is explained. Nothing of it is verified. */
+/** The caller of an explained request. Nothing is verified. */
 export interface ExplainedCaller {
   readonly claims: Claims
   readonly issuer: string
   readonly subject: string
   readonly identity: string
   readonly format: 'jwt' | 'opaque'
-  /** SHA-256 of the token, where there is one. */
+  /** SHA-256 of the token, if there is one. */
   readonly tokenDigest?: string
 }
 
-/** As much as the largest answer of an introspection endpoint. */
+/** Maximum size of an introspection response. */
 const MAX_BYTES = 1024 * 1024
 
-/** The caller of claims as JSON: a file, `-` for standard input, or the object itself. Throws `UsageError`. */
+/** Reads claims as JSON: a file, `-` for standard input, or the object itself. Throws `UsageError`. */
 export async function callerOfClaims(fileOrJson: string, io: Io): Promise<ExplainedCaller> {
   if (fileOrJson.trimStart().startsWith('{')) return callerOfClaimsText(fileOrJson, '--claims')
   return callerOfClaimsText(await readInput(fileOrJson, io), fileOrJson)
 }
 
-/** The caller of claims as JSON; `label` says in messages where they are. Throws `UsageError`. */
+/** Parses claims as JSON; `label` is their location for messages. Throws `UsageError`. */
 export function callerOfClaimsText(
   text: string,
   label: string,
@@ -33,21 +33,20 @@ export function callerOfClaimsText(
   return { ...namesOf(claimsIn(text, label), ''), format }
 }
 
-/** The caller of a file with an access token; `-` is standard input. Its signature is not checked. Throws `UsageError`. */
+/** Reads an access token from a file; `-` is standard input. Does not verify its signature. Throws `UsageError`. */
 export async function callerOfToken(file: string, io: Io): Promise<ExplainedCaller> {
   const token = (await readInput(file, io)).trim().replace(/^bearer +/i, '')
-  if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) throw new UsageError(`${file} does not hold an access token`)
+  if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token))
+    throw new UsageError(`${file} contains no access token; expected one bearer token`)
   const shape = shapeOf(token)
   if (shape.kind === 'malformed')
-    throw new UsageError(
-      `${file} holds a JWT that the proxy refuses: ambiguous JSON, or a signature that is not canonical`,
-    )
+    throw new UsageError(`${file} contains a JWT that the proxy rejects: ambiguous JSON, or a non-canonical signature`)
   const tokenDigest = new Secret(token).digest()
   if (shape.kind === 'opaque') return { ...namesOf(empty(), tokenDigest), format: 'opaque', tokenDigest }
   return { ...namesOf(shape.jwt.payload, tokenDigest), format: 'jwt', tokenDigest }
 }
 
-/** The text of a file of at most `maxBytes`; `-` is standard input. Throws `UsageError`. */
+/** Reads a file of at most `maxBytes`; `-` is standard input. Throws `UsageError`. */
 export async function readInput(file: string, io: Pick<Io, 'stdin'>, maxBytes = MAX_BYTES): Promise<string> {
   if (file === '-') return io.stdin()
   const chunks: Buffer[] = []
@@ -55,7 +54,7 @@ export async function readInput(file: string, io: Pick<Io, 'stdin'>, maxBytes = 
   try {
     for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
       length += chunk.length
-      if (length > maxBytes) throw new UsageError(`${file} is larger than ${maxBytes / 1024 / 1024} MiB`)
+      if (length > maxBytes) throw new UsageError(`${file} exceeds ${maxBytes / 1024 / 1024} MiB`)
       chunks.push(chunk)
     }
   } catch (error) {
@@ -75,12 +74,12 @@ const namesOf = (claims: Claims, tokenDigest: string) => ({
 const textOf = (value: ClaimValue | undefined): string => (typeof value === 'string' ? value : '')
 const empty = (): Claims => Object.create(null) as Claims
 
-/** Claims as the proxy reads them: no name twice, no prototype, its own limits. */
+/** Parses claims as the proxy does: no duplicate name, no prototype, the same limits. */
 function claimsIn(text: string, file: string): Claims {
   try {
     return parseJsonObject(text)
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
-    throw new UsageError(`${file} does not hold a JSON object as the proxy takes it: ${error.message}`)
+    throw new UsageError(`${file} is not a JSON object that the proxy accepts: ${error.message}`)
   }
 }

@@ -31,14 +31,14 @@ import { decideRules } from './request-rules.ts'
 /** `cloudSts.source` with its defaults. */
 export interface ExplainedSource {
   readonly type: StsSource['type']
-  /** Where the identity of the process may come from; not with `callerToken`. */
+  /** Sources of the process identity; not with `callerToken`. */
   readonly chain?: readonly string[]
   readonly profile?: string
   /** The role of the first hop. */
   readonly hub?: string
 }
 
-/** What `extauth explain` says; the JSON of `--output json`. */
+/** Result of `extauth explain`: the JSON of `--output json`. */
 export interface ExplainReport {
   readonly route: string
   readonly config: {
@@ -55,20 +55,20 @@ export interface ExplainReport {
     readonly format: string
     readonly signature: 'not checked'
   }
-  /** What would stop this token before a role is chosen or anybody is asked, as far as that can be told without network and keys. */
+  /** Reasons to reject this token before a role is chosen, as far as known without network and keys. */
   readonly notes: readonly string[]
-  /** Whose identity goes to STS; only with type `cloudSts`. */
+  /** The identity for STS; only with type `cloudSts`. */
   readonly source: ExplainedSource | undefined
-  /** Only where rules choose a role. */
+  /** Set only if rules choose a role. */
   readonly decision: Decision | undefined
   /** What was asked for, and what the rules of the route decide; only with a request, on a route with rules. */
   readonly request: { readonly mcp: McpView; readonly rules: RuleDecision | undefined } | undefined
   readonly headers: { readonly added: readonly string[]; readonly removed: readonly string[] }
-  /** SHA-256 of each part of the cache key that is known here, base64url; only where something would be fetched. */
+  /** SHA-256 of each known part of the cache key, base64url; only if a credential is fetched. */
   readonly cacheKey: Readonly<Record<string, string>> | undefined
 }
 
-/** The headers of a caller that no backend gets (decisions §3.1); `*` stands for the rest of a name. */
+/** Headers of a caller that no backend receives (decisions §3.1); `*` matches the rest of a name. */
 export const REMOVED = [
   'authorization',
   'proxy-authorization',
@@ -83,10 +83,12 @@ export const REMOVED = [
   'any header whose value contains the access token',
 ]
 
-/** What every backend is told about where a request came from. */
+/** Headers about the origin of a request, for every backend. */
 const ALWAYS_ADDED = ['via', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto']
 
-/** Explains one request of one caller on one route; pure but for `nowMs`. Throws `Failure` for a matcher that is wrong. */
+/**
+ * Explains one request of one caller on one route. Pure, except for `nowMs`. Throws `Failure` for an invalid matcher.
+ */
 export function explain(
   route: ResolvedRoute,
   caller: ExplainedCaller,
@@ -124,7 +126,7 @@ function sourceOf(source: StsSource = { type: 'callerToken' }): ExplainedSource 
   }
 }
 
-/** Copies of what is added are removed before, whoever sent them. */
+/** Client copies of added headers are removed first. */
 function headersOf({ auth, passHeaders, headerForward }: ResolvedRoute): ExplainReport['headers'] {
   const passed = new Set(passHeaders.map((name) => name.toLowerCase()))
   const sets = headersSetBy(auth)
@@ -137,7 +139,7 @@ function headersOf({ auth, passHeaders, headerForward }: ResolvedRoute): Explain
   }
 }
 
-/** The decision of a config for a caller, by the code that the proxy decides with. Throws `config_error` for a wrong matcher. */
+/** Decides as the proxy does. Throws `config_error` for an invalid matcher. */
 export function decideFor(
   auth: ResolvedAuthOf<RoleType>,
   onMatcherError: ResolvedRoute['onMatcherError'],
@@ -148,7 +150,7 @@ export function decideFor(
   return decide(`${auth.namespace}/${auth.name}`, auth.spec, mapper, caller, options)
 }
 
-/** What would stop the token of this caller before a role is chosen, as far as that can be told here. */
+/** Reasons to reject the token of this caller before a role is chosen. */
 export function notesOn(
   {
     callers,
@@ -161,28 +163,28 @@ export function notesOn(
 ): readonly string[] {
   if (callers.mode !== 'oauth' || format === 'opaque') return []
   const notes: string[] = []
-  // A token of the authorization server of this route is judged by its own keys.
+  // Tokens of the route's authorization server are verified with its own keys.
   if (issuer !== authServer?.server.spec.issuer) notes.push(...providerNotes(callers, issuer, claims))
   if (tokenDigest === undefined && identity.startsWith('token:'))
-    notes.push('the claims have no sub and no sid: each token is a caller, and what is derived from it differs')
+    notes.push('the claims have no sub and no sid: each token counts as a different caller')
   const { exp } = claims
-  if (typeof exp !== 'number') notes.push('the claims have no exp: a JWT without it would be refused with 401')
-  else if (exp * 1000 <= nowMs) notes.push('exp has passed: the token would be refused with 401')
+  if (typeof exp !== 'number') notes.push('the claims have no exp: a JWT without it is rejected with 401')
+  else if (exp * 1000 <= nowMs) notes.push('the token is expired (exp): rejected with 401')
   if (!allowBoundTokens && claims['cnf'] !== undefined)
-    notes.push('the token is bound to a key (cnf), and the route has no allowBoundTokens: 401')
+    notes.push('the token is bound to a key (cnf), and the route does not set allowBoundTokens: rejected with 401')
   const granted = scopesOf({ claims })
   const missing = requiredScopes.filter((scope) => !granted.has(scope))
-  if (missing.length > 0) notes.push(`the route requires scopes that are not there (${missing.join(' ')}): 403`)
+  if (missing.length > 0) notes.push(`the token lacks required scopes (${missing.join(' ')}): rejected with 403`)
   return notes
 }
 
-/** What would stop it because of the type of the credential. */
+/** Reasons to reject it because of the type of credential. */
 function notesOfType({ auth, callers }: ResolvedRoute, caller: ExplainedCaller): readonly string[] {
-  // The claims of an opaque token would only be known from introspection.
+  // The claims of an opaque token are known only after introspection.
   if (callers.mode !== 'oauth' || caller.format === 'opaque') return []
   const refusal = refusedByToken(auth, caller)
   if (refusal === undefined) return []
-  return [`it would be answered with ${FAILURES[refusal.code].status} ${refusal.code}: ${refusal.detail ?? ''}`]
+  return [`rejected with ${FAILURES[refusal.code].status} ${refusal.code}: ${refusal.detail ?? ''}`]
 }
 
 function providerNotes(callers: OAuthSection, issuer: string, claims: Claims): readonly string[] {
@@ -190,12 +192,11 @@ function providerNotes(callers: OAuthSection, issuer: string, claims: Claims): r
   const ofAudience = ofIssuer.filter(({ audience, audienceClaim }) =>
     [claims[audienceClaim] ?? []].flat().includes(audience),
   )
-  if (ofIssuer.length === 0) return ['no provider of this route has this issuer: the token would be refused with 401']
-  if (ofAudience.length === 0)
-    return ['the audience is not the one of the provider: the token would be refused with 401']
+  if (ofIssuer.length === 0) return ['no provider of this route has this issuer: rejected with 401']
+  if (ofAudience.length === 0) return ['the audience is not that of the provider: rejected with 401']
   return ofAudience.some(({ subject }) => subject === undefined || subject === claims['sub'])
     ? []
-    : ['the provider accepts another subject only: the token would be refused with 401']
+    : ['the provider does not accept this subject: rejected with 401']
 }
 
 function keyOf(
@@ -212,14 +213,14 @@ function keyOf(
   return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, hashKey([part])]))
 }
 
-/** The same with what is the caller's; undefined where nothing is fetched for this one. */
+/** The key parts of the caller; undefined if no credential is fetched. */
 function callerParts(
   { config, configHash, ...own }: Readonly<Record<'config' | 'configHash', string>>,
   caller: ExplainedCaller,
   decision: Decision | undefined,
 ): Readonly<Record<string, string>> | undefined {
   const { issuer, identity, format, tokenDigest } = caller
-  // Whose token it is would only be known from introspection.
+  // The subject of an opaque token is known only after introspection.
   if (format === 'opaque') return undefined
   const shared = { config, configHash, issuer, identity, ...own }
   if (decision === undefined) return { ...shared, ...(tokenDigest === undefined ? {} : { subjectToken: tokenDigest }) }

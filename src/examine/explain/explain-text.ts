@@ -7,70 +7,99 @@ const OUTCOMES: Readonly<Record<MappingStep['outcome'], string>> = {
   not_matched: 'not matched',
   error: 'error',
   limit: 'limit',
-  overage: 'left out',
+  overage: 'omitted',
   not_evaluated: 'not evaluated',
 }
 
 const CHANGES: Readonly<Record<SessionName['changes'][number], string>> = {
-  characters_replaced: 'characters that STS does not take became "-"',
-  too_long: 'it is longer than 64',
-  too_short: 'it is shorter than 2',
-  looks_derived: 'it ends like a derived name',
+  characters_replaced: 'characters invalid for STS replaced by "-"',
+  too_long: 'longer than 64',
+  too_short: 'shorter than 2',
+  looks_derived: 'ends like a derived name',
 }
 
-/** Why no role is chosen where none is. */
+/** Why a type chooses no role. */
 export const noRoles = (type: string): string =>
   type === 'cloudSts' ? 'signed with the identity of the process' : `type ${type} has no roles`
 
-/** Of the attributes of a session what STS sees. */
+/** The session attributes that STS receives. */
 export type ComparedAttributes = Pick<Attributes, 'tags' | 'policyArns'> &
   Partial<Pick<Attributes, 'sourceIdentity' | 'policy' | 'externalId'>>
 type Attributes = NonNullable<Decision['choice']['attributes']>
 
-/** The report for people. */
-export function renderReport(report: ExplainReport): string {
-  const { config, caller, decision, headers, cacheKey } = report
-  const lines = [
+/** Lines printed without `verbose`. */
+const BRIEF = 8
+
+/** Renders the report as text: the lines that explain the result first, the rest only with `verbose`. */
+export function renderReport(report: ExplainReport, { verbose }: { readonly verbose: boolean }): string {
+  const all = reportLines(report)
+  const lines = verbose ? all : all.slice(0, BRIEF)
+  const more = all.length - lines.length
+  return `${lines.join('\n')}\n${more === 0 ? '' : `${more} more lines with -v\n`}`
+}
+
+/** All lines, most important first: whether the request is allowed, the role, what decided, config and caller. */
+function reportLines(report: ExplainReport): string[] {
+  const { config, why, caller, notes, request, source, decision, headers, cacheKey } = report
+  const mappings = decisiveOf(decision?.choice.steps ?? [])
+  const rules = decisiveOf(request?.rules?.steps ?? [])
+  return [
+    ...(request === undefined ? [] : [allowedLine(request.rules), requestLine(request)]),
+    ...rules.first.map(ruleStepLine),
+    decision === undefined ? `role          none: ${noRoles(config.type)}` : roleLine(decision),
+    ...refusalLines(decision),
+    ...notes.map((note) => `note          ${note}`),
+    ...mappings.first.map(stepLine),
+    ...(decision === undefined ? [] : [sessionLine(decision)]),
     `config        ${config.name} (${config.type}), ${config.file}:${config.line}, hash ${config.configHash}`,
-    `because       ${report.why}`,
-    `caller        issuer ${shown(caller.issuer)}, subject ${shown(caller.subject)}, ${caller.format}`,
-    'signature     not checked',
-    ...report.notes.map((note) => `note          ${note}`),
-    ...requestLines(report.request),
-    ...sourceLines(report.source),
-    ...(decision === undefined ? [`role          none: ${noRoles(config.type)}`] : decisionLines(decision)),
+    `because       ${why}`,
+    `caller        issuer ${orNone(caller.issuer)}, subject ${orNone(caller.subject)}, ${caller.format}`,
     ...headers.added.map((header) => `adds          ${header}`),
+    'signature     not verified',
+    ...sourceLines(source),
+    ...rules.rest.map(ruleStepLine),
+    ...mappings.rest.map(stepLine),
+    ...attributeLines(decision?.choice.attributes),
     ...listed('removes', headers.removed),
     ...Object.entries(cacheKey ?? {}).map(([part, digest]) => `cache key     ${part.padEnd(12)}${digest}`),
   ]
-  return `${lines.join('\n')}\n`
 }
 
-/** What was asked for, and each rule in the order of evaluation. */
-function requestLines(request: ExplainReport['request']): string[] {
-  if (request === undefined) return []
-  const { mcp, rules } = request
+/** The step that matched and the others; if none matched, all explain the result. */
+function decisiveOf<T extends Pick<MappingStep, 'outcome'>>(
+  steps: readonly T[],
+): Record<'first' | 'rest', readonly T[]> {
+  const matched = steps.filter(({ outcome }) => outcome === 'matched')
+  if (matched.length === 0) return { first: steps, rest: [] }
+  return { first: matched, rest: steps.filter((step) => !matched.includes(step)) }
+}
+
+function requestLine({ mcp }: NonNullable<ExplainReport['request']>): string {
   const about = [mcp.name, mcp.uri].filter((text) => text !== '').map((text) => ` ${JSON.stringify(text)}`)
-  return [`request       ${mcp.method}${about.join('')}`, ...ruleLines(rules)]
+  return `request       ${mcp.method}${about.join('')}`
 }
 
-/** The decision of rules for people. */
-export function ruleLines(rules: RuleDecision | undefined): string[] {
-  if (rules === undefined) return ['allowed       yes: no rule applies to it']
-  const { allowed, rule, missingScopes, steps } = rules
+/** Renders a decision of rules: rules in the order of evaluation, then the result. */
+export const ruleLines = (rules: RuleDecision | undefined): string[] => [
+  ...(rules?.steps ?? []).map(ruleStepLine),
+  allowedLine(rules),
+]
+
+function allowedLine(rules: RuleDecision | undefined): string {
+  if (rules === undefined) return 'allowed       yes: no rule applies to it'
+  const { allowed, rule, missingScopes } = rules
   const by = rule === undefined ? 'by default' : `by the rule ${JSON.stringify(rule)}`
   const scopes = missingScopes.length === 0 ? '' : `, without the scopes ${missingScopes.join(' ')}`
-  return [
-    ...steps.map(({ rule: name, effect, outcome, position, reason, missingKey }) => {
-      const key = missingKey === undefined ? '' : `: ${JSON.stringify(missingKey)}`
-      const place = position === undefined ? '' : ` — line ${position.line}, column ${position.column}: ${reason}${key}`
-      return `rule          ${OUTCOMES[outcome].padEnd(14)}${JSON.stringify(name)} → ${effect}${place}`
-    }),
-    `allowed       ${allowed ? 'yes' : 'no'}, ${by}${scopes}`,
-  ]
+  return `allowed       ${allowed ? 'yes' : 'no'}, ${by}${scopes}`
 }
 
-/** Whose identity goes to STS, and the hub before the role of the caller. */
+function ruleStepLine({ rule, effect, outcome, position, reason, missingKey }: RuleDecision['steps'][number]): string {
+  const key = missingKey === undefined ? '' : `: ${JSON.stringify(missingKey)}`
+  const location = position === undefined ? '' : ` — line ${position.line}, column ${position.column}: ${reason}${key}`
+  return `rule          ${OUTCOMES[outcome].padEnd(14)}${JSON.stringify(rule)} → ${effect}${location}`
+}
+
+/** The identity for STS, and the hub. */
 function sourceLines(source: ExplainReport['source']): string[] {
   if (source === undefined) return []
   const { type, chain = [], profile, hub } = source
@@ -82,7 +111,7 @@ function sourceLines(source: ExplainReport['source']): string[] {
   ]
 }
 
-/** As many to a line as fit: there are more than a hundred headers that may tell who somebody is. */
+/** Wraps a long list: more than a hundred headers may identify a caller. */
 function listed(label: string, entries: readonly string[]): string[] {
   const lines: string[] = []
   let line = ''
@@ -97,28 +126,30 @@ function listed(label: string, entries: readonly string[]): string[] {
   return lines.map((text, index) => `${(index === 0 ? label : '').padEnd(14)}${text}`)
 }
 
-/** Of the lists of headers, without what they are called. */
+/** Width of wrapped lists, without the label. */
 const WIDTH = 100
 
-/** A decision for people: each mapping in the order of evaluation, role, session name and refusal. */
-export function decisionLines({ choice, session, sessionNameClaim, refusal }: Decision): string[] {
-  const { steps, roleArn, by, reason } = choice
-  const role =
-    roleArn === undefined
-      ? `none${reason === undefined ? '' : `: ${reason}`}`
-      : `${roleArn} (by ${by === 'fallback' ? 'fallbackRoleArn' : 'the mapping that matched'})`
-  return [
-    ...steps.map(
-      (step) => `mapping ${String(step.mapping).padEnd(6)}${OUTCOMES[step.outcome].padEnd(14)}${ruleOf(step)}`,
-    ),
-    `role          ${role}`,
-    `session name  ${sessionLine(session, sessionNameClaim)}`,
-    ...attributeLines(choice.attributes),
-    ...(refusal === undefined ? [] : [`refused       ${refusal}`]),
-  ]
+/** Renders a decision: mappings in the order of evaluation, role, session name, attributes and refusal. */
+export const decisionLines = (decision: Decision): string[] => [
+  ...decision.choice.steps.map(stepLine),
+  roleLine(decision),
+  sessionLine(decision),
+  ...attributeLines(decision.choice.attributes),
+  ...refusalLines(decision),
+]
+
+function roleLine({ choice: { roleArn, by, reason } }: Decision): string {
+  if (roleArn === undefined) return `role          none${reason === undefined ? '' : `: ${reason}`}`
+  return `role          ${roleArn} (by ${by === 'fallback' ? 'fallbackRoleArn' : 'the mapping that matched'})`
 }
 
-/** What a session is made of besides role and name, a line for each. */
+const refusalLines = (decision: Decision | undefined): string[] =>
+  decision?.refusal === undefined ? [] : [`refused       ${decision.refusal}`]
+
+const stepLine = (step: MappingStep): string =>
+  `mapping ${String(step.mapping).padEnd(6)}${OUTCOMES[step.outcome].padEnd(14)}${ruleOf(step)}`
+
+/** Session attributes besides role and name, one line each. */
 export function attributeLines(attributes: ComparedAttributes | undefined): string[] {
   if (attributes === undefined) return []
   const { tags, sourceIdentity, policy, policyArns, externalId } = attributes
@@ -137,15 +168,16 @@ function ruleOf(step: MappingStep): string {
   const key = missingKey === undefined ? '' : `: ${JSON.stringify(missingKey)}`
   const place = position === undefined ? '' : ` — line ${position.line}, column ${position.column}: ${reason}${key}`
   const overage =
-    leftOut === undefined ? '' : ` — the issuer left the claim ${JSON.stringify(leftOut)} out of the token`
+    leftOut === undefined ? '' : ` — the issuer omitted the claim ${JSON.stringify(leftOut)} from the token`
   return `${kind} ${JSON.stringify(rule)} → ${roleArn}${order}${place}${overage}`
 }
 
-function sessionLine(session: SessionName | undefined, claim: string): string {
-  if (session === undefined) return `none: the claim ${JSON.stringify(claim)} is missing or not a string`
-  if (session.changes.length === 0) return `${session.name} (claim ${JSON.stringify(claim)}, unchanged)`
+function sessionLine({ session, sessionNameClaim }: Decision): string {
+  const claim = JSON.stringify(sessionNameClaim)
+  if (session === undefined) return `session name  none: the claim ${claim} is missing or not a string`
+  if (session.changes.length === 0) return `session name  ${session.name} (claim ${claim}, unchanged)`
   const why = session.changes.map((change) => CHANGES[change]).join('; ')
-  return `${session.name} (claim ${JSON.stringify(claim)}, changed: ${why})`
+  return `session name  ${session.name} (claim ${claim}, changed: ${why})`
 }
 
-const shown = (text: string): string => (text === '' ? '(none)' : text)
+const orNone = (text: string): string => (text === '' ? '(none)' : text)

@@ -12,17 +12,17 @@ import type { RequestView } from '../../core/index.ts'
 import { viewOf } from '../explain/request-rules.ts'
 import { type Io, UsageError } from '../../compose/index.ts'
 
-/** A case with everything that it names at hand. */
+/** A case with everything it refers to. */
 export interface ReadyCase {
   /** Name of the document. */
   readonly suite: string
   readonly file: string
-  /** Of the case, from 1. */
+  /** Line of the case, from 1. */
   readonly line: number
   readonly name: string
-  /** Whose roles are chosen; undefined where the case is about rules of a route without roles. */
+  /** The config that chooses the role; undefined for rules of a route without roles. */
   readonly auth: ResolvedAuthOf<'cloudSts'> | undefined
-  /** Undefined where the case names a config. */
+  /** Undefined if the case names a config. */
   readonly route: ResolvedRoute | undefined
   readonly onMatcherError: ResolvedRoute['onMatcherError']
   readonly caller: ExplainedCaller
@@ -32,11 +32,11 @@ export interface ReadyCase {
 
 export interface CaseSources {
   readonly loaded: Loaded
-  /** Of the proxy; undefined where no case names a route. */
+  /** Routes of the proxy; undefined if no case names a route. */
   readonly routes: readonly ResolvedRoute[] | undefined
 }
 
-/** All cases of all documents, in their order, and what is wrong with those that can't be run. */
+/** Resolves all cases of all documents in order, with the problems of invalid ones. */
 export async function readyCases(
   sources: CaseSources,
   io: Io,
@@ -80,7 +80,7 @@ function subjectOf(
     const routes = sources.routes ?? []
     const route = routes.find(({ name }) => name === routeName)
     if (route === undefined)
-      return { message: `there is no such route, expected one of ${routes.map(({ name }) => name).join(', ')}` }
+      return { message: `no such route, expected one of ${routes.map(({ name }) => name).join(', ')}` }
     const { auth, onMatcherError } = route
     const needsRole =
       mcp === undefined || [expect.role, expect.reason, expect.sessionName].some((one) => one !== undefined)
@@ -91,12 +91,12 @@ function subjectOf(
     ({ document: { metadata } }) => metadata.name === config && metadata.namespace === namespace,
   )
   if (found === undefined)
-    return { message: `there is no such MCPExternalAuthConfig, expected one of ${namesIn(sources.loaded, namespace)}` }
+    return { message: `no such MCPExternalAuthConfig, expected one of ${namesIn(sources.loaded, namespace)}` }
   const resolved = resolveCloudSts(found)
   return 'message' in resolved ? resolved : { auth: resolved, route: undefined, onMatcherError: 'skip' }
 }
 
-/** The config as the proxy takes it, or why it has no roles. */
+/** The config as the proxy resolves it, or why it has no roles. */
 export function resolveCloudSts(located: LocatedAuth): ResolvedAuthOf<'cloudSts'> | { readonly message: string } {
   const { metadata, spec } = located.document
   if (spec.type !== 'cloudSts') return { message: rolesOnly(metadata.name, spec.type) }
@@ -118,6 +118,6 @@ const namesIn = ({ auths }: Loaded, namespace: string): string =>
 
 function callerOf(each: RoleCase, { file }: Located<RoleTest>, io: Io): ExplainedCaller | Promise<ExplainedCaller> {
   if (each.token !== undefined) return callerOfToken(path.resolve(path.dirname(file), each.token), io)
-  // As JSON, so that claims are held to what the proxy takes from a token.
+  // As JSON, so that the limits for claims of a token apply.
   return callerOfClaimsText(JSON.stringify(each.claims), 'this', each.format)
 }

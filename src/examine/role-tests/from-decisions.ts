@@ -2,13 +2,13 @@ import { stringify } from 'yaml'
 import { DEFAULT_API_GROUP, WRITTEN_YAML } from '../../load/index.ts'
 import { ROLE_REFUSALS } from '../../resources/index.ts'
 import { isSessionNameSteady, type RecordedDecision } from '../explain/decisions-file.ts'
-import { roleOf } from './judge.ts'
+import { roleOf } from './evaluate.ts'
 
 const HEAD = `# Made by extauth test --from-decisions from requests that were recorded.
 # It holds claims of real callers, session names and all: look through it before it is kept or shared.
 `
 
-/** A RoleTest document, as YAML, that expects of each recorded caller what it got. */
+/** Renders a RoleTest document (YAML) that expects the recorded result for each caller. */
 export function renderRecordedCases(
   records: readonly RecordedDecision[],
   apiGroup: string = DEFAULT_API_GROUP,
@@ -19,7 +19,7 @@ export function renderRecordedCases(
     metadata: { name: 'recorded' },
     spec: { cases: records.map(caseOf) },
   }
-  // In quotes, because a claim may be a text that YAML 1.1 reads as something else.
+  // Quoted, because YAML 1.1 reads some strings as other types.
   return HEAD + stringify(document, { ...WRITTEN_YAML, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN' })
 }
 

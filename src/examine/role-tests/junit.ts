@@ -1,14 +1,17 @@
-import type { CaseResult } from './judge.ts'
+import type { CaseResult } from './evaluate.ts'
 import type { TestRun } from './run.ts'
 import { failureLines, unreachedLine } from './text.ts'
 
-/** What XML 1.0 §2.2 lets no document hold, not even escaped. */
+/** Characters that XML 1.0 §2.2 forbids, even escaped. */
 // oxlint-disable-next-line no-control-regex -- control characters are what this looks for
 const NOT_XML = /[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 
-/** JUnit XML as CI systems read it: a suite per document, a case per case; with `requireReached`, one more for what none reaches. */
+/**
+ * Renders JUnit XML for CI systems: a suite per document, a test case per case. `requireReached` adds a suite for
+ * unreached mappings.
+ */
 export function renderJUnit(run: TestRun, options: { readonly requireReached: boolean }): string {
   const suites = new Map<string, CaseResult[]>()
   for (const result of run.results) {

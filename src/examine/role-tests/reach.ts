@@ -1,19 +1,19 @@
 import type { Loaded, LocatedAuth } from '../../load/index.ts'
 import type { ResolvedAuthOf, ResolvedRoute } from '../../resources/index.ts'
 import { resolveCloudSts } from './cases.ts'
-import type { CaseResult } from './judge.ts'
+import type { CaseResult } from './evaluate.ts'
 
-/** A way to a role, or a rule of a route, that no case took. */
+/** A mapping, fallback or rule that no case reached. */
 export interface Unreached {
   /** `namespace/name`, or `route NAME` for a rule. */
   readonly config: string
   readonly file: string
   readonly line: number
-  /** Place in `roleMappings`, from 1; undefined for `fallbackRoleArn` and for rules. */
+  /** Position in `roleMappings`, from 1; undefined for `fallbackRoleArn` and for rules. */
   readonly mapping: number | undefined
   readonly rule: string
   readonly roleArn: string
-  /** How many cases it was evaluated for without being the one that decided. */
+  /** Number of cases that evaluated but did not choose it. */
   readonly evaluated: number
 }
 
@@ -27,7 +27,7 @@ export interface Reach {
   readonly unreached: readonly Unreached[]
 }
 
-/** Which mappings and fallbacks of all configs of type cloudSts, and which rules of routes, decided for no case. */
+/** Mappings and fallbacks of all configs of type cloudSts, and rules of routes, that decided for no case. */
 export function reachOf(loaded: Loaded, routes: readonly ResolvedRoute[], results: readonly CaseResult[]): Reach {
   const roles = loaded.auths.flatMap((located) => {
     const auth = resolveCloudSts(located)
@@ -62,7 +62,7 @@ export function reachOf(loaded: Loaded, routes: readonly ResolvedRoute[], result
 
 const ruleKey = (route: string, rule: string): string => `route ${route}\n${rule}`
 
-/** The rules of routes, each where it is written. */
+/** The rules of routes, with their locations. */
 function rulesOf(loaded: Loaded, routes: readonly ResolvedRoute[]): (readonly [string, Way])[] {
   return routes.flatMap(({ name, authorization }) =>
     (authorization?.rules ?? []).map((rule, index) => {
@@ -85,7 +85,7 @@ const keyOf = (config: string, mapping: number | undefined): string => `${config
 function waysOf(auth: ResolvedAuthOf<'cloudSts'>, located: LocatedAuth): Way[] {
   const { spec, source } = auth
   const config = `${auth.namespace}/${auth.name}`
-  // The object may be written under the alias of its type.
+  // The object may have the alias name of its type.
   const lineOf = (...path: readonly PropertyKey[]): number =>
     Math.max(...['cloudSts', 'awsSts'].map((field) => located.problem(['spec', field, ...path], '').line))
   const ways: Way[] = (spec.roleMappings ?? []).map((each, index) => {

@@ -1,8 +1,7 @@
 import type { CaseSources, ReadyCase } from './cases.ts'
-import { type CaseResult, judge } from './judge.ts'
+import { type CaseResult, evaluate } from './evaluate.ts'
 import { type Reach, reachOf } from './reach.ts'
 
-/** What came of all cases. */
 export interface TestRun {
   readonly results: readonly CaseResult[]
   readonly passed: number
@@ -10,19 +9,21 @@ export interface TestRun {
   readonly reach: Reach
 }
 
-/** Runs all cases; pure but for the clocks. `now` is monotonic and in milliseconds, `wallClock` since the epoch. */
+/**
+ * Runs all cases. Pure, except for the clocks: `now` is monotonic, `wallClock` is the Unix time, both in milliseconds.
+ */
 export function runCases(
   cases: readonly ReadyCase[],
   { loaded, routes = [] }: CaseSources,
   now: () => number,
   wallClock: () => number,
 ): TestRun {
-  const results = cases.map((each) => judge(each, now, wallClock))
+  const results = cases.map((each) => evaluate(each, now, wallClock))
   const failed = results.filter(({ mismatches }) => mismatches.length > 0).length
   return { results, passed: results.length - failed, failed, reach: reachOf(loaded, routes, results) }
 }
 
-/** The same as JSON: nothing of the claims but the session names. */
+/** The result as JSON. Of the claims, it contains only session names. */
 export function runAsJson({ results, passed, failed, reach }: TestRun): object {
   return {
     passed,

@@ -1,9 +1,9 @@
 import { decisionLines, ruleLines } from '../explain/explain-text.ts'
-import type { CaseResult } from './judge.ts'
+import type { CaseResult } from './evaluate.ts'
 import { FALLBACK, type Unreached } from './reach.ts'
 import type { TestRun } from './run.ts'
 
-/** The result for people: failures with their trace, what no case reaches, and a summary. */
+/** Renders the result as text: failures with their trace, unreached mappings, and a summary. */
 export function renderRun(run: TestRun, options: { readonly verbose: boolean }): string {
   const lines: string[] = []
   for (const [file, results] of byFile(run.results)) {
@@ -21,7 +21,7 @@ export function renderRun(run: TestRun, options: { readonly verbose: boolean }):
   return `${lines.join('\n')}\n`
 }
 
-/** One line about a way to a role that no case took. */
+/** One line about an unreached mapping or fallback. */
 export function unreachedLine({ config, file, line, mapping, rule, roleArn, evaluated }: Unreached): string {
   const what = mapping === undefined ? rule : `mapping ${mapping}, ${rule}`
   const why = evaluated === 0 ? 'never evaluated' : `evaluated for ${plural(evaluated, 'case')}, never chosen`

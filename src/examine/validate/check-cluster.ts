@@ -1,14 +1,14 @@
 import { DEFAULT_API_GROUP, type Declared, type Loaded, type Problem } from '../../load/index.ts'
 
-/** `path: message`, as the operator words a problem of an object. */
+/** `path: message`, as in the operator's problems. */
 const WORDS = /^((?:spec|metadata)[^: ]*): (.*)$/s
 
 /**
- * What keeps the operator from making pods for each MCPRemoteProxy of these files, at the place where it is written. Other
- * workloads get no pods of the operator.
+ * Problems that keep the operator from creating pods for each MCPRemoteProxy of these files, with locations. Other
+ * workloads get no pods from the operator.
  */
 export async function checkCluster(loaded: Loaded, apiGroup: string = DEFAULT_API_GROUP): Promise<Problem[]> {
-  // Loaded only here: no other check needs the operator.
+  // Imported on use: no other test needs the operator.
   const { proxyProblems } = await import('../../operator/index.ts')
   const objects = loaded.declared.map(objectOf)
   const settings = { apiGroup, restrictPodTemplate: false }
@@ -22,7 +22,7 @@ export async function checkCluster(loaded: Loaded, apiGroup: string = DEFAULT_AP
     )
 }
 
-/** The document as an API server would hold it. */
+/** The document as an API object. */
 function objectOf({ kind, name, namespace, place }: Declared) {
   const { apiVersion, spec } = place.document as { readonly apiVersion: string; readonly spec?: unknown }
   return { apiVersion, kind, metadata: { name, namespace, uid: `${kind}/${name}`, generation: 1 }, spec }

@@ -1,19 +1,18 @@
 import { nearest } from '../../core/index.ts'
 import { DEFAULT_API_GROUP, type Loaded, type Located, type MarkedPod, type Problem } from '../../load/index.ts'
 
-/** What is found about pods. */
 export interface PodFindings {
   readonly problems: readonly Problem[]
   readonly warnings: readonly Problem[]
 }
 
 /**
- * Judges the labels and annotations of pods, and of templates of pods, as the operator's webhook does when a pod is made:
- * what it would refuse is a problem. What may be somewhere else than in these files is a warning.
+ * Validates labels and annotations of pods and pod templates as the operator's webhook does. Rejections are problems.
+ * References outside of these files are warnings.
  */
 export async function checkPods(loaded: Loaded, apiGroup: string = DEFAULT_API_GROUP): Promise<PodFindings> {
   if (loaded.pods.length === 0) return { problems: [], warnings: [] }
-  // Only here: whoever has no such pods needs nothing of the operator.
+  // Imported on use: only injected pods need the operator.
   const { podKeys, readInjection, unclearLabel, unfitForPods } = await import('../../operator/index.ts')
   const keys = podKeys(apiGroup)
   const [problems, warnings]: [Problem[], Problem[]] = [[], []]
@@ -27,7 +26,7 @@ export async function checkPods(loaded: Loaded, apiGroup: string = DEFAULT_API_G
       const unclear = unclearLabel(labels, keys)
       if (unclear !== undefined) warnings.push(problemAt(pod, unclear))
       else if (annotations[keys.externalAuth] !== undefined)
-        warnings.push(problemAt(pod, `nothing is injected without the label ${keys.inject}: "true" of the pod`))
+        warnings.push(problemAt(pod, `the pod is not injected: it lacks the label ${keys.inject}: "true"`))
       continue
     }
     problems.push(...(read.problems ?? []).map((message) => problemAt(pod, message)))
@@ -40,13 +39,13 @@ export async function checkPods(loaded: Loaded, apiGroup: string = DEFAULT_API_G
     }): boolean => metadata.name === config && metadata.namespace === namespace
     const found = loaded.auths.find(({ document }) => isIt(document))?.document
     const unfit = found === undefined ? undefined : unfitForPods(found.spec.type)
-    if (unfit !== undefined) problems.push(problemAt(pod, `"${config}" can't run as a sidecar: ${unfit}`))
+    if (unfit !== undefined) problems.push(problemAt(pod, `"${config}" cannot run as a sidecar: ${unfit}`))
     if (
       found === undefined &&
       !loaded.declared.some(({ name, namespace: its }) => name === config && its === namespace)
     )
       warnings.push(
-        problemAt(pod, `there is no MCPExternalAuthConfig "${config}" in namespace "${namespace}" among these files`),
+        problemAt(pod, `no MCPExternalAuthConfig "${config}" in namespace "${namespace}" among these files`),
       )
   }
   return { problems, warnings }
@@ -55,14 +54,14 @@ export async function checkPods(loaded: Loaded, apiGroup: string = DEFAULT_API_G
 const problemAt = (pod: Located<MarkedPod>, message: string): Problem =>
   pod.problem([...pod.document.path, 'metadata', 'annotations'], message)
 
-/** Nobody takes a pod with a number or flag among its labels and annotations. */
+/** API servers reject pods with numbers or Booleans as label or annotation values. */
 const unquotedMarks = (pod: Located<MarkedPod>): Problem[] =>
   pod.document.unquoted.map(([where, key]) => {
     const value = pod.document[where][key] ?? ''
-    return pod.problem([...pod.document.path, 'metadata', where, key], `expected a text, in quotes: "${value}"`)
+    return pod.problem([...pod.document.path, 'metadata', where, key], `expected a string, in quotes: "${value}"`)
   })
 
-/** Labels and annotations of our group that mean nothing. */
+/** Unknown labels and annotations of mcp-extauth's group. */
 function unknownMarks(pod: Located<MarkedPod>, apiGroup: string, known: readonly string[]): Problem[] {
   const marks = (['labels', 'annotations'] as const).flatMap((where) =>
     Object.keys(pod.document[where]).map((key) => [where, key] as const),
@@ -72,6 +71,6 @@ function unknownMarks(pod: Located<MarkedPod>, apiGroup: string, known: readonly
     .map(([where, key]) => {
       const meant = nearest(key, known)
       const hint = meant === undefined ? '' : `, did you mean "${meant}"?`
-      return pod.problem([...pod.document.path, 'metadata', where, key], `"${key}" is not known${hint}`, { at: 'key' })
+      return pod.problem([...pod.document.path, 'metadata', where, key], `unknown key "${key}"${hint}`, { at: 'key' })
     })
 }

@@ -10,7 +10,7 @@ import { openMetrics } from '../../report/index.ts'
 export interface DryRunOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly stsEndpoint: string | undefined
-  /** False builds without files and secrets, as if none were named. */
+  /** False builds without files and secrets, as if none were configured. */
   readonly readsFiles: boolean
   readonly clock: Clock
 }
@@ -18,9 +18,8 @@ export interface DryRunOptions {
 const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined }
 
 /**
- * Builds what a proxy with this configuration would run, by the same code, and lets go of it: nothing listens, nothing is
- * fetched, no store is connected. Gives the problems that the proxy would refuse to start with, those of environment variables
- * included.
+ * Builds a proxy with this configuration by the code of `proxy`, then releases it. Opens no listener, fetches nothing,
+ * connects to no store. Returns the problems that prevent a start, including those of environment variables.
  */
 export async function dryRun(config: ResolvedProxy, options: DryRunOptions): Promise<readonly Problem[]> {
   const { clock, env, stsEndpoint, readsFiles } = options
@@ -28,7 +27,7 @@ export async function dryRun(config: ResolvedProxy, options: DryRunOptions): Pro
   const { secretsDirectory, maxCredentials } = config
   try {
     const services = createServices({
-      // What is nowhere has no secrets.
+      // A path that does not exist has no secrets.
       secretsDirectory: readsFiles ? secretsDirectory : path.join(secretsDirectory, '\u0001'),
       maxCredentials,
       stsEndpoint,
@@ -49,7 +48,7 @@ export async function dryRun(config: ResolvedProxy, options: DryRunOptions): Pro
     if (error instanceof ConfigError) return error.problems
     const failure = asFailure(error)
     if (failure.code === 'internal_error') throw error
-    // What no document says comes from the environment.
+    // Problems outside of documents come from the environment.
     return [problemOfFile('(environment)', failure.detail ?? failure.code)]
   } finally {
     await stores.close()
@@ -61,14 +60,14 @@ function withoutFiles(config: ResolvedProxy): ResolvedProxy {
   return { ...config, routes }
 }
 
-/** What the listener would be called; the port that is free is not known before. */
+/** URL of the listener; a free port is unknown before the start. */
 function urlOf({ listen: { address, tls } }: ResolvedProxy): string {
   if (address.startsWith('unix:')) return address
   const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(address) ?? []
   return `${tls === undefined ? 'http' : 'https'}://${host === '' || host === '*' ? 'localhost' : host}:${port}`
 }
 
-/** Stores that are made as configured and connect to nobody. */
+/** Stores as configured, without connections. */
 function memoryOnly(clock: Clock): Stores {
   const stores = createStores({ clock, log: SILENT, metrics: openMetrics(), random: Math.random })
   return {

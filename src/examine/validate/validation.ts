@@ -15,35 +15,35 @@ import { checkCluster } from './check-cluster.ts'
 import { checkPods } from './check-pods.ts'
 import { dryRun } from './dry-run.ts'
 
-/** What `extauth validate` found; the JSON that `--output json` prints. */
+/** Result of `extauth validate`: the JSON of `--output json`. */
 export interface ValidationReport {
   readonly files: number
-  /** Documents of ours, valid or not. */
+  /** Supported documents, valid or not. */
   readonly documents: number
   readonly skipped: number
   readonly problems: readonly Problem[]
   readonly warnings: readonly Problem[]
-  /** What was filled in, and what has to be done elsewhere: the redirect URIs to be registered at upstream providers. */
+  /** Defaults that apply, and steps elsewhere: redirect URIs to register at upstream providers. */
   readonly notes: readonly Problem[]
 }
 
 export interface ValidationOptions {
-  /** What was asked for; for the message when none of it holds a document of ours. */
+  /** The given paths, for the message if they contain no supported document. */
   readonly paths: readonly string[]
-  /** False leaves out whether the files that are named are there and hold what they should. */
+  /** False skips checks of referenced files. */
   readonly readsFiles: boolean
-  /** True: manifests are judged as the operator runs them, each MCPRemoteProxy in pods of its own. */
+  /** True validates manifests as the operator runs them, each MCPRemoteProxy in its own pods. */
   readonly inCluster: boolean
-  /** True tells what was not looked at, too. */
+  /** True also reports skipped checks. */
   readonly isVerbose: boolean
   readonly stsEndpoint: string | undefined
-  /** Group of the labels and annotations of pods. Default extauth.dev. */
+  /** API group of pod labels and annotations. Default extauth.dev. */
   readonly apiGroup: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
 }
 
-/** Findings of one line each, however often they are made. */
+/** Findings without duplicates. */
 class Findings {
   readonly #byLine = new Map<string, Problem>()
 
@@ -61,9 +61,9 @@ class Findings {
 }
 
 /**
- * The problems of the documents, those that a proxy would have with them (one for each ProxyConfig, one for the manifests of
- * a namespace without), and those with the files that they name. What a proxy builds is built, by the same code. That a
- * route uses a type which can't run yet is a warning here: the documents are valid, only `proxy` refuses them (decisions §1).
+ * Validates documents, each process that they configure (one per ProxyConfig, else one per namespace), and referenced
+ * files. Builds the proxy by the code of `proxy`. A route with an unavailable type is a warning: the document is
+ * valid, only `proxy` rejects it (decisions §1).
  */
 export async function validate(sources: LoadedSources, options: ValidationOptions): Promise<ValidationReport> {
   const { loaded, overrides } = sources
@@ -93,7 +93,7 @@ export async function validate(sources: LoadedSources, options: ValidationOption
     found.add(await dryRun(config, options))
   }
   if (options.readsFiles) {
-    // What no process uses, because it is alone or somebody else's to use.
+    // Documents that no process uses.
     const ofFiles = await look.at(
       { files: loaded.namedFiles, secrets: loaded.namedSecrets },
       overrides.secretsDirectory === undefined ? undefined : path.resolve(overrides.secretsDirectory),
@@ -125,7 +125,7 @@ interface Process {
   readonly overrides: ProxyOverrides
 }
 
-/** The processes that these documents are for: each ProxyConfig is one, whatever else lies in the same directory. */
+/** The processes of these documents: one for each ProxyConfig, regardless of other documents in the same directory. */
 function processesIn(loaded: Loaded, overrides: ProxyOverrides): Process[] {
   const known = { ...loaded, problems: [] }
   if (overrides.target !== undefined) return [{ loaded: known, overrides }]
@@ -137,9 +137,9 @@ function processesIn(loaded: Loaded, overrides: ProxyOverrides): Process[] {
       metadata.namespace === namespace
     const proxies = loaded.proxies.filter(({ document }) => isHere(document))
     if (proxies.length > 0) return proxies.map((proxy) => ({ loaded: { ...known, proxies: [proxy] }, overrides: own }))
-    // A ProxyConfig with problems has its own to tell; manifests beside it would be judged without their callers.
+    // A ProxyConfig with problems reports its own; manifests beside it would be validated without their callers.
     const isDeclared = loaded.declared.some((item) => item.kind === 'ProxyConfig' && item.namespace === namespace)
-    // A restriction is reported before there are backends that it is for.
+    // A restriction is reported even before its backends exist.
     const serves = loaded.workloads.some(
       ({ document }) =>
         isHere(document) &&
@@ -151,7 +151,7 @@ function processesIn(loaded: Loaded, overrides: ProxyOverrides): Process[] {
   })
 }
 
-/** Looks at each thing that documents name once, by its place. */
+/** Checks each referenced file and secret once per location. */
 class Look {
   readonly #seen = new Set<string>()
   readonly #clock: Clock
@@ -162,7 +162,7 @@ class Look {
     this.#note = note
   }
 
-  /** What is wrong with those that were not looked at before; without a directory, secrets are left alone. */
+  /** Problems of files and secrets not checked before. Without a directory, secrets are skipped. */
   at({ files, secrets }: NamedThings, directory: string | undefined): ReturnType<typeof checkFiles> {
     const isNew = ({ at, holds }: NamedThings['files' | 'secrets'][number]): boolean => {
       const key = JSON.stringify([at.file, at.line, at.column, at.kind, at.name, at.path, holds])
@@ -173,16 +173,16 @@ class Look {
     const [newFiles, newSecrets] = [files.filter(isNew), secrets.filter(isNew)]
     const hasSecrets = directory !== undefined && existsSync(directory)
     if (directory !== undefined && !hasSecrets && newSecrets.length > 0)
-      this.#note(`secrets were not looked at, there is no directory ${directory}; --secrets-dir names another`)
+      this.#note(`secrets were not checked: no directory ${directory}; set --secrets-dir`)
     return checkFiles({ files: newFiles, secrets: hasSecrets ? newSecrets : [] }, directory ?? '', this.#clock)
   }
 }
 
-/** A registry waits for its data, so what is missing there does not keep it from starting. */
+/** A registry waits for its data, so missing data do not prevent its start. */
 function missingSource({ holds, path: name, at }: NamedFile): Problem[] {
   if (holds !== 'registry file' && holds !== 'registry directory') return []
   const wanted = holds === 'registry file' ? 'file' : 'directory'
   const stat = statSync(name, { throwIfNoEntry: false })
   if (stat !== undefined && (wanted === 'file' ? stat.isFile() : stat.isDirectory())) return []
-  return [{ ...at, message: `there is no ${wanted} ${name}; this registry is answered with 503 until there is` }]
+  return [{ ...at, message: `no ${wanted} ${name}; this registry returns 503 until it exists` }]
 }

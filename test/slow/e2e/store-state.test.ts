@@ -149,6 +149,6 @@ it('a record of purges that no secret opens is named by check', async () => {
   const key = (String(await redis('keys', '*:v:mark')).split(',')[0] ?? '').replace(/mark$/, 'purges')
   const sealed = Buffer.concat([Buffer.from(`version-aaaa${'0'.repeat(16)}`), Buffer.from([1]), Buffer.alloc(60, 7)])
   await redis('set', key, sealed, 'PX', '60000')
-  expect(await checked()).toContain('the record of purges is sealed with a secret that is not in keySecretRefs')
+  expect(await checked()).toContain('the purge log is sealed with a secret that is not in keySecretRefs')
   await redis('del', key)
 }, 60_000)

@@ -178,11 +178,11 @@ describe('the receiver that an MCPTelemetryConfig names', () => {
       await running.ended
       return running.stdout() + running.stderr()
     }
-    expect(await check({ 'secrets/otel/token': 'right' })).toMatch(/traces .*takes what is sent/)
+    expect(await check({ 'secrets/otel/token': 'right' })).toMatch(/traces .*accepts exports/)
     expect(receiver.requests[0]?.headers['content-type']).toBe('application/x-protobuf')
     expect(await check({ 'secrets/otel/token': 'wrong-one' })).toMatch(/traces .*401/)
     const without = await check({ 'secrets/otel/other': 'x' })
     expect(without).toContain('openTelemetry.sensitiveHeaders.0.secretKeyRef')
-    expect(without).not.toContain('takes what is sent')
+    expect(without).not.toContain('accepts exports')
   }, 60_000)
 })

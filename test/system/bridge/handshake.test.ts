@@ -65,9 +65,7 @@ describe('a refusal', () => {
   it('of a notification is in the log', async () => {
     await open(({ response }) => void response.writeHead(500).end())
     bridge.send({ method: 'notifications/roots/list_changed' })
-    await vi.waitFor(() =>
-      expect(JSON.stringify(bridge.log.lines)).toContain('a notification did not reach the server'),
-    )
+    await vi.waitFor(() => expect(JSON.stringify(bridge.log.lines)).toContain('notification not delivered'))
   })
 
   it('to go on with a stream is heard five times, and then no more', async () => {

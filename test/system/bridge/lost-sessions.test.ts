@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { Standing } from '../../../src/bridge/standing.ts'
+import { ReplayedRequests } from '../../../src/bridge/replayed-requests.ts'
 import { type Arrived, INITIALIZE, openBridge, result, shakeHands, startServer } from '../../support/bridge/harness.ts'
 
 let server: Awaited<ReturnType<typeof startServer>>
@@ -100,7 +100,7 @@ describe('a session that the server lost', () => {
   })
 
   it('was asked for so many subscriptions, which the next one is asked for', () => {
-    const standing = new Standing()
+    const standing = new ReplayedRequests()
     const subscribe = (uri: string) => ({
       kind: 'request' as const,
       bytes: Buffer.alloc(0),

@@ -304,7 +304,7 @@ describe('streams (2025-11-25)', () => {
     await bridge.close()
   })
 
-  it('of the server that is silent after the machine has slept is opened again where it ended', async () => {
+  it('of the server that is no data after a suspend is opened again where it ended', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     try {
       await open((arrived) => {

@@ -117,25 +117,25 @@ describe('annotations of pods', () => {
       0,
       /the label .* is "yes": nothing is injected/,
     ],
-    ['without the label', deployment('', FULL), 0, /warning: nothing is injected without the label/],
+    ['without the label', deployment('', FULL), 0, /warning: the pod is not injected: it lacks the label/],
     [
       'whose label has no quotes, which no API server takes',
       deployment(WANTED.replace('"true"', 'true'), FULL),
       1,
-      /labels\["extauth.dev\/inject"\] {2}expected a text, in quotes: "true"/,
+      /labels\["extauth.dev\/inject"\] {2}expected a string, in quotes: "true"/,
     ],
     [
       'whose port has no quotes',
       deployment(WANTED, FULL.replace('"9000"', '9000')),
       1,
-      /annotations\["extauth.dev\/target-port"\] {2}expected a text, in quotes: "9000"\n(?!.*missing)/,
+      /annotations\["extauth.dev\/target-port"\] {2}expected a string, in quotes: "9000"\n(?!.*missing)/,
     ],
     [
       'that are misspelt',
       deployment(WANTED, `${FULL}, extauth.dev/calers: x`),
       // The webhook refuses it too.
       1,
-      /"extauth.dev\/calers" is not known, did you mean "extauth.dev\/callers"/,
+      /unknown key "extauth.dev\/calers", did you mean "extauth.dev\/callers"/,
     ],
     [
       'for a config that cannot be beside a pod',
@@ -146,7 +146,7 @@ metadata: { name: a, namespace: n }
 spec: { type: upstreamInject, upstreamInject: { providerName: github } }
 `,
       1,
-      /"a" can't run as a sidecar/,
+      /"a" cannot run as a sidecar/,
     ],
   ])('%s', async (_name, text, code, expected) => {
     const said = await validated(text)

@@ -9,7 +9,7 @@ import {
   OutboundError,
 } from '../../../src/core/index.ts'
 import { recordLog } from '../../support/e2e/lab.ts'
-import { wayResponse } from '../../../src/bridge/way-error.ts'
+import { errorResponseFor } from '../../../src/bridge/bridge-error.ts'
 
 const CODES = Object.keys(FAILURES) as FailureCode[]
 
@@ -54,9 +54,9 @@ describe('one vocabulary', () => {
     (code) => {
       const error = new OutboundError('unreachable', { cause: Object.assign(new Error('x'), { code }) })
       const known = diagnoseConnection(error)
-      const said = JSON.parse(wayResponse(1, error, 'at x').toString()) as { error: { message: string } }
+      const said = JSON.parse(errorResponseFor(1, error, 'at x').toString()) as { error: { message: string } }
       expect(said.error.message).toBe(
-        `The MCP server at x cannot be reached: ${known?.cause} (${code}). ${known?.remedy} Then ask again.`,
+        `The MCP server at x is unreachable: ${known?.cause} (${code}). ${known?.remedy} Then retry.`,
       )
     },
   )

@@ -124,7 +124,7 @@ describe("the tour, run word for word against npm start's lab", () => {
     expect(role).toContain('AWS4-HMAC-SHA256')
     expect(role).toContain('role/lab-admin')
     expect(rules).toContain('7 passed, 0 failed')
-    expect(rules).toContain('STS gave credentials')
+    expect(rules).toContain('STS returned credentials')
     expect(login).toContain('workspaceUser')
     expect(login).toContain('lab-backend')
     expect(mistake).toContain('bearerToken')

@@ -5,7 +5,7 @@ import { Flight, Flights } from '../../../src/bridge/flights.ts'
 import { headerText, ToolParameters } from '../../../src/mcp/headers.ts'
 import type { Request } from '../../../src/mcp/message.ts'
 import { Session } from '../../../src/bridge/session.ts'
-import { Standing } from '../../../src/bridge/standing.ts'
+import { ReplayedRequests } from '../../../src/bridge/replayed-requests.ts'
 import { type EndpointCredentials, type EndpointRequest, Secret } from '../../../src/core/index.ts'
 
 const request = (id: number | string, method = 'tools/list', params: Record<string, unknown> = {}): Request => ({
@@ -154,7 +154,7 @@ describe('a session', () => {
   })
 
   it('is asked again for what stands: subscriptions that were not taken back, a thousand of them', () => {
-    const standing = new Standing()
+    const standing = new ReplayedRequests()
     const note = (method: string, params: Record<string, unknown> = {}) => standing.note(request(1, method, params))
     note('logging/setLevel', { level: 'info' })
     note('resources/subscribe', { uri: 'a' })

@@ -117,15 +117,11 @@ test.each([
 
 test.each([
   ['obo', { ...CLAIMS, scp: 'read' }, undefined],
-  ['obo', { ...CLAIMS, scp: 'read', idtyp: 'app' }, /^it would be answered with 403 not_a_user_token: .*\(idtyp\)$/],
-  ['obo', CLAIMS, /^it would be answered with 403 not_a_user_token: .*\(scp\)$/],
+  ['obo', { ...CLAIMS, scp: 'read', idtyp: 'app' }, /^rejected with 403 not_a_user_token: .*\(idtyp\)$/],
+  ['obo', CLAIMS, /^rejected with 403 not_a_user_token: .*\(scp\)$/],
   ['xaa', { ...CLAIMS, scope: null }, undefined],
-  ['xaa', CLAIMS, /^it would be answered with 403 no_id_token: .*\(it has the claim scope\)$/],
-  [
-    'xaa',
-    { ...CLAIMS, scope: null, typ: 'Bearer' },
-    /^it would be answered with 403 no_id_token: .*claim typ is not ID$/,
-  ],
+  ['xaa', CLAIMS, /^rejected with 403 no_id_token: .*\(it has the claim scope\)$/],
+  ['xaa', { ...CLAIMS, scope: null, typ: 'Bearer' }, /^rejected with 403 no_id_token: .*claim typ is not ID$/],
   ['own', { ...CLAIMS, idtyp: 'app' }, undefined],
   ['exchange', { ...CLAIMS, scope: 'read write', idtyp: 'app' }, undefined],
 ])('what the type of %s would refuse of %j is noted', async (route, claims, note) => {
@@ -139,7 +135,7 @@ test('of a token that only introspection knows nothing is noted', async () => {
 
 test('scopes that the route requires and the token lacks are noted', async () => {
   expect((await report('exchange', 'claims', JSON.stringify(CLAIMS))).notes).toEqual([
-    'the route requires scopes that are not there (write): 403',
+    'the token lacks required scopes (write): rejected with 403',
   ])
   expect((await report('exchange', 'claims', JSON.stringify({ ...CLAIMS, scope: 'write read' }))).notes).toEqual([])
 })

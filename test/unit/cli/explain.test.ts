@@ -76,14 +76,14 @@ describe('extauth explain', () => {
   test('names a claim that the issuer left out, and denies', async () => {
     const { groups: _, ...rest } = CLAIMS
     const claims = JSON.stringify({ ...rest, _claim_names: { groups: 'src1' } })
-    const { code, out } = await explain(`--config proxy.yaml --route aws --claims ${claims}`)
+    const { code, out } = await explain(`--config proxy.yaml --route aws -v --claims ${claims}`)
     expect(code).toBe(3)
-    expect(out).toMatch(/left out +claim "everyone" .* — the issuer left the claim "groups" out of the token/)
+    expect(out).toMatch(/omitted +claim "everyone" .* — the issuer omitted the claim "groups" from the token/)
     expect(out).toMatch(/role +none: the issuer left "groups" out of the token/)
   })
 
   test('shows each mapping in the order of evaluation, the role and what was changed in the session name', async () => {
-    const { code, out } = await explain('--config proxy.yaml --route aws --claims claims.json')
+    const { code, out } = await explain('--config proxy.yaml --route aws -v --claims claims.json')
     expect(code).toBe(0)
     expect(out).toMatch(/config +default\/aws \(cloudSts\), .*proxy\.yaml:\d+, hash [0-9a-f]{16}/)
     expect(out).toMatch(/mapping 2 +error +matcher .* line 1, column 7: there is no such key: "dept"/)
@@ -91,7 +91,7 @@ describe('extauth explain', () => {
     expect(out).toMatch(/mapping 1 +matched +claim "readers"/)
     expect(out).toMatch(/role +arn:aws:iam::123456789012:role\/reader/)
     expect(out).toMatch(/session name +auth0-ada-[0-9a-f]{16} \(claim "sub", changed: /)
-    expect(out).toMatch(/signature +not checked/)
+    expect(out).toMatch(/signature +not verified/)
     expect(out).toMatch(/adds +x-amz-security-token/)
     expect(out).toMatch(/removes +authorization/)
     // More than a hundred headers are no reason to look for the role.
@@ -101,13 +101,13 @@ describe('extauth explain', () => {
   })
 
   test('shows whose identity goes to STS, and the hub', async () => {
-    expect((await explain('--config proxy.yaml --route aws --claims claims.json')).out).toMatch(
+    expect((await explain('--config proxy.yaml --route aws -v --claims claims.json')).out).toMatch(
       /^source +the caller's token$/m,
     )
     const hub = 'arn:aws:iam::123456789012:role/hub'
     const source = `source: { type: role, through: { roleArn: "${hub}", source: { type: ambient, chain: [instance, profile], profile: dev } } }\n    roleMappings:`
     await writeFile(file('hub.yaml'), CONFIG.replace('roleMappings:', source))
-    const { out } = await explain('--config hub.yaml --route aws --claims claims.json')
+    const { out } = await explain('--config hub.yaml --route aws -v --claims claims.json')
     expect(out).toMatch(
       /^source +the identity of the process: instance, profile, profile "dev"\nhub +arn:aws:iam::123456789012:role\/hub$/m,
     )
@@ -178,8 +178,8 @@ describe('extauth explain', () => {
 
   test.each([
     ['another issuer', { ...CLAIMS, iss: 'https://other.example' }, /no provider of this route has this issuer/],
-    ['another audience', { ...CLAIMS, aud: ['x'] }, /the audience is not the one of the provider/],
-    ['a token that has expired', { ...CLAIMS, exp: 1 }, /exp has passed/],
+    ['another audience', { ...CLAIMS, aud: ['x'] }, /the audience is not that of the provider/],
+    ['a token that has expired', { ...CLAIMS, exp: 1 }, /the token is expired/],
     ['a token without end', { ...CLAIMS, exp: undefined }, /no exp/],
   ])('notes %s', async (_what, claims, note) => {
     const { notes } = await report('--config proxy.yaml --route aws --claims -', JSON.stringify(claims))

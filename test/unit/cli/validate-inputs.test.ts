@@ -142,10 +142,10 @@ describe('documents without a ProxyConfig', () => {
         /^registry\.yaml:1:\d+ {2}RegistryConfig {2}auth\.oauth\.providers\[0\]\.caCertPath {2}there is no file/,
       ),
       expect.stringMatching(
-        /^registry\.yaml:2:\d+ .*source\.file {2}warning: there is no file none\.json; this registry is answered with 503/,
+        /^registry\.yaml:2:\d+ .*source\.file {2}warning: no file none\.json; this registry returns 503/,
       ),
     ])
-    expect(virtual.lines).toEqual([expect.stringContaining('there is no MCPExternalAuthConfig "missing"')])
+    expect(virtual.lines).toEqual([expect.stringContaining('no MCPExternalAuthConfig "missing"')])
   })
 
   test('the short form takes the config of the files', async () => {
@@ -252,7 +252,7 @@ describe('files and secrets that are named', () => {
     const options = [at('proxy.yaml'), '--secrets-dir', at('nowhere')]
     expect(await run(...options)).toEqual({ code: 0, lines: [] })
     expect((await run(...options, '--verbose')).lines).toEqual([
-      '(secrets)  note: secrets were not looked at, there is no directory nowhere; --secrets-dir names another',
+      '(secrets)  note: secrets were not checked: no directory nowhere; set --secrets-dir',
     ])
   })
 

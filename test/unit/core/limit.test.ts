@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { wayResponse } from '../../../src/bridge/way-error.ts'
+import { errorResponseFor } from '../../../src/bridge/bridge-error.ts'
 import {
   amountOf,
   explain,
@@ -40,7 +40,7 @@ describe('a limit that was reached', () => {
     expect(explain(failure).cause).toBe(words)
     const beneath = new OutboundError('timeout', { cause: late })
     expect(explain(new Failure('identity_provider_unavailable', { cause: beneath })).cause).toBe(words)
-    expect(wayResponse(1, late, 'at x').toString()).toContain(words)
+    expect(errorResponseFor(1, late, 'at x').toString()).toContain(words)
   })
 
   it('of a store is told with the setting of its storage', () => {

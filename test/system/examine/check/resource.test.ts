@@ -59,7 +59,7 @@ describe('where clients connect to', () => {
     await proxyOf(port, url)
     expect(await checked(port, url)).toEqual({
       status: 'ok',
-      detail: 'challenge and document lead clients here',
+      detail: 'challenge and document match',
       subject: url,
       code: 0,
     })
@@ -71,7 +71,7 @@ describe('where clients connect to', () => {
     await proxyOf(port, url)
     expect(await checked(port, url)).toMatchObject({
       status: 'failed',
-      detail: 'it answers 404, where a route with callers asks for a token (401)',
+      detail: 'status 404; expected 401, since the route requires a token',
       code: 1,
     })
   })
@@ -121,7 +121,7 @@ describe('where clients connect to', () => {
       'keeps the document',
       ({ url }, response) => void (url?.startsWith('/.well-known') === true && response.writeHead(404).end()),
       'failed',
-      /is not there: status 404/,
+      /: status 404; expected 200/,
     ],
     [
       'has a document of its own',

@@ -77,7 +77,7 @@ describe('extauth test --from-decisions', () => {
   })
 
   it.each([
-    ['{', /does not hold JSON/],
+    ['{', /is not valid JSON/],
     ['{"decisions":[{}]}', /is not what GET \/decisions/],
     ['{"decisions":[]}', /has no decision/],
     [
@@ -119,7 +119,7 @@ describe('extauth explain --against', () => {
 aws  ada of https://issuer.example
     before  ${ROLE('reader')} as ada
     after   none (no_role)
-2 of 3 callers would get something else
+2 of 3 callers would change
 `)
     }
     expect(JSON.parse((await against('other.txt', '--output', 'json')).out)).toMatchObject({
@@ -154,7 +154,7 @@ aws  ada of https://issuer.example
             tag           Team = ada
             source id     ada
             external id   of-us
-1 of 1 caller would get something else
+1 of 1 caller would change
 `)
     }
     await files.write(
@@ -164,14 +164,14 @@ aws  ada of https://issuer.example
     expect((await against('service.txt')).out).toContain('after   none (signed with the identity of the process)')
   })
 
-  it('exits with 0 when nobody would get something else', async () => {
+  it('exits with 0 if no result changes', async () => {
     await write([record({})])
-    expect(await against('proxy.yaml')).toMatchObject({ code: 0, out: '0 of 1 caller would get something else\n' })
+    expect(await against('proxy.yaml')).toMatchObject({ code: 0, out: '0 of 1 caller would change\n' })
   })
 
   it('takes a route that is gone for the loss of its roles', async () => {
     await write([record({})])
-    expect((await against('few.txt')).out).toContain('after   none (there is no such route)')
+    expect((await against('few.txt')).out).toContain('after   none (no such route)')
   })
 
   it.each([

@@ -62,7 +62,7 @@ it('extauth check looks at the keys of everybody whose assertions give tokens, o
   expect(told).toHaveLength(3)
   expect(told).toEqual(
     expect.arrayContaining([
-      [issuer.url, 'failed', 'the set has no key that may verify a signature'],
+      [issuer.url, 'failed', 'the key set has no signature key'],
       [issuer.url, 'ok', '1 for assertions'],
       [`${issuer.url}/nowhere`, 'failed', expect.stringContaining('404') as unknown],
     ]),
@@ -76,5 +76,5 @@ it('without its authorities an issuer is not asked', async () => {
   const found = await check({
     workloads: [{ issuer: issuer.url, caBundleRef: { name: 'idp', key: 'none' }, match: 'true' }],
   })
-  expect(found).toMatchObject([{ status: 'skipped', detail: 'without its authorities nothing is sent' }])
+  expect(found).toMatchObject([{ status: 'skipped', detail: 'not tried: its CA certificates are unusable' }])
 })

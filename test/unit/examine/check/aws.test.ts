@@ -79,7 +79,7 @@ describe('extauth check of an identity of the process', () => {
     const { line, code } = await check({ source: AMBIENT })
     expect(line('identity')).toMatchObject({
       status: 'ok',
-      detail: 'environment: arn:aws:sts::1:is/AKIAENVIRONMENT00001, without an end',
+      detail: 'environment: arn:aws:sts::1:is/AKIAENVIRONMENT00001, no expiry',
     })
     expect(line('mcp')).toMatchObject({ status: 'ok' })
     expect(code).toBe(0)
@@ -108,10 +108,10 @@ describe('extauth check of an identity of the process', () => {
     expect(line('hub')).toMatchObject({
       status: 'ok',
       subject: HUB,
-      detail: 'arn:aws:sts::1:is/ASIATHEHUBTHEHUB0001, good for 60 min',
+      detail: 'arn:aws:sts::1:is/ASIATHEHUBTHEHUB0001, valid for 60 min',
     })
     expect(line('assume-role')?.detail).toBe(
-      'STS gave credentials of arn:aws:sts::1:is/ASIAREADERREADER0001 for 15 min, with tags Who, Kind; a source identity; a session policy; arn:aws:iam::aws:policy/A',
+      'STS returned credentials of arn:aws:sts::1:is/ASIAREADERREADER0001 for 15 min, with tags Who, Kind; a source identity; a session policy; arn:aws:iam::aws:policy/A',
     )
     expect(code).toBe(0)
   })
@@ -127,7 +127,7 @@ describe('extauth check of an identity of the process', () => {
     })
     expect(line('assume-role')).toMatchObject({
       status: 'skipped',
-      detail: 'it needs the role of the hub, which failed above',
+      detail: 'not tried: it needs the role of the hub, which failed',
     })
     expect(code).toBe(1)
   })

@@ -55,13 +55,13 @@ describe('extauth check at a backend', () => {
 
   it('asks once where the credential is refused', async () => {
     const { asked, line } = await check(() => ({ status: 401 }))
-    expect(line).toMatchObject({ status: 'failed', detail: 'the backend refuses the credential: status 401' })
+    expect(line).toMatchObject({ status: 'failed', detail: 'the backend rejects the credential: status 401' })
     expect(asked).toEqual(['initialize'])
   })
 
   it('hears a refusal of the second question too', async () => {
     const { asked, line } = await check((name) => ({ status: name === 'initialize' ? 400 : 403 }))
-    expect(line).toMatchObject({ status: 'failed', detail: 'the backend refuses the credential: status 403' })
+    expect(line).toMatchObject({ status: 'failed', detail: 'the backend rejects the credential: status 403' })
     expect(asked).toEqual(['initialize', 'server/discover'])
   })
 

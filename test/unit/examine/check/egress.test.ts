@@ -36,7 +36,7 @@ it.each([
     check: 'target.connection',
     subject: 'mcp.example.com',
     status: 'failed',
-    detail: `the egress proxy ${proxy.address} answers ${status}`,
+    detail: `the egress proxy ${proxy.address} returned ${status}`,
     remedy: expect.stringMatching(remedy) as string,
   })
   await proxy.close()

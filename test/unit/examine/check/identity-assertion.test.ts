@@ -59,7 +59,7 @@ describe('extauth check asks an identity provider with a made-up ID token', () =
   it('which it refuses once it has taken the client', async () => {
     expect(await exchangeLine(() => ({ status: 400, body: { error: 'invalid_grant' } }))).toMatchObject({
       status: 'ok',
-      detail: expect.stringContaining('takes the client login and refuses a made-up token') as string,
+      detail: expect.stringContaining('accepts the client login and rejects an invalid token') as string,
     })
   })
 

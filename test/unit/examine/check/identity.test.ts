@@ -86,18 +86,18 @@ const BROKEN: readonly Broken[] = [
     /answered 500/,
   ],
   ['cannot give its keys', withAnswers(() => ({ '/jwks': () => ({ status: 503 }) })), 'keys', /answered 503/],
-  ['has no key', withAnswers(() => ({ '/jwks': () => ({ body: { keys: [] } }) })), 'keys', /no key that may verify/],
+  ['has no key', withAnswers(() => ({ '/jwks': () => ({ body: { keys: [] } }) })), 'keys', /no signature key/],
   [
     'has keys for encryption only',
     withAnswers(() => ({ '/jwks': () => ({ body: { keys: [{ kty: 'RSA', use: 'enc', n: 'AQAB', e: 'AQAB' }] } }) })),
     'keys',
-    /no key that may verify/,
+    /no signature key/,
   ],
   [
     'has secret keys only',
     withAnswers(() => ({ '/jwks': () => ({ body: { keys: [{ kty: 'oct', alg: 'HS256' }] } }) })),
     'keys',
-    /none is for an algorithm that is accepted/,
+    /no key has a supported algorithm/,
   ],
   [
     'has its keys elsewhere than jwksUrl says',
@@ -143,7 +143,7 @@ const BROKEN: readonly Broken[] = [
       }),
     })),
     'clock',
-    /3600 s ahead of this machine, 30 s are tolerated/,
+    /3600 s ahead of this machine; tolerance 30 s/,
   ],
   [
     'is at a private address that is not allowed',
@@ -211,8 +211,8 @@ describe('extauth check names what is wrong when an identity provider', () => {
     await write(oauth(url, INTROSPECTS(url)))
     const { code, checks } = await folder.check()
     expect(checks.filter(({ status }) => status === 'failed' || status === 'warning')).toEqual([])
-    expect(checks.find(({ check }) => check === 'keys')?.detail).toBe('1 of them, for ES256')
-    expect(checks.find(({ check }) => check === 'introspection')?.detail).toContain('takes the client me')
+    expect(checks.find(({ check }) => check === 'keys')?.detail).toBe('1 key for ES256')
+    expect(checks.find(({ check }) => check === 'introspection')?.detail).toContain('accepts the client me')
     expect(code).toBe(0)
   })
 
@@ -231,11 +231,11 @@ describe('extauth check names what is wrong when an identity provider', () => {
     await folder.write('secrets/client/secret', 'sesame')
     const there = await showing({ method: 'clientSecretBasic', clientId: 'me', secretRef })
     expect(there.filter(({ status }) => status === 'failed')).toEqual([])
-    expect(there.find(({ check }) => check === 'introspection')?.detail).toContain('takes the client me')
+    expect(there.find(({ check }) => check === 'introspection')?.detail).toContain('accepts the client me')
     await folder.write('token', new UnsecuredJWT({ exp: 1_000_000_000 }).encode().replace(/\.$/, '.c2ln'))
     const ended = await showing({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'token' } })
     expect(ended.filter(({ status }) => status === 'failed')).toMatchObject([
-      { check: 'file', detail: 'ended on 2001-09-09T01:46:40.000Z' },
+      { check: 'file', detail: 'expired on 2001-09-09T01:46:40.000Z' },
       { check: 'introspection', detail: expect.stringContaining('has expired') as unknown },
     ])
   })
@@ -274,7 +274,7 @@ describe('extauth check shows the token of a caller to the route', () => {
     expect(more).toEqual([])
     expect(failed).toMatchObject({
       check: 'token',
-      detail: `invalid_token: the token's issuer (iss) matches no provider; it has ${other.url}, wanted is ${idp.url}`,
+      detail: `invalid_token: the token's issuer (iss) matches no provider; received ${other.url}, expected ${idp.url}`,
       remedy: expect.stringContaining('match exactly'),
     })
   })

@@ -58,7 +58,7 @@ async function exchangeLine(answering: Answering) {
 describe('extauth check asks a tenant with a made-up token', () => {
   it('which it refuses once it has taken the client', async () => {
     const line = await exchangeLine(says(400, 'invalid_request', 50027))
-    expect(line).toMatchObject({ status: 'ok', detail: expect.stringContaining('takes the client me') as string })
+    expect(line).toMatchObject({ status: 'ok', detail: expect.stringContaining('accepts the client me') as string })
   })
 
   it.each<[string, Answering, RegExp]>([
@@ -79,6 +79,6 @@ describe('extauth check asks a tenant with a made-up token', () => {
 
   it('which it must not take', async () => {
     const line = await exchangeLine(() => ({ body: { access_token: 'a', token_type: 'Bearer', expires_in: 60 } }))
-    expect(line).toMatchObject({ status: 'failed', detail: 'a made-up token was exchanged' })
+    expect(line).toMatchObject({ status: 'failed', detail: 'the token endpoint exchanged an invalid token' })
   })
 })

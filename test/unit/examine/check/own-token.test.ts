@@ -84,7 +84,7 @@ describe('extauth check names what is wrong with a token of the proxy’s own', 
     const ended = clientOf({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'token' } })
     expect((await failedOf(ended)).failed[0]).toMatchObject({
       check: 'file',
-      detail: 'ended on 2001-09-09T01:46:40.000Z',
+      detail: 'expired on 2001-09-09T01:46:40.000Z',
     })
     const nowhere = clientOf({ method: 'tokenFile', clientId: 'me', tokenFile: {} })
     expect((await failedOf(nowhere)).failed[0]).toMatchObject({

@@ -76,7 +76,7 @@ describe('extauth check names what is wrong at a token endpoint', () => {
       }),
       false,
       'exchange',
-      /made-up token was exchanged/,
+      /exchanged an invalid token/,
     ],
     ['it refuses this caller', says(400, 'access_denied'), true, 'exchange', /^exchange_denied/],
     ['its answer has no token', () => ({ body: { ok: true } }), true, 'exchange', /^exchange_failed/],
@@ -112,7 +112,7 @@ describe('extauth check names what is wrong at a token endpoint', () => {
       documents({ target: `${wants.url}/mcp` }, exchange(`${url}/token`), { auth: oauth(url) }),
     )
     const without = await folder.check()
-    expect(without.checks.find(({ check }) => check === 'exchange')?.detail).toContain('takes the client me')
+    expect(without.checks.find(({ check }) => check === 'exchange')?.detail).toContain('accepts the client me')
     expect(without.checks.find(({ check }) => check === 'mcp')).toMatchObject({ status: 'skipped' })
     const { code, checks } = await folder.check(await idp.token())
     // No proxy runs that could be connected to.

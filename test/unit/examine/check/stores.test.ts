@@ -15,7 +15,7 @@ it('stores say what may be lost in them, each thing once, and how far their cloc
   ])
   expect(notes.lines()).toMatchObject([
     { check: 'store', status: 'warning', detail: 'it evicts' },
-    { check: 'store', status: 'warning', detail: expect.stringContaining('whether it evicts is not known') as string },
+    { check: 'store', status: 'warning', detail: expect.stringContaining('the eviction policy is unknown') as string },
   ])
   expect(times.lines()).toMatchObject([
     { check: 'clock', status: 'failed', detail: expect.stringContaining('9 s behind') as string },

@@ -66,7 +66,7 @@ const BROKEN: readonly Broken[] = [
     'the certificate has ended',
     async () => ({ target: `${(await secured([-60, -3])).url}/mcp`, ...TRUSTED }),
     'target.tls',
-    /^CERT_HAS_EXPIRED: the server's certificate has expired; it shows 127\.0\.0\.1 until \d{4}-\d\d-\d\d ← check CA/,
+    /^CERT_HAS_EXPIRED: the server's certificate has expired; the server sent 127\.0\.0\.1 until \d{4}-\d\d-\d\d ← check CA/,
   ],
   [
     'the certificate has not begun',
@@ -165,22 +165,17 @@ const BROKEN: readonly Broken[] = [
       return { target: `${demanding.url}/mcp`, ...TRUSTED }
     },
     'mcp',
-    /^no answer to initialize: unreachable \((ERR_SSL|ECONNRESET|EPIPE|UND_ERR)/,
+    /^no response to initialize: unreachable \((ERR_SSL|ECONNRESET|EPIPE|UND_ERR)/,
   ],
-  ['the backend refuses the credential', refuses(401), 'mcp', /refuses the credential: status 401/],
-  ['the credential has no right there', refuses(403), 'mcp', /refuses the credential: status 403/],
+  ['the backend refuses the credential', refuses(401), 'mcp', /rejects the credential: status 401/],
+  ['the credential has no right there', refuses(403), 'mcp', /rejects the credential: status 403/],
   [
     'the path of the target is another',
     refuses(404),
     'mcp',
-    /http:\/\/127\.0\.0\.1:\d+\/\S* answers neither initialize nor server\/discover: status 404/,
+    /http:\/\/127\.0\.0\.1:\d+\/\S* does not respond to initialize or server\/discover: status 404/,
   ],
-  [
-    'the target is a web site',
-    refuses(200, '<html></html>'),
-    'mcp',
-    /neither initialize nor server\/discover: status 200/,
-  ],
+  ['the target is a web site', refuses(200, '<html></html>'), 'mcp', /initialize or server\/discover: status 200/],
   ['the backend is broken', refuses(500), 'mcp', /status 500/],
   [
     'the backend knows neither method',
@@ -192,7 +187,7 @@ const BROKEN: readonly Broken[] = [
     'the backend hangs up',
     async () => ({ target: `${(await serve({ '/mcp': () => ({ cut: true }) })).url}/mcp` }),
     'mcp',
-    /^no answer to initialize: unreachable/,
+    /^no response to initialize: unreachable/,
   ],
 ]
 
@@ -230,7 +225,7 @@ describe('extauth check names what is wrong on the way to a backend', () => {
       expect(checks.filter(({ status }) => status === 'failed' || status === 'warning')).toEqual([])
       expect(checks.filter(({ check }) => check === 'mcp').map(({ detail }) => detail)).toEqual([
         expect.stringMatching(
-          /^(stand-in 1 answers initialize \(2025-11-25\)|modern 2 answers server\/discover \(2026-07-28\))$/,
+          /^(stand-in 1 responds to initialize \(2025-11-25\)|modern 2 responds to server\/discover \(2026-07-28\))$/,
         ),
       ])
       expect(code).toBe(0)
@@ -278,7 +273,7 @@ describe('extauth check names what is wrong with a secret', () => {
       'to be changed by everybody',
       async () => chmod(await folder.write(FILE, 'sesame'), 0o666),
       'permissions',
-      /everybody on this machine can write to it/,
+      /world-writable/,
     ],
     [
       'to be replaced by everybody',
@@ -287,7 +282,7 @@ describe('extauth check names what is wrong with a secret', () => {
         await chmod(folder.at('secrets/broken'), 0o777)
       },
       'permissions',
-      /everybody on this machine can replace it/,
+      /replaceable by all users/,
     ],
     ['no value for a header', () => folder.write(FILE, 'two\nlines'), 'secret', /it has more than one line/],
   ]

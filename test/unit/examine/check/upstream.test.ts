@@ -89,11 +89,11 @@ describe('extauth check goes the way of a login', () => {
     const details = checks.filter(({ check: name }) => name.startsWith('upstream')).map((each) => each.detail)
     expect(details).toEqual([
       expect.anything(),
-      'stands',
-      expect.stringMatching(/^users are sent to http:.*\/authorize$/),
-      'it takes the client me, and refuses a made-up code',
-      'refuses a made-up refresh token (token endpoint answered 400 invalid_grant): read as an ended grant',
-      'answers, and refuses a made-up token',
+      'connected',
+      expect.stringMatching(/^users are redirected to http:.*\/authorize$/),
+      'accepts the client me and rejects an invalid code',
+      'rejects an invalid refresh token (token endpoint answered 400 invalid_grant): treated as an expired grant',
+      'responds and rejects an invalid token',
     ])
     expect(checks.find(({ check: name }) => name === 'authserver')?.status).not.toBe('failed')
   })
@@ -107,7 +107,7 @@ describe('extauth check goes the way of a login', () => {
     await folder.write('tokens/good', exp(4_000_000_000))
     const ended = await told({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'tokens/ended' } })
     expect(ended.wrong).toMatchObject([
-      { check: 'file', detail: 'ended on 2001-09-09T01:46:40.000Z' },
+      { check: 'file', detail: 'expired on 2001-09-09T01:46:40.000Z' },
       { check: 'upstream.client', detail: expect.stringMatching(/^secret_unavailable: .*has expired/) as unknown },
     ])
     const nowhere = await told({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'tokens/none' } })
@@ -146,10 +146,10 @@ describe('extauth check goes the way of a login', () => {
     ],
     ['token endpoint', { '/token': says(404) }, 'upstream.client', /http:.*\/token answered 404/, /\w/],
     ['realm', { '/token': says(404, 'Realm does not exist') }, 'upstream.client', /http:.*\/token answered 404/, /\w/],
-    ['authorization endpoint', { '/authorize': says(404) }, 'upstream', /status 404/, /authorizationEndpoint/],
-    ['login', { '/authorize': says(400) }, 'upstream', /answers 400/, /redirect URI http.*registered/],
-    ['provider', { '/authorize': says(503) }, 'upstream', /answers 503/, /provider/],
-    ['user-info endpoint', { '/me': says(404) }, 'upstream.user-info', /status 404 .* at http:.*\/me/, /endpointUrl/],
+    ['authorization endpoint', { '/authorize': says(404) }, 'upstream', /returns 404/, /authorizationEndpoint/],
+    ['login', { '/authorize': says(400) }, 'upstream', /returns 400/, /Register the redirect URI http/],
+    ['provider', { '/authorize': says(503) }, 'upstream', /returns 503/, /provider/],
+    ['user-info endpoint', { '/me': says(404) }, 'upstream.user-info', /http:.*\/me returned 404/, /endpointUrl/],
   ])('names a wrong %s', async (what, changed, name, detail, remedy) => {
     const { wrong } = await check(oauth2((await provider(changed)).url))
     expect(wrong.map((each) => each.check)).toEqual([name])
@@ -163,7 +163,7 @@ describe('extauth check goes the way of a login', () => {
     const { url } = await provider({ '/authorize': () => ({ status: (asked += 1) && 200 }) })
     const { checks } = await check({ ...oauth2(url), caBundleRef: { name: 'client', key: 'secret' } })
     const line = checks.find((each) => each.check === 'upstream')
-    expect(line).toMatchObject({ status: 'skipped', detail: 'without its authorities nothing is sent' })
+    expect(line).toMatchObject({ status: 'skipped', detail: 'not tried: its CA certificates are unusable' })
     expect(asked).toBe(0)
   })
 
@@ -203,7 +203,7 @@ it('a client that registers itself is not registered by a look', async () => {
     dcrConfig: { registrationEndpoint: `${url}/register` },
   })
   const { checks } = await check({ ...registering, caBundleRef: { name: 'client', key: 'ca' } })
-  expect(JSON.stringify(checks)).toContain('it is registered by the first login, and not by this')
+  expect(JSON.stringify(checks)).toContain('not tried: the first login registers the client')
   expect(asked).toBe(0)
   await sockets.closeAll()
 })
@@ -218,13 +218,13 @@ describe('extauth check of a refresh', () => {
   }
 
   it.each<[number, object, string, RegExp]>([
-    [400, { error: 'invalid_grant' }, 'ok', /400 invalid_grant\): read as an ended grant$/],
-    [403, { error: 'unauthorized_client' }, 'ok', /403 unauthorized_client\): read as an ended grant, and tried again/],
-    [400, { status: 'BAD_REFRESH_TOKEN' }, 'ok', /400 without an OAuth error\): read as an ended grant, and/],
+    [400, { error: 'invalid_grant' }, 'ok', /400 invalid_grant\): treated as an expired grant$/],
+    [403, { error: 'unauthorized_client' }, 'ok', /403 unauthorized_client\): treated as an expired grant, retried/],
+    [400, { status: 'BAD_REFRESH_TOKEN' }, 'ok', /400 without an OAuth error\): treated as an expired grant, /],
     [400, { error: 'invalid_request', error_codes: [90009] }, 'ok', /AADSTS90009/],
-    [400, { error: 'unsupported_grant_type' }, 'warning', /read as an error of configuration$/],
-    [404, {}, 'warning', /read as an outage$/],
-    [200, { access_token: 'sesame', token_type: 'Bearer' }, 'failed', /made-up refresh token was accepted/],
+    [400, { error: 'unsupported_grant_type' }, 'warning', /treated as a configuration error$/],
+    [404, {}, 'warning', /treated as an outage$/],
+    [200, { access_token: 'sesame', token_type: 'Bearer' }, 'failed', /accepted an invalid refresh token/],
   ])('%i %j: %s', async (status, body, verdict, detail) => {
     expect(await refreshLine(status, body)).toMatchObject({
       status: verdict,
@@ -243,7 +243,7 @@ describe('extauth check of a refresh', () => {
     }
     expect(await refreshLine(200, tokens, ...args)).toMatchObject({
       status: 'ok',
-      detail: 'a refresh works: a new refresh token came, a lifetime is given, scopes a',
+      detail: 'refreshed: new refresh token, with a lifetime, scopes a',
     })
     expect(await refreshLine(400, { error: 'invalid_grant' }, ...args)).toMatchObject({ status: 'failed' })
   })

@@ -53,8 +53,8 @@ test('each change is a comment above the document, and comments of people stay',
     refused: [],
     output: `# apiVersion was toolhive.stacklok.dev/v1beta1
 # spec.port was proxyPort
-# spec.auth is what it was without being written: callers need no token
-# spec.groupRef is left out: groups belong to another controller
+# spec.auth is the former default: callers need no token
+# spec.groupRef is omitted: groups belong to another controller
 apiVersion: extauth.dev/v1beta1
 kind: MCPRemoteProxy
 metadata: { name: issues }
@@ -87,8 +87,8 @@ test('a server is left to the controller that runs it, documents of others stay,
   ].join('---\n')
   const { output, refused } = convert([{ path: 'a.yaml', text }])
   expect(refused.map(({ where }) => where)).toEqual(['a.yaml  MCPServer/s'])
-  expect(output).toContain('# MCPServer/s is left out: nothing here runs servers')
-  expect(output).toContain('# MCPGroup/g is left out: it belongs to another controller')
+  expect(output).toContain('# MCPServer/s is omitted: mcp-extauth runs no servers')
+  expect(output).toContain('# MCPGroup/g is omitted: it belongs to another controller')
   expect(output).toContain('kind: Secret')
 })
 
@@ -128,7 +128,7 @@ spec:
       - { name: corp, type: oidc, oidcConfig: { issuerUrl: https://id.example.com, clientId: mcp } }
 `
   const { output } = convert([{ path: 'a.yaml', text: login }])
-  expect(output).toContain('# spec.embeddedAuthServer.cimd.enabled is what it was without being written\n')
+  expect(output).toContain('# spec.embeddedAuthServer.cimd.enabled is the former default\n')
   expect(output).toContain('    allowConfidentialClientRegistration: false\n')
   expect(output).toMatch(/cacheMaxSize: 10\n {6}enabled: false\n/)
   // What is ours already means what it means.
@@ -243,7 +243,7 @@ test('an exported object loads whatever its controller says of it, and is conver
   const written = output.replace(/^#.*\n/gm, '')
   expect(written).not.toMatch(/status|uid|resourceVersion|finalizers|last-applied/)
   expect(written).toContain('team: tools')
-  expect(output).toContain('# status is left out')
+  expect(output).toContain('# status is omitted')
   // Of ours we know what it may say.
   const ours = parseDocuments(texts(EXPORTED.replaceAll('toolhive.stacklok.dev/v1', 'extauth.dev/v1'))).problems
   expect(ours.map(({ path: at }) => at)).toContain('status.phase')
@@ -261,7 +261,7 @@ describe('what a cluster needs', () => {
     const found = output(proxy(template))
     expect(found).toContain('# spec.podTemplateSpec.spec.containers[0].name was toolhive\n')
     expect(found).toContain(
-      '# spec.podTemplateSpec.spec.containers[0].image is left out: "other:1" is another program\n',
+      '# spec.podTemplateSpec.spec.containers[0].image is omitted: "other:1" is a different program\n',
     )
     expect(found).toMatch(/name: extauth, env.*name: log, image: log:1/)
   })
@@ -285,7 +285,7 @@ describe('what a cluster needs', () => {
     const annotations = { 'argocd.argoproj.io/tracking-id': 'tools:x' }
     const metadata = JSON.stringify({ name: 'notes', labels, annotations })
     const found = output(proxy('').replace('{ name: notes }', metadata))
-    expect(found).toContain('# metadata.labels.helm.sh/chart is left out: another tool finds its objects by it\n')
+    expect(found).toContain('# metadata.labels.helm.sh/chart is omitted: it marks objects of another tool\n')
     expect(found.replace(/^#.*$/gm, '')).not.toMatch(/helm|argocd|instance|annotations/)
     expect(found).toMatch(/"?team"?: "?mcp/)
   })
@@ -297,10 +297,10 @@ describe('what a cluster needs', () => {
       'apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: { name: i }\nspec:\n  url: http://mcp-notes-proxy.tools.svc:8080/mcp\n'
     const service = 'apiVersion: v1\nkind: Service\nmetadata: { name: s }\nspec: { externalName: mcp-notes-proxy }\n'
     const found = output(proxy(''), route, ingress, service)
-    expect(found).toContain('# the Service mcp-notes-remote-proxy is notes-extauth here\napiVersion: gateway')
+    expect(found).toContain('# the Service mcp-notes-remote-proxy is named notes-extauth here\napiVersion: gateway')
     expect(found).toContain('metadata: { name: mcp-notes-remote-proxy }')
     expect(found).toContain('- name: notes-extauth\n          port: 8080\n        - name: mcp-notes-two-remote-proxy\n')
-    expect(found).toContain('# the Service mcp-notes-proxy is notes-extauth here\n')
+    expect(found).toContain('# the Service mcp-notes-proxy is named notes-extauth here\n')
     expect(found).toContain('url: http://notes-extauth.tools.svc:8080/mcp')
     expect(found).toContain('externalName: mcp-notes-proxy')
     // A server of the same name has that Service, and stays with its controller.

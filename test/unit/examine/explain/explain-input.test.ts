@@ -17,8 +17,8 @@ const jwt = (payload: string, signature = 'c2ln'): string =>
 
 test('claims are read as the proxy reads them: a name that is there twice is refused, with the reason', async () => {
   const twice = '{"sub":"alice","groups":["dev"],"groups":["admins"]}'
-  await expect(callerOfClaims('-', given(twice))).rejects.toThrow(/does not hold a JSON object as the proxy takes it: /)
-  await expect(callerOfToken('-', given(jwt(twice)))).rejects.toThrow(/the proxy refuses/)
+  await expect(callerOfClaims('-', given(twice))).rejects.toThrow(/is not a JSON object that the proxy accepts: /)
+  await expect(callerOfToken('-', given(jwt(twice)))).rejects.toThrow(/the proxy rejects/)
 })
 
 test('a claim called constructor is just a claim, and other claims have no prototype', async () => {

@@ -83,6 +83,7 @@ describe('extauth test', () => {
     const claims = await files.write('claims.json', JSON.stringify(reader.claims))
     const explained = await extauth([
       'explain',
+      '-v',
       '--config',
       `${files.directory}/proxy.yaml`,
       '--route',
@@ -193,7 +194,7 @@ describe('cases that cannot be run', () => {
     const text = cases({ config: 'aws', claims: {}, expect: { role: 'none' } })
     const file = await files.write('cases.json', text.replace('"name":"roles"', '"name":"roles","namespace":"other"'))
     const { code, err } = await extauth(['test', file, '--config', `${files.directory}/proxy.yaml`])
-    expect(err).toContain('there is no such MCPExternalAuthConfig')
+    expect(err).toContain('no such MCPExternalAuthConfig')
     expect(code).toBe(2)
   })
 

@@ -2,12 +2,12 @@ import type { Request } from '../mcp/index.ts'
 
 const MAX_SUBSCRIPTIONS = 1000
 
-/** What a client has asked of a session for as long as it lasts (2025-11-25): asked again of the one that replaces it. */
-export class Standing {
+/** Requests with a lasting effect on a session (2025-11-25): repeated for its replacement. */
+export class ReplayedRequests {
   #level: Request | undefined
   readonly #subscriptions = new Map<string, Request>()
 
-  /** The server said yes to this request. */
+  /** Records a successful request. */
   note(request: Request): void {
     const { method, params } = request
     const { uri } = params
@@ -19,7 +19,7 @@ export class Standing {
     }
   }
 
-  /** To be sent as they were. */
+  /** The recorded requests, as sent. */
   list(): readonly Request[] {
     return [...(this.#level === undefined ? [] : [this.#level]), ...this.#subscriptions.values()]
   }

@@ -4,29 +4,29 @@ import { decideFor, notesOn } from '../explain/explain-report.ts'
 import { decideRules } from '../explain/request-rules.ts'
 import type { ReadyCase } from './cases.ts'
 
-/** One expectation that was not met. */
+/** An unmet expectation. */
 export interface Mismatch {
   readonly what: 'role' | 'reason' | 'sessionName' | 'allowed' | 'rule'
   readonly expected: string
   readonly actual: string
 }
 
-/** A case that was run. */
+/** Result of a case. */
 export interface CaseResult {
   readonly case: ReadyCase
-  /** Undefined where no role is chosen. */
+  /** Undefined if no role is chosen. */
   readonly decision: Decision | undefined
-  /** What the rules of the route decide; undefined without a request, or where no rule applies. */
+  /** Decision of the route's rules; undefined without a request or an applicable rule. */
   readonly rules: RuleDecision | undefined
-  /** Empty when the case passed. */
+  /** Empty if the case passed. */
   readonly mismatches: readonly Mismatch[]
-  /** What would stop the caller before a role is chosen; not judged. */
+  /** Reasons to reject the caller before a role is chosen. Not evaluated. */
   readonly notes: readonly string[]
   readonly durationMs: number
 }
 
-/** Decides as the proxy would, and compares. Throws `config_error` for a matcher that does not compile. */
-export function judge(each: ReadyCase, now: () => number, wallClock: () => number): CaseResult {
+/** Decides as the proxy does, and compares. Throws `config_error` for an invalid matcher. */
+export function evaluate(each: ReadyCase, now: () => number, wallClock: () => number): CaseResult {
   const startedAt = now()
   const { auth, onMatcherError, caller, route, request } = each
   const options = { all: false }
@@ -62,7 +62,7 @@ function mismatchesOf(
   })
 }
 
-/** The role that the caller really gets: `none` when something else refuses it. */
+/** The role that the caller gets: `none` if the request is rejected otherwise. */
 export const roleOf = ({
   choice,
   refusal,
