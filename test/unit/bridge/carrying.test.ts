@@ -137,18 +137,18 @@ describe('a session', () => {
   it.each<[string, Record<string, string>, unknown, string]>([
     ['an id with a space', { 'mcp-session-id': 'a b' }, RESULT, 'session id'],
     ['an id that is huge', { 'mcp-session-id': 'x'.repeat(2049) }, RESULT, 'session id'],
-    ['no revision', {}, {}, 'protocol version'],
-    ['a revision that is no header', {}, { protocolVersion: 'a\r\nb: c' }, 'protocol version'],
+    ['no revision', {}, {}, 'protocolVersion'],
+    ['a revision that is no header', {}, { protocolVersion: 'a\r\nb: c' }, 'protocolVersion'],
   ])('does not begin with %s', (_what, headers, result, says) => {
     const session = new Session()
     expect(() => begin(session, headers, result)).toThrow(says)
     expect(session.current).toBeUndefined()
   })
 
-  it('that begins anew speaks the revision that the client was told', () => {
+  it('that is renewed keeps the revision that the client knows', () => {
     const session = new Session()
     begin(session, {})
-    expect(() => begin(session, {}, { protocolVersion: '2025-06-18' }, true)).toThrow('another revision')
+    expect(() => begin(session, {}, { protocolVersion: '2025-06-18' }, true)).toThrow('different protocol revision')
     begin(session, {}, RESULT, true)
     expect(session.number).toBe(2)
   })

@@ -111,7 +111,7 @@ describe('extauth explain with a request', () => {
     ]
     const recorded = await files.write('decisions.json', JSON.stringify({ decisions }))
     const same = await extauth(['explain', '--against', `${files.directory}/proxy.yaml`, '--decisions', recorded])
-    expect([same.code, same.out]).toEqual([0, '0 of 1 caller would get something else\n'])
+    expect([same.code, same.out]).toEqual([0, '0 of 1 caller would change\n'])
     const other = await files.write('other.yaml', RULED.replaceAll('get_*', 'read_*'))
     const changed = await extauth(['explain', '--against', other, '--decisions', recorded])
     expect(changed.code).toBe(1)
