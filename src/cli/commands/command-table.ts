@@ -76,6 +76,10 @@ export const COMMANDS: Commands = {
     summary: 'Converts ToolHive manifests; reports unsupported fields.',
     load: async () => (await import('../convert.ts')).runConvert,
   },
+  health: {
+    summary: 'Asks a running process whether it is healthy.',
+    load: async () => (await import('../health.ts')).runHealth,
+  },
   schema: {
     summary: 'Prints JSON Schemas and CustomResourceDefinitions.',
     load: async () => (await import('../schema.ts')).runSchema,
