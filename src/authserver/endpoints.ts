@@ -1,4 +1,12 @@
-import { asFailure, Failure, type Clock, type LocalHandler, type LocalRequest, type Log } from '../core/index.ts'
+import {
+  asFailure,
+  type Clock,
+  type EndpointResponse,
+  Failure,
+  type LocalHandler,
+  type LocalRequest,
+  type Log,
+} from '../core/index.ts'
 import type { Addresses, Callback } from './addresses.ts'
 import type { Asker } from './asker.ts'
 import { REGISTRATION_BYTES, registerClient } from './clients/registration.ts'
@@ -13,7 +21,7 @@ import { failurePage } from './login/outcome.ts'
 import type { Visit } from './login/parts.ts'
 import { OAuthError } from './oauth-error.ts'
 import type { Limit } from './rates.ts'
-import { sendDocument, sendJson, sendReply, type Reply } from './reply.ts'
+import { documentResponse, jsonResponse, type Reply, responseOf } from './reply.ts'
 import type { ResourceNames } from './resource-names.ts'
 import { storeFailure } from './store-failure.ts'
 import { createTokenEndpoint, type TokenEndpointParts } from './token-endpoint.ts'
@@ -48,7 +56,7 @@ function documentEndpoints({ addresses, resources, offers, ring }: EndpointParts
     methods: ['GET'],
     bodyLimitBytes: 0,
     cors: 'everybody',
-    handle: (request) => sendDocument(request, render()),
+    handle: () => documentResponse(render()),
   })
   const metadata = serverMetadata(addresses, resources, offers)
   const rendered = Buffer.from(JSON.stringify(metadata))
@@ -71,10 +79,10 @@ function clientEndpoints(parts: EndpointParts): LocalHandler[] {
     async handle(request) {
       limit(request.client.address)
       try {
-        await asker.run(request.client.address, async () => work(request))
+        return await asker.run(request.client.address, async () => work(request))
       } catch (error) {
         if (!(error instanceof OAuthError)) throw storeFailure(error)
-        sendJson(request, error.status, { error: error.error, error_description: error.description })
+        return jsonResponse(error.status, { error: error.error, error_description: error.description })
       }
     },
   })
@@ -83,8 +91,7 @@ function clientEndpoints(parts: EndpointParts): LocalHandler[] {
     post(addresses.revokeUrl, TOKEN_FORM_BYTES, limits.token, revoke),
     post(addresses.registerUrl, REGISTRATION_BYTES, limits.registration, async (request) => {
       const contentType = request.request.headers['content-type']
-      const answer = await registerClient({ contentType, body: request.body }, { clients, known })
-      sendJson(request, 201, answer)
+      return jsonResponse(201, await registerClient({ contentType, body: request.body }, { clients, known }))
     }),
   ]
 }
@@ -94,16 +101,16 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
   const ownOrigins = [
     ...new Set([new URL(addresses.authorizeUrl).origin, ...addresses.callbacks.map(({ origin }) => origin)]),
   ]
-  const reply = async (request: LocalRequest, answer: () => Promise<Reply>): Promise<void> => {
+  const reply = async (request: LocalRequest, answer: () => Promise<Reply>): Promise<EndpointResponse> => {
     try {
       limits.authorize(request.client.address)
-      sendReply(request, await answer())
+      return responseOf(await answer())
     } catch (error) {
       const failure = asFailure(storeFailure(error))
       // Somebody looks at a browser.
       const { code: reason, detail } = failure
       log.warn({ reason, detail, request: request.id }, 'a page of the login could not be shown')
-      sendReply(request, failurePage(failure, request.id))
+      return responseOf(failurePage(failure, request.id))
     }
   }
   const browser = (

@@ -1,4 +1,4 @@
-import { Failure, type LocalRequest } from '../core/index.ts'
+import { type EndpointResponse, Failure, type LocalRequest } from '../core/index.ts'
 import { shapeOf } from '../oauth/index.ts'
 import { JWT_BEARER } from '../resources/index.ts'
 import type { AuthenticateClient, ClientForm } from './clients/authentication.ts'
@@ -7,7 +7,7 @@ import type { ClientDirectory } from './clients/directory.ts'
 import { isIdentityAssertion } from './grants/assertion.ts'
 import type { GrantsWithoutLogin } from './grants/without-login.ts'
 import { OAuthError } from './oauth-error.ts'
-import { sendJson } from './reply.ts'
+import { jsonResponse } from './reply.ts'
 import type { TokenAnswer } from './tokens/issue.ts'
 import type { TokenParameters, TokenService } from './tokens/token-service.ts'
 
@@ -21,7 +21,7 @@ export interface TokenEndpointParts {
   readonly grantTypes: readonly GrantType[]
 }
 
-type Handle = (request: LocalRequest) => Promise<void>
+type Handle = (request: LocalRequest) => Promise<EndpointResponse>
 
 /** Parameters that may be there more than once (RFC 8707 §2.1). */
 const SEVERAL = 'resource'
@@ -92,14 +92,14 @@ export function createTokenEndpoint(parts: TokenEndpointParts): { readonly token
         const form = readForm(request)
         const answer =
           withoutClient(form, authorization) ?? work(await parts.authenticateClient(form, authorization), form)
-        sendJson(request, 200, await answer)
+        return jsonResponse(200, await answer)
       } catch (error) {
         if (!(error instanceof OAuthError)) throw error
         if (error.status >= 500) throw new Failure('internal_error', { detail: error.description, cause: error })
         // RFC 6749 §5.2: who came with the header is told the scheme.
         const isAsked = error.status === 401 && authorization !== undefined
         const challenge = isAsked ? { 'www-authenticate': `Basic realm="${parts.issuer}"` } : {}
-        sendJson(request, error.status, { error: error.error, error_description: error.description }, challenge)
+        return jsonResponse(error.status, { error: error.error, error_description: error.description }, challenge)
       }
     }
 

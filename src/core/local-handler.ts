@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events'
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 
@@ -26,42 +26,46 @@ export interface ClientRequest extends Readable {
   takeWhole(): Buffer | undefined
 }
 
-/** The response to a `ClientRequest`. */
+/** Writes the response to a `ClientRequest` piece by piece. */
 export interface ClientResponse extends EventEmitter {
-  statusCode: number
   shouldKeepAlive: boolean
   readonly chunkedEncoding: boolean
   /** True once the head is fixed; it may have been sent. */
   readonly headersSent: boolean
-  /** Null before the response's turn and after it was sent. */
+  /** Null after it was sent. */
   readonly socket: Socket | null
   readonly destroyed: boolean
   readonly writableEnded: boolean
   /** True once everything was sent. */
   readonly writableFinished: boolean
   readonly writableNeedDrain: boolean
-  setHeader(name: string, value: number | string | readonly string[]): unknown
-  getHeaders(): OutgoingHttpHeaders
-  /** `headers` is an object or a flat list. */
-  writeHead(status: number, headers?: OutgoingHttpHeaders | string[]): this
+  /** @param headers flat (name, value, …) */
+  writeHead(status: number, headers?: readonly string[]): this
   flushHeaders(): void
   /** False when the client's buffer is full; `drain` follows. */
   write(chunk: Buffer | string): boolean
   end(chunk?: Buffer | string): unknown
   writeContinue(): void
-  writeProcessing(): void
-  writeEarlyHints(hints: Record<string, string | string[]>): void
+  /** An interim response (RFC 9110 §15.2) with flat headers, which HTTP/1.0 does not get. Throws for a header that is none. */
+  writeInterim(status: number, headers: readonly string[]): void
   /** Ends the connection. */
   destroy(error?: Error): unknown
-  /** Hands the connection to the upgraded protocol; returns the data received after the request. */
+  /** Hands the connection to the upgraded protocol, with the data received after the request. */
   detachSocket(): void
+}
+
+/** The response of an endpoint of the program itself. */
+export interface EndpointResponse {
+  readonly status: number
+  /** By lower-case name; a list is a line for each. The length is that of the body. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+  /** A stream flows as the client reads, and is destroyed when the client has gone. */
+  readonly body: string | Buffer | Readable
 }
 
 /** A request to one of the proxy's own endpoints, after the route-independent checks, with its whole body. */
 export interface LocalRequest {
   readonly request: ClientRequest
-  /** `X-Request-Id` and the CORS headers are set already. */
-  readonly response: ClientResponse
   /** Request id, as in logs and `X-Request-Id`. */
   readonly id: string
   readonly method: string
@@ -103,10 +107,10 @@ export interface LocalHandler {
   /** Pages of any origin may post forms here, but can't read the response. */
   readonly takesForeignForms?: boolean
   /**
-   * Must have ended the response when it returns or settles. A thrown `Failure` becomes an OAuth error response
-   * (decisions §5, RFC 6749 §5.2) unless the head was already sent.
+   * Returns the response; `X-Request-Id` and CORS headers are added. A thrown `Failure` becomes an OAuth error response
+   * (decisions §5, RFC 6749 §5.2).
    */
-  handle(request: LocalRequest): void | Promise<void>
+  handle(request: LocalRequest): EndpointResponse | Promise<EndpointResponse>
   /** Like `handle`, for a header section above `listen.headerLimit` by at most 64 KiB. Absent: 431. */
-  refuseHeaders?(request: LocalRequest): void | Promise<void>
+  refuseHeaders?(request: LocalRequest): EndpointResponse | Promise<EndpointResponse>
 }

@@ -6,17 +6,20 @@ import { holdsOne, type ParsedHeaders } from '../http/index.ts'
  * is ours to say, and the rest would only confuse.
  */
 export function sendInterim(
-  { request, response }: Inbound,
+  { response }: Inbound,
   status: number,
   { link }: ParsedHeaders,
   secrets: readonly string[],
 ): void {
-  if (request.httpVersion === '1.0') return
-  if (status === 102) response.writeProcessing()
+  if (status === 102) response.writeInterim(status, [])
   if (status !== 103 || link === undefined) return
   const links = [link].flat().filter((line) => !holdsOne(line, secrets))
   try {
-    if (links.length > 0) response.writeEarlyHints({ link: links })
+    if (links.length > 0)
+      response.writeInterim(
+        status,
+        links.flatMap((line) => ['link', line]),
+      )
   } catch {
     // A hint that is not well formed is no loss.
   }

@@ -1,5 +1,5 @@
-import { Failure, type RequestObserver } from '../core/index.ts'
-import { sendJson, type OpsHandler, type PageRequest, type Pages, type Readiness } from '../ops/index.ts'
+import { type EndpointResponse, Failure, type RequestObserver } from '../core/index.ts'
+import { jsonReply, type OpsHandler, type PageRequest, type Pages, type Readiness } from '../ops/index.ts'
 import { asset } from './assets.ts'
 import { type CaptureOptions, createCapture, MAX_RECORDS, type Capture } from './capture.ts'
 import { describe } from './describe.ts'
@@ -60,23 +60,23 @@ export function createInspector(options: CaptureOptions): Inspector {
 function pagesOf(options: CaptureOptions, surroundings: Surroundings, capture: Capture, streams: EventStreams): Pages {
   const attempt = createTry(surroundings.try)
   const json = jsonEndpoints(options, surroundings, capture)
-  const serve = async (asked: PageRequest): Promise<void> => {
-    const { method, path, response } = asked
+  const serve = async (asked: PageRequest): Promise<EndpointResponse> => {
+    const { method, path } = asked
     const read = method === 'HEAD' ? 'GET' : method
     if (path === '' || path === '/' || path.startsWith('/page/')) {
       if (read !== 'GET') throw new Failure('method_not_allowed')
-      return serveAsset(asked, path.startsWith('/page/') ? path.slice('/page/'.length) : 'index.html')
+      return assetResponse(path.startsWith('/page/') ? path.slice('/page/'.length) : 'index.html')
     }
     if (path === '/api/try') return attempt.relay(asked)
     const [, id, events] = REQUEST.exec(path) ?? []
     // A stream has no end, so that nothing could be said of it to who asks for its head.
     if (events !== undefined || path === '/api/events') {
       if (method !== 'GET') throw new Failure('method_not_allowed')
-      return id === undefined ? streamAll(capture, streams, asked) : streamOne(capture, streams, id, asked)
+      return id === undefined ? streamAll(capture, streams) : streamOne(capture, streams, id)
     }
     if (id !== undefined) {
       if (read !== 'GET') throw new Failure('method_not_allowed')
-      return showOne(capture, id, asked)
+      return showOne(capture, id)
     }
     const endpoint = json[`${read} ${path}`]
     if (endpoint === undefined) {
@@ -84,7 +84,7 @@ function pagesOf(options: CaptureOptions, surroundings: Surroundings, capture: C
       throw new Failure(isKnown ? 'method_not_allowed' : 'not_found')
     }
     const { status, json: answer } = await endpoint({ method, query: asked.query })
-    sendJson(response, status, answer)
+    return jsonReply(status, answer)
   }
   return {
     path: INSPECT_PATH,
@@ -146,23 +146,21 @@ export const withMaskedQueries = (config: object): unknown =>
     ),
   )
 
-function serveAsset({ method, response }: PageRequest, name: string): void {
+function assetResponse(name: string): EndpointResponse {
   const found = asset(name)
   if (found === undefined) throw new Failure('not_found')
-  const { type, bytes } = found
-  response.writeHead(200, { 'content-type': type, 'content-length': bytes.length })
-  response.end(method === 'HEAD' ? undefined : bytes)
+  return { status: 200, headers: { 'content-type': found.type }, body: found.bytes }
 }
 
-function showOne(capture: Capture, id: string, { response }: PageRequest): void {
+function showOne(capture: Capture, id: string): EndpointResponse {
   const record = capture.find(id)
   if (record === undefined) throw new Failure('not_found')
-  sendJson(response, 200, describe(record))
+  return jsonReply(200, describe(record))
 }
 
 /** All requests: a snapshot, then what changes. */
-function streamAll(capture: Capture, streams: EventStreams, { response }: PageRequest): void {
-  const stream = streams.open(response)
+function streamAll(capture: Capture, streams: EventStreams): EndpointResponse {
+  const stream = streams.open()
   if (stream === undefined) throw tooMany()
   stream.send('snapshot', capture.list())
   const unfollow = capture.follow(
@@ -170,16 +168,20 @@ function streamAll(capture: Capture, streams: EventStreams, { response }: PageRe
     () => stream.send('cleared', {}),
   )
   stream.onClose(unfollow)
+  return stream.response
 }
 
 /** One request: all of it, again whenever it has changed, and the pieces of its answer between. */
-function streamOne(capture: Capture, streams: EventStreams, id: string, { response }: PageRequest): void {
+function streamOne(capture: Capture, streams: EventStreams, id: string): EndpointResponse {
   const first = capture.find(id)
   if (first === undefined) throw new Failure('not_found')
-  const stream = streams.open(response)
+  const stream = streams.open()
   if (stream === undefined) throw tooMany()
   stream.send('request', describe(first))
-  if (!first.summary.isOpen) return stream.send('over', {})
+  if (!first.summary.isOpen) {
+    stream.send('over', {})
+    return stream.response
+  }
   const gatherer = createGatherer<string>(1, () => {
     const record = capture.find(id)
     if (record !== undefined) stream.send('request', describe(record))
@@ -193,6 +195,7 @@ function streamOne(capture: Capture, streams: EventStreams, id: string, { respon
     unfollow()
     gatherer.close()
   })
+  return stream.response
 }
 
 const tooMany = (): Failure =>

@@ -1,4 +1,5 @@
-import type { ClientResponse } from '../core/index.ts'
+import { Readable } from 'node:stream'
+import type { EndpointResponse } from '../core/index.ts'
 
 /** How long changes are gathered before they are sent, in milliseconds: a busy proxy sends few large events, not many. */
 const GATHER_MS = 100
@@ -10,46 +11,50 @@ const MAX_STREAMS = 32
 
 /** An event stream to one page. */
 export interface EventStream {
+  /** What sends it. */
+  readonly response: EndpointResponse
   send(event: string, data: unknown): void
   /** Calls back once, when the page has gone. */
   onClose(listener: () => void): void
-  end(): void
 }
 
 /** The open event streams of all pages. */
 export interface EventStreams {
   /** Undefined when there are too many already. */
-  open(response: ClientResponse): EventStream | undefined
+  open(): EventStream | undefined
   closeAll(): void
 }
 
+const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }
+
 /** Event streams as the WHATWG HTML standard has them (server-sent events). */
 export function createEventStreams(): EventStreams {
-  const open = new Set<ClientResponse>()
+  const open = new Set<Readable>()
   const heartbeat = setInterval(() => {
-    for (const response of open) response.write(': still here\n\n')
+    for (const stream of open) stream.push(': still here\n\n')
   }, HEARTBEAT_MS)
   heartbeat.unref()
   return {
-    open(response) {
+    open() {
       if (open.size >= MAX_STREAMS) return undefined
-      open.add(response)
-      response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' })
-      response.write('retry: 1000\n\n')
-      response.on('close', () => void open.delete(response))
+      const stream = new Readable({ read() {} })
+      open.add(stream)
+      stream.push('retry: 1000\n\n')
+      stream.once('close', () => void open.delete(stream))
       return {
+        response: { status: 200, headers: HEADERS, body: stream },
         send(event, data) {
-          if (response.writableEnded || response.destroyed) return
-          if ((response.socket?.writableLength ?? 0) > MAX_UNREAD) response.destroy()
-          else response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+          if (!open.has(stream)) return
+          if (stream.readableLength > MAX_UNREAD) stream.destroy()
+          else stream.push(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
         },
-        onClose: (listener) => void response.on('close', listener),
-        end: () => void response.end(),
+        onClose: (listener) => void stream.once('close', listener),
       }
     },
     closeAll() {
       clearInterval(heartbeat)
-      for (const response of open) response.end()
+      for (const stream of open) stream.push(null)
+      open.clear()
     },
   }
 }

@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import { type ClientRequest, type ClientResponse, Failure, Secret } from '../core/index.ts'
+import { type ClientRequest, type EndpointResponse, Failure, Secret } from '../core/index.ts'
 import type { PageRequest } from '../ops/index.ts'
 
 /** One request to the proxy's own listener. */
@@ -49,45 +48,31 @@ interface Envelope {
  * Sends a page's MCP requests through the real proxy listener, so that they are requests like any other: the page stays on
  * its own origin, and nothing is allowed to other origins for it. Tokens go through; none is kept or logged.
  */
-export function createTry(deps: TryDeps): { relay(asked: PageRequest): Promise<void> } {
+export function createTry(deps: TryDeps): { relay(asked: PageRequest): Promise<EndpointResponse> } {
   return {
-    async relay({ method: asked, request, response }) {
+    async relay({ method: asked, request, gone }) {
       if (asked !== 'POST') throw new Failure('method_not_allowed')
       const { route, method, headers: wanted, body, ...who } = envelopeOf(await readBody(request))
       const path = deps.pathOf(route)
       if (path === undefined) throw refused('no such route to try')
       if (!METHODS.has(method)) throw refused('no such method to try')
       const token = await tokenFor(who, route, deps)
-      const gone = new AbortController()
-      response.on('close', () => gone.abort())
       const headers: Record<string, string> = { 'user-agent': 'extauth-inspector' }
       for (const [name, value] of Object.entries(wanted))
         if (PASSED.test(name) && HEADER_VALUE.test(value)) headers[name] = value
       if (token !== undefined) headers['authorization'] = `Bearer ${token.reveal()}`
       const bytes = body === undefined ? undefined : Buffer.from(body)
-      const answer = await send(deps, { method, path, headers, body: bytes, signal: gone.signal })
+      const answer = await send(deps, { method, path, headers, body: bytes, signal: gone })
       const back: Record<string, string> = {}
       for (const name of RETURNED) {
         const value = answer.headers[name]
         if (typeof value === 'string') back[name] = value
       }
       // The page reads status and challenge; the browser must not make anything of them.
-      response.writeHead(200, { ...back, 'x-extauth-try-status': String(answer.statusCode ?? 0) })
-      response.flushHeaders()
-      answer.on('error', () => response.destroy())
-      answer.on('aborted', () => response.destroy())
-      passOn(answer, response)
-      await once(response, 'close')
+      const responseHeaders = { ...back, 'x-extauth-try-status': String(answer.statusCode ?? 0) }
+      return { status: 200, headers: responseHeaders, body: answer }
     },
   }
-}
-
-function passOn(answer: IncomingMessage, response: ClientResponse): void {
-  answer.on('data', (chunk: Buffer) => {
-    if (!response.write(chunk)) answer.pause()
-  })
-  response.on('drain', () => answer.resume())
-  answer.on('end', () => response.end())
 }
 
 const refused = (detail: string): Failure => new Failure('bad_request', { detail })

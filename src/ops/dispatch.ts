@@ -1,7 +1,7 @@
-import { Failure, asFailure, causeOf, type ClientRequest, type Log } from '../core/index.ts'
+import { Failure, asFailure, causeOf, type ClientRequest, type EndpointResponse, type Log } from '../core/index.ts'
 import { challengeFor, checkHostHeader, originFormOf, registryFailureBody } from '../http/index.ts'
 import { readJsonBody } from './body.ts'
-import { jsonReply, jsonText, type Answer, type OpsHandler, type Readiness } from './endpoint.ts'
+import { jsonReply, jsonText, type OpsHandler, type Readiness } from './endpoint.ts'
 import { checkAccess, checkOpenAccess, type AccessOptions } from './access.ts'
 
 export interface DispatchOptions {
@@ -14,12 +14,15 @@ export interface DispatchOptions {
   readonly log: Log
 }
 
-type Open = () => Answer | Promise<Answer>
+type Open = () => EndpointResponse | Promise<EndpointResponse>
+
+/** On every response of an endpoint; pages have more. */
+const COMMON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 
 const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-function readinessAnswer({ ok, degraded, detail }: Readiness): Answer {
+function readinessAnswer({ ok, degraded, detail }: Readiness): EndpointResponse {
   const status = ok ? (degraded === true ? 'degraded' : 'ready') : 'unavailable'
   return jsonReply(ok ? 200 : 503, { status, ...(detail === undefined ? {} : { detail }) })
 }
@@ -45,7 +48,7 @@ const allowOf = (methods: Iterable<string>): string =>
 const ADMIN = { realm: 'extauth-admin', resourceMetadata: undefined, requiredScopes: [] }
 
 /** A failure in the shape of the admin listener, with its challenge. */
-export function failureAnswer(failure: Failure, headers: Readonly<Record<string, string>> = {}): Answer {
+export function failureAnswer(failure: Failure, headers: Readonly<Record<string, string>> = {}): EndpointResponse {
   const challenge = challengeFor(failure, ADMIN)
   return jsonText(failure.status, registryFailureBody(failure), {
     ...headers,
@@ -53,13 +56,13 @@ export function failureAnswer(failure: Failure, headers: Readonly<Record<string,
   })
 }
 
-const notAllowed = (allow: string): Answer => failureAnswer(new Failure('method_not_allowed'), { allow })
+const notAllowed = (allow: string): EndpointResponse => failureAnswer(new Failure('method_not_allowed'), { allow })
 
 /**
  * Answers one request of the admin listener: `/health`, `/readiness`, `/version` and `/metrics` openly, the guarded
  * endpoints behind `guard`. Never throws; failures become the answers of the error table.
  */
-export function createDispatch(options: DispatchOptions): (request: ClientRequest) => Promise<Answer> {
+export function createDispatch(options: DispatchOptions): (request: ClientRequest) => Promise<EndpointResponse> {
   const open: Readonly<Record<string, Open>> = {
     '/health': () => jsonReply(200, { status: 'ok' }),
     '/readiness': async () => readinessAnswer(await options.readiness()),
@@ -72,7 +75,7 @@ export function createDispatch(options: DispatchOptions): (request: ClientReques
   }
   const guarded = indexByPath(options.guarded.endpoints)
 
-  const answer = async (request: ClientRequest): Promise<Answer> => {
+  const answer = async (request: ClientRequest): Promise<EndpointResponse> => {
     const target = originFormOf(request.url, checkHostHeader(request))
     const cut = target.indexOf('?')
     const path = cut === -1 ? target : target.slice(0, cut)
@@ -95,7 +98,7 @@ export function createDispatch(options: DispatchOptions): (request: ClientReques
     return jsonReply(reply.status, reply.json)
   }
 
-  return async (request) => {
+  const respond = async (request: ClientRequest): Promise<EndpointResponse> => {
     try {
       return await answer(request)
     } catch (error) {
@@ -106,5 +109,9 @@ export function createDispatch(options: DispatchOptions): (request: ClientReques
       }
       return failureAnswer(failure)
     }
+  }
+  return async (request) => {
+    const response = await respond(request)
+    return { ...response, headers: { ...response.headers, ...COMMON_HEADERS } }
   }
 }

@@ -1,3 +1,5 @@
+import type { EndpointResponse } from '../core/index.ts'
+
 /** What a guarded endpoint is given: the request, read within the size bound. */
 export interface OpsRequest {
   readonly method: string
@@ -23,19 +25,16 @@ export interface Readiness {
   readonly detail?: unknown
 }
 
-/** An answer of any endpoint before it is written. */
-export interface Answer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
-
 /** An answer whose body is JSON already. */
-export function jsonText(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer {
+export function jsonText(
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): EndpointResponse {
   return { status, headers: { 'content-type': 'application/json; charset=utf-8', ...headers }, body }
 }
 
 /** An answer as JSON; undefined gives one without a body. */
-export function jsonReply(status: number, json: unknown): Answer {
+export function jsonReply(status: number, json: unknown): EndpointResponse {
   return json === undefined ? { status, headers: {}, body: '' } : jsonText(status, JSON.stringify(json))
 }

@@ -3,14 +3,13 @@ import {
   asFailure,
   causeOf,
   type ClientRequest,
-  type ClientResponse,
+  type EndpointResponse,
   type Clock,
   type Log,
 } from '../core/index.ts'
 import { checkHostHeader, originFormOf } from '../http/index.ts'
 import type { AccessOptions } from './access.ts'
 import { readJsonBody } from './body.ts'
-import { type Answer, jsonText } from './endpoint.ts'
 import { createPageAccess } from './page-access.ts'
 
 /** A request for a page, after the guard. */
@@ -20,8 +19,8 @@ export interface PageRequest {
   readonly path: string
   readonly query: URLSearchParams
   readonly request: ClientRequest
-  /** Answers as long as it likes; security headers are set already. */
-  readonly response: ClientResponse
+  /** Aborted when nobody waits for the response any more. */
+  readonly gone: AbortSignal
 }
 
 /** Pages for people at the admin listener, with what they need: scripts, data, event streams. */
@@ -30,8 +29,8 @@ export interface Pages {
   readonly path: string
   /** Holds no data of the proxy, so that a browser may have it before its person has logged in. */
   isOpen(path: string): boolean
-  /** Ends the response, at once or later. Throws or rejects with `Failure` before the head is out. */
-  serve(request: PageRequest): void | Promise<void>
+  /** Security headers are added. Throws or rejects with `Failure`. */
+  serve(request: PageRequest): EndpointResponse | Promise<EndpointResponse>
   /** The page itself, for somebody who has to log in first. */
   readonly loginPage: () => { readonly headers: Readonly<Record<string, string>>; readonly body: string }
 }
@@ -41,7 +40,7 @@ export interface PagesOptions {
   readonly access: AccessOptions
   readonly clock: Clock
   readonly log: Log
-  readonly failureAnswer: (failure: Failure) => Answer
+  readonly failureAnswer: (failure: Failure) => EndpointResponse
 }
 
 /** Nothing from elsewhere, nothing inline, nobody frames it, and no address of it leaks. */
@@ -56,8 +55,10 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 }
 
-/** A function that serves a request when it is for the pages, and says whether it was. Never throws. */
-export function createPageServer(options: PagesOptions): (request: ClientRequest, response: ClientResponse) => boolean {
+/** A function that gives the response to a request for the pages, and undefined for any other. Its promise never rejects. */
+export function createPageServer(
+  options: PagesOptions,
+): (request: ClientRequest, gone: AbortSignal) => Promise<EndpointResponse> | undefined {
   const { pages, log } = options
   const access = createPageAccess({ ...options.access, path: pages.path, clock: options.clock })
 
@@ -69,17 +70,15 @@ export function createPageServer(options: PagesOptions): (request: ClientRequest
     return access.login(request, token)
   }
 
-  const serve = async (request: ClientRequest, response: ClientResponse, target: string): Promise<void> => {
+  const serve = async (request: ClientRequest, gone: AbortSignal, target: string): Promise<EndpointResponse> => {
     const cut = target.indexOf('?')
     const path = (cut === -1 ? target : target.slice(0, cut)).slice(pages.path.length)
     const { method } = request
-    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
     if (path === '/login' || path === '/logout') {
       if (method !== 'POST') throw new Failure('method_not_allowed')
       if (path === '/logout') access.check(request)
       const cookie = path === '/login' ? await login(request) : access.logout(request)
-      response.writeHead(204, { 'set-cookie': cookie }).end()
-      return
+      return { status: 204, headers: { 'set-cookie': cookie }, body: '' }
     }
     if (pages.isOpen(path)) access.checkOpen(request)
     else if (path === '' || path === '/') {
@@ -88,47 +87,36 @@ export function createPageServer(options: PagesOptions): (request: ClientRequest
       } catch (error) {
         if (asFailure(error).code !== 'missing_token') throw error
         const { headers, body } = pages.loginPage()
-        response.writeHead(401, { ...headers, 'www-authenticate': 'Bearer realm="extauth-admin"' })
-        response.end(method === 'HEAD' ? undefined : body)
-        return
+        return { status: 401, headers: { ...headers, 'www-authenticate': 'Bearer realm="extauth-admin"' }, body }
       }
     } else access.check(request)
     const query = new URLSearchParams(cut === -1 ? '' : target.slice(cut + 1))
-    await pages.serve({ method, path, query, request, response })
+    return pages.serve({ method, path, query, request, gone })
   }
 
-  const fail = (response: ClientResponse, error: unknown): void => {
+  const failed = (error: unknown): EndpointResponse => {
     const failure = asFailure(error)
     if (failure.status >= 500)
       log.error(
         { code: failure.code, detail: failure.detail, cause: causeOf(failure.cause) },
         'the inspector failed to answer',
       )
-    if (response.headersSent) {
-      response.destroy()
-      return
-    }
-    const { status, headers, body } = options.failureAnswer(failure)
-    response.writeHead(status, { ...headers, connection: 'close' }).end(body)
+    const response = options.failureAnswer(failure)
+    return { ...response, headers: { ...response.headers, connection: 'close' } }
   }
 
-  return (request, response) => {
+  return (request, gone) => {
     let target: string
     try {
       target = originFormOf(request.url, checkHostHeader(request))
     } catch {
       // Malformed: the other endpoints say so.
-      return false
+      return undefined
     }
     const rest = target.startsWith(pages.path) ? target.slice(pages.path.length) : undefined
-    if (rest === undefined || !/^(?:$|[/?])/.test(rest)) return false
-    serve(request, response, target).catch((error: unknown) => fail(response, error))
-    return true
+    if (rest === undefined || !/^(?:$|[/?])/.test(rest)) return undefined
+    return serve(request, gone, target)
+      .catch(failed)
+      .then((response) => ({ ...response, headers: { ...SECURITY_HEADERS, ...response.headers } }))
   }
-}
-
-/** An answer of a page in JSON. */
-export function sendJson(response: ClientResponse, status: number, json: unknown): void {
-  const { headers, body } = jsonText(status, json === undefined ? '' : JSON.stringify(json))
-  response.writeHead(status, headers).end(body)
 }

@@ -1,7 +1,7 @@
-import type { ClientRequest, ClientResponse, Clock, Log, Secret } from '../core/index.ts'
-import { openListener, parseListenAddress } from '../listen/index.ts'
+import { causeOf, type Clock, type Log, type Secret } from '../core/index.ts'
+import { openListener, parseListenAddress, serveEndpoint } from '../listen/index.ts'
 import { createDispatch, failureAnswer } from './dispatch.ts'
-import type { Answer, OpsHandler, Readiness } from './endpoint.ts'
+import type { OpsHandler, Readiness } from './endpoint.ts'
 import { createPageServer, type Pages } from './pages.ts'
 
 export interface OpsOptions {
@@ -38,19 +38,6 @@ const CLOSE_GRACE_MS = 1_000
 /** Probes, scrapers and people. */
 const MAX_CONNECTIONS = 1_000
 
-function write(request: ClientRequest, response: ClientResponse, answer: Answer): void {
-  // A body that nobody read would be taken for the next request on this connection.
-  const hasRest = !request.complete
-  response.writeHead(answer.status, {
-    ...answer.headers,
-    'content-length': Buffer.byteLength(answer.body),
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-    ...(hasRest ? { connection: 'close' } : {}),
-  })
-  response.end(request.method === 'HEAD' ? undefined : answer.body)
-}
-
 /**
  * Starts the admin listener (the specification's internal server): open `GET /health /readiness /version /metrics`, and
  * the guarded endpoints. Rejects with `config_error` when the address is none or can't be bound.
@@ -69,10 +56,6 @@ export async function startOps(options: OpsOptions): Promise<Ops> {
     pages === undefined
       ? undefined
       : createPageServer({ pages, access, clock, log: options.log, failureAnswer: (failure) => failureAnswer(failure) })
-  const reply = async (request: ClientRequest, response: ClientResponse): Promise<void> => {
-    const answer = await dispatch(request)
-    if (!response.destroyed) write(request, response, answer)
-  }
   const listener = await openListener({
     address,
     // The socket's permissions are the guard of what it serves.
@@ -80,10 +63,10 @@ export async function startOps(options: OpsOptions): Promise<Ops> {
     headerLimitBytes: MAX_HEADER_BYTES,
     deadlines: { headersMs: HEADERS_TIMEOUT_MS, requestMs: REQUEST_TIMEOUT_MS, keepAliveMs: KEEP_ALIVE_MS },
     maxConnections: MAX_CONNECTIONS,
-    serve(request: ClientRequest, response: ClientResponse) {
-      if (request.expectsContinue) response.writeContinue()
-      if (servePage?.(request, response) !== true) void reply(request, response)
-    },
+    serve: serveEndpoint(
+      (request, gone) => servePage?.(request, gone) ?? dispatch(request),
+      (error) => options.log.error({ cause: causeOf(error) }, 'admin request failed'),
+    ),
     refusal: () => ({ headers: { 'x-content-type-options': 'nosniff' }, body: '' }),
     log: options.log,
   })

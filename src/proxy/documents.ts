@@ -17,22 +17,17 @@ const decodeOnce = (text: string): string =>
 export function documentHandler(address: string, document: object): LocalHandler {
   const mark = address.indexOf('?')
   const body = Buffer.from(JSON.stringify(document))
-  const headers = [
-    'cache-control',
-    'max-age=300',
-    'content-type',
-    'application/json',
-    'content-length',
-    String(body.length),
-    'x-content-type-options',
-    'nosniff',
-  ]
+  const headers = {
+    'cache-control': 'max-age=300',
+    'content-type': 'application/json',
+    'x-content-type-options': 'nosniff',
+  }
   return {
     path: mark === -1 ? address : address.slice(0, mark),
     ...(mark === -1 ? {} : { exactQuery: address.slice(mark + 1) }),
     methods: ['GET'],
     bodyLimitBytes: 0,
     cors: 'everybody',
-    handle: ({ response }) => void response.writeHead(200, headers).end(body),
+    handle: () => ({ status: 200, headers, body }),
   }
 }

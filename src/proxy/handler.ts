@@ -1,4 +1,3 @@
-import type { OutgoingHttpHeaders } from 'node:http'
 import {
   type ClientRequest,
   type ClientResponse,
@@ -10,7 +9,7 @@ import {
   type RequestResult,
 } from '../core/index.ts'
 import { CLIENT_GONE_STATUS } from '../forward/index.ts'
-import type { Connection, IntrusiveSet } from '../listen/index.ts'
+import { type Connection, type IntrusiveSet, respond } from '../listen/index.ts'
 import { admit, type AdmissionRules } from './admission.ts'
 import { answerFailure, answerPreflight } from './answers.ts'
 import type { BodyWatch } from './body-watch.ts'
@@ -111,14 +110,13 @@ async function answeredLocally(
   handler: LocalHandler,
   watch: BodyWatch,
 ): Promise<RequestResult> {
-  await runLocalHandler(inbound, handler, watch)
-  const { response, trace } = inbound
-  trace?.responded(response.statusCode, flat(response.getHeaders()))
-  return inbound.gone ? gone(inbound) : answered(response.statusCode)
+  const answer = await runLocalHandler(inbound, handler, watch)
+  if (answer === undefined) return gone(inbound)
+  const { request, response, responseHeaders, trace } = inbound
+  const headers = respond(request, response, answer, responseHeaders)
+  trace?.responded(answer.status, headers)
+  return answered(answer.status)
 }
-
-const flat = (headers: OutgoingHttpHeaders): string[] =>
-  Object.entries(headers).flatMap(([name, value]) => [name, String(value)])
 
 const answered = (status: number): RequestResult => ({
   status,

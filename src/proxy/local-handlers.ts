@@ -1,4 +1,4 @@
-import { Failure, type LocalHandler, type LocalRequest } from '../core/index.ts'
+import { type EndpointResponse, Failure, type LocalHandler, type LocalRequest } from '../core/index.ts'
 import { takeBody } from './body.ts'
 import type { BodyWatch } from './body-watch.ts'
 import type { InboundRequest } from './inbound-request.ts'
@@ -38,22 +38,22 @@ export function allowedMethods({ methods }: LocalHandler): string {
 }
 
 /**
- * Hands a request to the endpoint that it is for and waits for the answer. Throws `Failure`: `method_not_allowed`,
- * `body_too_large`, `request_timeout`, and what the endpoint throws.
+ * The response of the endpoint that a request is for; undefined when its client has gone. Throws `Failure`:
+ * `method_not_allowed`, `body_too_large`, `request_timeout`, and what the endpoint throws.
  */
-export async function runLocalHandler(inbound: InboundRequest, handler: LocalHandler, watch: BodyWatch): Promise<void> {
-  const { request, response, method } = inbound
+export async function runLocalHandler(
+  inbound: InboundRequest,
+  handler: LocalHandler,
+  watch: BodyWatch,
+): Promise<EndpointResponse | undefined> {
+  const { request, method } = inbound
   if (!handler.methods.includes(method === 'HEAD' ? 'GET' : method))
     throw new Failure('method_not_allowed', { detail: 'an endpoint of our own' })
   const limitBytes = handler.bodyLimitBytes === 0 ? MEANINGLESS_BYTES : handler.bodyLimitBytes
   const body = await takeBody(inbound, { mustKeep: true, limitBytes, watch })
-  if (inbound.gone) return
-  const { responseHeaders } = inbound
-  for (let index = 0; index + 1 < responseHeaders.length; index += 2)
-    response.setHeader(responseHeaders[index] ?? '', responseHeaders[index + 1] ?? '')
+  if (inbound.gone) return undefined
   const local: LocalRequest = {
     request,
-    response,
     id: inbound.id,
     method,
     path: inbound.path,
@@ -61,7 +61,6 @@ export async function runLocalHandler(inbound: InboundRequest, handler: LocalHan
     body: body.kind === 'kept' && handler.bodyLimitBytes > 0 ? body.bytes : NO_BYTES,
     client: inbound.connection.peer.clientOf(request),
   }
-  await (inbound.hasLongHeaders ? handler.refuseHeaders?.(local) : handler.handle(local))
-  if (!response.writableEnded && !response.destroyed)
-    throw new Failure('internal_error', { detail: 'an endpoint of our own did not end its answer' })
+  const answer = await (inbound.hasLongHeaders ? handler.refuseHeaders?.(local) : handler.handle(local))
+  return inbound.gone ? undefined : answer
 }

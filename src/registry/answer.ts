@@ -1,4 +1,4 @@
-import type { ClientRequest, ClientResponse, Failure } from '../core/index.ts'
+import type { EndpointResponse, Failure } from '../core/index.ts'
 import { registryFailureBody, retryAfterFor } from '../http/index.ts'
 
 /**
@@ -39,20 +39,13 @@ export function failureBody(failure: Failure, hint?: string): string {
   return JSON.stringify({ ...parsed, error_description: `${parsed.error_description} ${hint}` })
 }
 
-/** Writes a failure of a request that never gets to a route. */
-export function writeFailure(
-  { method, complete }: ClientRequest,
-  response: ClientResponse,
-  failure: Failure,
-  challenge: string | undefined,
-): void {
-  const body = failureBody(failure)
-  response.writeHead(failure.status, {
-    ...COMMON_HEADERS,
-    ...failureHeaders(failure, challenge),
-    'content-length': Buffer.byteLength(body),
-    // What is left of a body would be read as the next request; nor is another one read from whoever sends ambiguous ones.
-    ...(failure.code === 'bad_request' || !complete ? { connection: 'close' } : {}),
-  })
-  response.end(method === 'HEAD' ? undefined : body)
+/** A failure of a request that never gets to a route. */
+export function failureResponse(failure: Failure, challenge: string | undefined): EndpointResponse {
+  // No other request is read from a client that sends ambiguous ones.
+  const closes = failure.code === 'bad_request' ? { connection: 'close' } : undefined
+  return {
+    status: failure.status,
+    headers: { ...COMMON_HEADERS, ...failureHeaders(failure, challenge), ...closes },
+    body: failureBody(failure),
+  }
 }

@@ -4,7 +4,7 @@ import { unverifiedIn } from '../authenticate/index.ts'
 import {
   asFailure,
   type ClientRequest,
-  type ClientResponse,
+  type EndpointResponse,
   Failure,
   refusedFrom,
   type Caller,
@@ -35,8 +35,8 @@ export interface ApiOptions {
   readonly logsClients?: boolean | undefined
 }
 
-/** Answers one request that has passed `admit`, with its target in origin-form. */
-export type Api = (request: ClientRequest, response: ClientResponse, target: string) => void
+/** The response to a request that has passed `admit`, with its target in origin-form. Never throws or rejects. */
+export type Api = (request: ClientRequest, target: string) => EndpointResponse | Promise<EndpointResponse>
 
 /** A route of the registry server with the values of its path. */
 interface Matched {
@@ -44,12 +44,6 @@ interface Matched {
   readonly route: string
   readonly params: Readonly<Record<string, string>>
   readonly endpoint?: Endpoint
-}
-
-interface Answer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
 }
 
 const RESOURCE_METADATA = '/.well-known/oauth-protected-resource'
@@ -111,7 +105,7 @@ function hintOf(failure: Failure, matched: Matched | undefined): string | undefi
   return Object.hasOwn(PARAMETER_HINTS, failure.parameter) ? PARAMETER_HINTS[failure.parameter] : undefined
 }
 
-const json = (body: string): Answer => ({ status: 200, headers: { 'content-type': JSON_TYPE }, body })
+const json = (body: string): EndpointResponse => ({ status: 200, headers: { 'content-type': JSON_TYPE }, body })
 
 /**
  * The registry API (published MCP registry API v0.1) and the documents that are always open. Requests must have passed
@@ -122,7 +116,7 @@ export function createApi(options: ApiOptions): Api {
   const record = createRequestLog(options.log, options.metrics)
   let openApi: string | undefined
 
-  const answer = (request: ClientRequest, target: string, matched: Matched | undefined): Answer => {
+  const answer = (request: ClientRequest, target: string, matched: Matched | undefined): EndpointResponse => {
     if (matched === undefined) throw new Failure('not_found')
     const { route, params, endpoint } = matched
     if (route === '/openapi.json') return json((openApi ??= openApiDocument(options.version, access.mode === 'oauth')))
@@ -142,58 +136,45 @@ export function createApi(options: ApiOptions): Api {
     // The data may change at any time: a copy must be revalidated, and is valid while the entity tag matches (RFC 9110 §13.1.2).
     const etag = `"${snapshot.revision}"`
     const headers = { 'cache-control': 'no-cache', etag }
-    if (matchesEtag(request.headers['if-none-match'], etag)) return { status: 304, headers }
+    if (matchesEtag(request.headers['if-none-match'], etag)) return { status: 304, headers, body: '' }
     return { status: 200, headers: { ...headers, 'content-type': JSON_TYPE }, body }
   }
 
-  return (request, response, target) => {
+  return (request, target) => {
     const id = requestId()
     const startedMs = performance.now()
     let matched: Matched | undefined
-    let caller: Caller | undefined
-    let failure: Failure | undefined
 
-    const write = ({ status, headers, body }: Answer): void => {
-      response.writeHead(status, {
-        ...COMMON_HEADERS,
-        'x-request-id': id,
-        ...headers,
-        ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }),
-      })
-      response.end(request.method === 'HEAD' ? undefined : body)
-    }
-    const fail = (error: unknown): void => {
-      failure = asFailure(error)
-      write({
-        status: failure.status,
-        headers: failureHeaders(failure, challengeOf(access, failure)),
-        body: failureBody(failure, hintOf(failure, matched)),
-      })
-    }
-    const respond = (known: Caller): void => {
-      caller = known
-      let result: Answer
-      try {
-        result = answer(request, target, matched)
-      } catch (error) {
-        return fail(error)
-      }
-      write(result)
-    }
-
-    response.once('close', () => {
+    const respond = (response: EndpointResponse, caller: Caller | undefined, failure?: Failure): EndpointResponse => {
       const { method } = request
+      const { status, headers } = response
       const elapsedMs = performance.now() - startedMs
       const from = failure === undefined ? undefined : origin(request, target, caller, failure, options)
-      record({ id, method, route: matched?.route, status: response.statusCode, elapsedMs, caller, failure, from })
-    })
+      record({ id, method, route: matched?.route, status, elapsedMs, caller, failure, from })
+      return { ...response, headers: { ...COMMON_HEADERS, 'x-request-id': id, ...headers } }
+    }
+    const fail = (error: unknown, caller?: Caller): EndpointResponse => {
+      const failure = asFailure(error)
+      const headers = failureHeaders(failure, challengeOf(access, failure))
+      const body = failureBody(failure, hintOf(failure, matched))
+      return respond({ status: failure.status, headers, body }, caller, failure)
+    }
+    const serve = (caller: Caller): EndpointResponse => {
+      let response: EndpointResponse
+      try {
+        response = answer(request, target, matched)
+      } catch (error) {
+        return fail(error, caller)
+      }
+      return respond(response, caller)
+    }
+
     try {
       matched = match(pathOf(target))
       const known = authorize(access, { raw: request, target, route: matched?.route, params: matched?.params })
-      if (known instanceof Promise) known.then(respond, fail)
-      else respond(known)
+      return known instanceof Promise ? known.then(serve, (error: unknown) => fail(error)) : serve(known)
     } catch (error) {
-      fail(error)
+      return fail(error)
     }
   }
 }

@@ -1,7 +1,7 @@
-import { asFailure, type ClientRequest, type ClientResponse, Failure } from '../core/index.ts'
+import { asFailure, type ClientRequest, type EndpointResponse, Failure } from '../core/index.ts'
 import { checkHostHeader, checkPath, checkQuery, checkTokenInTarget, originFormOf } from '../http/index.ts'
 import type { Refusal } from '../listen/index.ts'
-import { ALLOWED_METHODS, COMMON_HEADERS, failureBody, failureHeaders, writeFailure } from './answer.ts'
+import { ALLOWED_METHODS, COMMON_HEADERS, failureBody, failureHeaders, failureResponse } from './answer.ts'
 
 /** The one place where an encoded slash may be: in the middle of a server's name (decisions §2.8). */
 const SERVER_NAME_SEGMENT = /^(\/registry\/[^/]+\/v0(?:\.1)?\/servers\/[^/%]+)%2f([^/%]+\/versions(?:\/[^/]+)?)$/i
@@ -11,22 +11,18 @@ const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 /** A day: what may be asked for never changes while a process runs. */
 const PREFLIGHT_SECONDS = '86400'
 
-function writeOptions(request: ClientRequest, response: ClientResponse): void {
-  const isPreflight = request.headers['access-control-request-method'] !== undefined
-  response.writeHead(204, {
-    ...COMMON_HEADERS,
-    allow: ALLOWED_METHODS,
-    ...(isPreflight
-      ? {
-          'access-control-allow-methods': ALLOWED_METHODS,
-          'access-control-allow-headers':
-            'Authorization, Content-Type, If-None-Match, MCP-Protocol-Version, X-Request-Id',
-          'access-control-max-age': PREFLIGHT_SECONDS,
-        }
-      : {}),
-    'content-length': '0',
-  })
-  response.end()
+function optionsResponse({ headers }: ClientRequest): EndpointResponse {
+  const isPreflight = headers['access-control-request-method'] !== undefined
+  const preflight = {
+    'access-control-allow-methods': ALLOWED_METHODS,
+    'access-control-allow-headers': 'Authorization, Content-Type, If-None-Match, MCP-Protocol-Version, X-Request-Id',
+    'access-control-max-age': PREFLIGHT_SECONDS,
+  }
+  return {
+    status: 204,
+    headers: { ...COMMON_HEADERS, allow: ALLOWED_METHODS, ...(isPreflight ? preflight : undefined) },
+    body: '',
+  }
 }
 
 /**
@@ -46,30 +42,25 @@ function checkTarget(request: ClientRequest): string {
 }
 
 /**
- * Looks at a request before it is routed; gives its target in origin-form when it may go on. Answers 400 to ambiguous paths and to tokens in the
- * query, preflights (which carry no credentials and show nothing), and 405 to everything but GET and HEAD: nothing here
- * can be written. `challengeOf` gives the challenge for a failure, if it calls for one.
+ * Looks at a request before it is routed: gives its target in origin-form when it may go on, and its response otherwise. Answers
+ * 400 to ambiguous paths and to tokens in the query, preflights (which carry no credentials and show nothing), and 405 to
+ * everything but GET and HEAD: nothing here can be written. `challengeOf` gives the challenge for a failure, if it calls for one.
  */
 export function admit(
   request: ClientRequest,
-  response: ClientResponse,
   challengeOf: (failure: Failure) => string | undefined,
-): string | undefined {
+): string | EndpointResponse {
   try {
     const { method, url } = request
-    if (method === 'OPTIONS' && url === '*') {
-      writeOptions(request, response)
-      return undefined
-    }
+    if (method === 'OPTIONS' && url === '*') return optionsResponse(request)
     const target = checkTarget(request)
     if (READ_METHODS.has(method)) return target
     if (method !== 'OPTIONS') throw new Failure('method_not_allowed')
-    writeOptions(request, response)
+    return optionsResponse(request)
   } catch (error) {
     const failure = asFailure(error)
-    writeFailure(request, response, failure, challengeOf(failure))
+    return failureResponse(failure, challengeOf(failure))
   }
-  return undefined
 }
 
 /** What a client gets whose bytes can't be read: the shape of every failure. */

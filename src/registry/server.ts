@@ -1,5 +1,5 @@
-import type { ClientRequest, ClientResponse } from '../core/index.ts'
-import { openListener, parseListenAddress } from '../listen/index.ts'
+import { causeOf } from '../core/index.ts'
+import { openListener, parseListenAddress, serveEndpoint } from '../listen/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import { refusalOf } from './gate.ts'
 import { createSite, type RegistryContent, type SiteOptions } from './site.ts'
@@ -47,9 +47,10 @@ export async function startRegistry(options: RegistryOptions): Promise<RegistryS
       requestMs: REQUEST_TIMEOUT_MS,
       keepAliveMs: KEEP_ALIVE_MS,
     },
-    serve(request: ClientRequest, response: ClientResponse) {
-      site.serve(request, response)
-    },
+    serve: serveEndpoint(
+      (request) => site.serve(request),
+      (error) => options.log.error({ cause: causeOf(error) }, 'a request could not be answered'),
+    ),
     refusal: refusalOf,
     log: options.log,
     metrics: options.metrics,

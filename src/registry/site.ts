@@ -1,4 +1,4 @@
-import type { ClientRequest, ClientResponse } from '../core/index.ts'
+import type { ClientRequest, EndpointResponse } from '../core/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import { type AccessPolicy, challengeOf } from './access.ts'
 import { type ApiOptions, createApi } from './api.ts'
@@ -17,8 +17,8 @@ export type SiteOptions = RegistryContent & Omit<ApiOptions, 'documents' | 'regi
 
 /** The content of a registry server as answers to requests. */
 export interface Site {
-  /** Answers one request. */
-  serve(request: ClientRequest, response: ClientResponse): void
+  /** The response to a request. */
+  serve(request: ClientRequest): EndpointResponse | Promise<EndpointResponse>
   /** The URL that documents name from now on. */
   listeningAt(url: string): void
   /** Requests from now on get other content; those under way end with what they began with. */
@@ -39,10 +39,10 @@ export function createSite(options: SiteOptions): Site {
   }
   let current = make(options)
   return {
-    serve(request, response) {
+    serve(request) {
       const { api, challenge } = current
-      const target = admit(request, response, challenge)
-      if (target !== undefined) api(request, response, target)
+      const admitted = admit(request, challenge)
+      return typeof admitted === 'string' ? api(request, admitted) : admitted
     },
     listeningAt: (at) => void (url = at),
     replace: (content) => void (current = make(content)),

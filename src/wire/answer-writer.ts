@@ -1,4 +1,4 @@
-import { type OutgoingHttpHeaders, STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import { fieldNameOf, isFieldValue } from './fields.ts'
 import { WireError } from './wire-error.ts'
 
@@ -92,14 +92,6 @@ function checkedName(raw: string, value: string): string {
 
 const KEEPS = 'Connection: keep-alive\r\n'
 const CLOSES = 'Connection: close\r\n'
-
-/** Headers by name as flat ones; a list is a line for each. */
-export function flatHeaders(headers: OutgoingHttpHeaders): string[] {
-  const flat: string[] = []
-  for (const [name, value] of Object.entries(headers))
-    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) flat.push(name, String(one))
-  return flat
-}
 
 let date = ''
 let dateUntilMs = 0

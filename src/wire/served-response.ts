@@ -1,13 +1,13 @@
 import { EventEmitter } from 'node:events'
-import type { OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ClientResponse } from '../core/index.ts'
-import { type AnswerHeadWritten, flatHeaders, writeAnswerHead, writeInterimHead } from './answer-writer.ts'
+import { type AnswerHeadWritten, writeAnswerHead, writeInterimHead } from './answer-writer.ts'
 import type { ReceivedHead } from './received-head.ts'
 
 /** Pieces up to this size are copied into one; larger ones are written as they are, together. */
 const ONE_PIECE_BYTES = 16 * 1024
 const NOTHING = Buffer.alloc(0)
+const OK = 200
 const CHUNKS_END = '0\r\n\r\n'
 
 /** Whose answer it is. */
@@ -22,7 +22,6 @@ export interface ResponseOwner {
 
 /** An answer that is written here: its head leaves with the first piece of the body, or when it is flushed. */
 export class ServedResponse extends EventEmitter implements ClientResponse {
-  statusCode = 200
   shouldKeepAlive: boolean
   chunkedEncoding = false
   writableEnded = false
@@ -37,7 +36,6 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
   /** The client may send its body or not, now that it gets an answer without `100 Continue`: nobody can say what follows. */
   #isHesitant: boolean
   readonly #owner: ResponseOwner
-  #headers: Record<string, number | string | readonly string[]> | undefined = undefined
   #head: AnswerHeadWritten | undefined = undefined
   #isHeadOut = false
   /** Bytes of the body so far. */
@@ -62,31 +60,20 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
     return !this.isLast && this.#head?.keeps === true
   }
 
-  setHeader(name: string, value: number | string | readonly string[]): this {
-    this.#headers ??= Object.create(null) as Record<string, number | string | readonly string[]>
-    this.#headers[name.toLowerCase()] = value
-    return this
-  }
-
-  getHeaders(): OutgoingHttpHeaders {
-    return { ...this.#headers } as OutgoingHttpHeaders
-  }
-
-  writeHead(status: number, headers: OutgoingHttpHeaders | string[] = []): this {
+  writeHead(status: number, headers: readonly string[] = []): this {
     if (this.#head !== undefined) throw new Error('the head of this answer is fixed already')
-    this.statusCode = status
-    this.#fix(this.#merged(headers), undefined)
+    this.#fix(status, headers, undefined)
     return this
   }
 
   flushHeaders(): void {
-    if (this.#head === undefined) this.#fix(this.#merged([]), undefined)
+    if (this.#head === undefined) this.#fix(OK, [], undefined)
     if (!this.#isHeadOut) this.#send(undefined, false, undefined)
   }
 
   write(chunk: Buffer | string): boolean {
     if (this.writableEnded || this.destroyed) return false
-    if (this.#head === undefined) this.#fix(this.#merged([]), undefined)
+    if (this.#head === undefined) this.#fix(OK, [], undefined)
     // A large piece that the kernel has taken whole leaves as much room as there was.
     const hasRoom = this.#send(bytesOf(chunk), false, undefined) || isEmpty(this.socket)
     if (!hasRoom) this.writableNeedDrain = true
@@ -96,7 +83,7 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
   end(chunk?: Buffer | string): this {
     if (this.writableEnded) return this
     const data = chunk === undefined ? undefined : bytesOf(chunk)
-    if (this.#head === undefined) this.#fix(this.#merged([]), data?.length ?? 0)
+    if (this.#head === undefined) this.#fix(OK, [], data?.length ?? 0)
     this.writableEnded = true
     this.#send(data, true, this.#onWritten)
     return this
@@ -104,15 +91,14 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
 
   writeContinue(): void {
     this.#isHesitant = false
-    this.#inform(100, [])
+    this.writeInterim(100, [])
   }
 
-  writeProcessing(): void {
-    this.#inform(102, [])
-  }
-
-  writeEarlyHints(hints: Record<string, string | string[]>): void {
-    this.#inform(103, flatHeaders(hints))
+  writeInterim(status: number, headers: readonly string[]): void {
+    // HTTP/1.0 knows none (RFC 9110 §15.2).
+    if (this.#isOld) return
+    const head = writeInterimHead(status, headers)
+    if (this.#head === undefined && this.socket?.writable === true) this.socket.write(head, 'latin1')
   }
 
   destroy(error?: Error): this {
@@ -158,8 +144,8 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
     this.#owner.onAnswered(this)
   }
 
-  #fix(headers: readonly string[], length: number | undefined): void {
-    this.#head = writeAnswerHead(this.statusCode, headers, {
+  #fix(status: number, headers: readonly string[], length: number | undefined): void {
+    this.#head = writeAnswerHead(status, headers, {
       isHead: this.#isHead,
       isOld: this.#isOld,
       keeps: this.shouldKeepAlive && !this.#isHesitant,
@@ -167,25 +153,6 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
       length,
     })
     this.chunkedEncoding = this.#head.isChunked
-  }
-
-  /** Those that were set before, unless they are set anew. */
-  #merged(headers: OutgoingHttpHeaders | string[]): readonly string[] {
-    const flat = Array.isArray(headers) ? headers : flatHeaders(headers)
-    if (this.#headers === undefined) return flat
-    const anew = new Set<string>()
-    for (let index = 0; index < flat.length; index += 2) anew.add((flat[index] ?? '').toLowerCase())
-    const kept = Object.fromEntries(Object.entries(this.#headers).filter(([name]) => !anew.has(name)))
-    for (const name of anew)
-      this.#headers[name] = flat.filter((_, at) => at % 2 === 1 && flat[at - 1]?.toLowerCase() === name)
-    return [...flatHeaders(kept as OutgoingHttpHeaders), ...flat]
-  }
-
-  #inform(status: number, headers: readonly string[]): void {
-    // HTTP/1.0 knows none (RFC 9110 §15.2).
-    if (this.#isOld) return
-    const head = writeInterimHead(status, headers)
-    if (this.#head === undefined && this.socket?.writable === true) this.socket.write(head, 'latin1')
   }
 
   /** Head, piece and end as far as they are due, in one write. */

@@ -415,7 +415,7 @@ export default [
     ['test/system/operator/webhook-server.test.ts'],
     [
       ['a review has a bound', 'if (length > MAX_BODY_BYTES) return 413', ''],
-      ['a review comes by POST', "if (request.method !== 'POST') return refuse(request, response, 405)", ''],
+      ['a review comes by POST', "if (request.method !== 'POST') return refusal(405)", ''],
       [
         'a review is JSON',
         "if (!/^application\\/json *(;|$)/i.test(request.headers['content-type'] ?? '')) return",
@@ -427,12 +427,12 @@ export default [
         'await Promise.resolve(options.leaveMs ?? DEFAULT_LEAVE_MS)',
       ],
       ['a new certificate is served', '      pair = pairOf(certificate)\n', ''],
+      ['a decision that throws is no leave', 'return refusal(500)', 'return refusal(200)'],
       [
-        'a decision that throws is no leave',
-        'if (!response.headersSent) refuse(request, response, 500)',
-        'if (!response.headersSent) refuse(request, response, 200)',
+        'a review ends when its asker has gone',
+        'await turns.take(review.namespace, bytes, gone)',
+        'await turns.take(review.namespace, bytes, AbortSignal.any([]))',
       ],
-      ['a review ends when its asker has gone', "response.once('close', () => asker.abort())", ''],
       ['bytes that are no UTF-8 are no review', '{ fatal: true }', '{ fatal: false }'],
     ],
   ),

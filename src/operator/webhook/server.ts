@@ -1,5 +1,5 @@
-import { causeOf, type ClientRequest, type ClientResponse, type Log, type Metrics } from '../../core/index.ts'
-import { openListener, parseListenAddress } from '../../listen/index.ts'
+import { causeOf, type ClientRequest, type EndpointResponse, type Log, type Metrics } from '../../core/index.ts'
+import { openListener, parseListenAddress, serveEndpoint } from '../../listen/index.ts'
 import type { Certificate } from './certificates.ts'
 import { type AdmissionDecision, type AdmissionRequest, readReview, reviewOf } from './review.ts'
 import { createReviewTurns } from './review-turns.ts'
@@ -41,7 +41,7 @@ interface Asked {
   readonly review: AdmissionRequest
   readonly bytes: number
   readonly webhook: 'validate' | 'mutate'
-  readonly response: ClientResponse
+  readonly gone: AbortSignal
 }
 
 /** Counted from the start, so that the first of a kind is seen as a rise. */
@@ -81,48 +81,44 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     for (const decision of DECISIONS) decisions.with(webhook, decision).add(0)
   const turns = createReviewTurns()
   const reading = { bytes: 0 }
-  const inTurn = async (decide: Decide, { review, bytes, webhook, response }: Asked) => {
-    const asker = new AbortController()
-    // Also after the answer, when nobody listens any more.
-    response.once('close', () => asker.abort())
-    const turn = await turns.take(review.namespace, bytes, asker.signal)
+  const inTurn = async (decide: Decide, { review, bytes, webhook, gone }: Asked) => {
+    const turn = await turns.take(review.namespace, bytes, gone)
     if (turn.is !== 'given') {
       const message = `too many reviews of namespace "${review.namespace}" at once`
       return turn.is === 'gone' ? undefined : { ...BUSY, message }
     }
     const startedMs = options.now()
     try {
-      return await decide(review, asker.signal)
+      return await decide(review, gone)
     } finally {
       turn.done()
       seconds.with(webhook).observe((options.now() - startedMs) / 1000)
     }
   }
 
-  const answer = async (request: ClientRequest, response: ClientResponse): Promise<void> => {
+  const answer = async (request: ClientRequest, gone: AbortSignal): Promise<EndpointResponse | undefined> => {
     const path = request.url.split('?')[0]
     const decide = path === VALIDATE_PATH ? options.validate : path === MUTATE_PATH ? options.mutate : undefined
     const webhook = path === MUTATE_PATH ? 'mutate' : 'validate'
-    if (decide === undefined) return refuse(request, response, 404)
-    if (request.method !== 'POST') return refuse(request, response, 405)
-    if (!/^application\/json *(;|$)/i.test(request.headers['content-type'] ?? '')) return refuse(request, response, 415)
+    if (decide === undefined) return refusal(404)
+    if (request.method !== 'POST') return refusal(405)
+    if (!/^application\/json *(;|$)/i.test(request.headers['content-type'] ?? '')) return refusal(415)
     const body = await readBody(request, reading)
-    if (typeof body === 'number') return refuse(request, response, body)
+    if (typeof body === 'number') return refusal(body)
     const review = readReview(parse(body))
     const bytes = body.length
     if (review === undefined) {
       decisions.with(webhook, 'malformed').add()
-      return refuse(request, response, 400)
+      return refusal(400)
     }
-    const decision = await inTurn(decide, { review, bytes, webhook, response })
+    const decision = await inTurn(decide, { review, bytes, webhook, gone })
     if (decision === undefined) {
       decisions.with(webhook, 'gone').add()
-      return void response.destroy()
+      return undefined
     }
     decisions.with(webhook, decision.allowed ? 'allowed' : decision.isBusy === true ? 'busy' : 'refused').add()
-    const text = JSON.stringify(reviewOf(review.uid, decision))
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
-    response.writeHead(200, isLeaving ? { ...headers, connection: 'close' } : headers).end(text)
+    const headers = { 'content-type': 'application/json', ...(isLeaving ? { connection: 'close' } : undefined) }
+    return { status: 200, headers, body: JSON.stringify(reviewOf(review.uid, decision)) }
   }
 
   let isLeaving = false
@@ -140,14 +136,14 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     headerLimitBytes: MAX_HEADER_BYTES,
     deadlines: { headersMs: HEADERS_MS, requestMs: REQUEST_MS, keepAliveMs: KEEP_ALIVE_MS },
     maxConnections: MAX_CONNECTIONS,
-    serve(request: ClientRequest, response: ClientResponse) {
-      if (request.expectsContinue) response.writeContinue()
-      answer(request, response).catch((error: unknown) => {
-        log.error({ cause: causeOf(error) }, 'a review could not be answered')
-        if (!response.headersSent) refuse(request, response, 500)
-        else response.destroy()
-      })
-    },
+    serve: serveEndpoint(
+      (request, gone) =>
+        answer(request, gone).catch((error: unknown) => {
+          log.error({ cause: causeOf(error) }, 'a review could not be answered')
+          return refusal(500)
+        }),
+      () => {},
+    ),
     refusal: () => ({ headers: {}, body: '' }),
     log,
     metrics,
@@ -170,10 +166,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
 
 const pairOf = ({ cert, key }: Certificate) => ({ cert: Buffer.from(cert), key: Buffer.from(key.reveal()) })
 
-function refuse(request: ClientRequest, response: ClientResponse, status: number): void {
-  // What was not read would be taken for the next request.
-  response.writeHead(status, request.complete ? {} : { connection: 'close' }).end()
-}
+const refusal = (status: number): EndpointResponse => ({ status, headers: {}, body: '' })
 
 /** The body, or the status of why not: it is too long, or those that are read at the same time are. */
 async function readBody(request: ClientRequest, reading: { bytes: number }): Promise<Buffer | 413 | 503> {

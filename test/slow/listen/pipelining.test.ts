@@ -26,7 +26,7 @@ describe('requests that come before the answer to the one before', () => {
 
   it('are not begun behind an answer that ends the connection', async () => {
     const listener = await startListener(sockets, (_request, response) => {
-      response.writeHead(200, { connection: 'close' }).end('last')
+      response.writeHead(200, ['connection', 'close']).end('last')
     })
     const client = rawConnect(listener.url, get('/1') + get('/2'))
     await client.ended

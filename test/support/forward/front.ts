@@ -107,12 +107,12 @@ export const startFront = async (sockets: Sockets, options: FrontOptions): Promi
       const sealed = sealedOf(inbound, options, route, await bodyOf(request, options.keepBody ?? false))
       const outcome = await (request.isUpgrade ? forward.upgrade(sealed) : forward.forward(sealed))
       outcomes.push(outcome)
-      if (!outcome.done) response.writeHead(599, { again: JSON.stringify(outcome.again) }).end()
+      if (!outcome.done) response.writeHead(599, ['again', JSON.stringify(outcome.again)]).end()
     } catch (error) {
       const failure = error instanceof Failure ? error : new Failure('internal_error', { cause: error })
       outcomes.push(failure.code)
       options.onFailure?.(failure)
-      if (!response.headersSent) response.writeHead(failure.status, { reason: failure.code }).end()
+      if (!response.headersSent) response.writeHead(failure.status, ['reason', failure.code]).end()
     }
   }
   const listener = await openListener({

@@ -125,7 +125,7 @@ describe('a listener that stops', () => {
     const { listener, next } = await start()
     const client = rawConnect(listener.url, get('/held') + behind)
     const { response } = await next()
-    response.writeHead(200, { 'content-length': 6 }).write('[he')
+    response.writeHead(200, ['content-length', '6']).write('[he')
     await client.until(/\[he/)
     listener.stop()
     response.end('ld]')

@@ -32,7 +32,7 @@ describe('a listener that stops', () => {
     await idle.until(/ok/)
     const [busy, begun] = [rawConnect(listener.url, get('/slow')), rawConnect(listener.url, get('/slow'))]
     await vi.waitFor(() => expect(open).toHaveLength(2))
-    open[1]?.writeHead(200, { 'content-length': 6 }).write('the ')
+    open[1]?.writeHead(200, ['content-length', '6']).write('the ')
     await begun.until(/the /)
     listener.stop()
     const emptied = listener.emptied(60_000)

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { Secret } from '../../../src/core/index.ts'
-import { sendJson } from '../../../src/ops/index.ts'
+import { jsonReply } from '../../../src/ops/index.ts'
 import { send, start } from '../../support/ops/start.ts'
 
 const TOKEN = 'admin-token-0123456789'
@@ -11,7 +11,7 @@ it('a session of the page lasts eight hours from the login, used or not', async 
   const pages = {
     path: '/inspect',
     isOpen: () => false,
-    serve: ({ response }: Parameters<typeof sendOk>[0]) => sendOk({ response }),
+    serve: () => jsonReply(200, {}),
     loginPage: () => ({ headers: {}, body: '' }),
   }
   const guarded = { endpoints: {}, pages, token: () => new Secret(TOKEN) }
@@ -38,5 +38,3 @@ it('a session of the page lasts eight hours from the login, used or not', async 
     await ops.close()
   }
 })
-
-const sendOk = ({ response }: { response: Parameters<typeof sendJson>[0] }): void => sendJson(response, 200, {})

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/core/index.ts'
-import { type Ops, type Pages, sendJson } from '../../../src/ops/index.ts'
+import { jsonReply, type Ops, type Pages } from '../../../src/ops/index.ts'
 import { send, start } from '../../support/ops/start.ts'
 
 const open: Ops[] = []
@@ -11,7 +11,7 @@ afterEach(async () => {
 const pages: Pages = {
   path: '/inspect',
   isOpen: (path) => path.startsWith('/page/'),
-  serve: ({ method, path, response }) => sendJson(response, 200, { method, path }),
+  serve: ({ method, path }) => jsonReply(200, { method, path }),
   loginPage: () => ({ headers: { 'content-type': 'text/html' }, body: 'log in first' }),
 }
 const TOKEN = 'admin-token-0123456789'

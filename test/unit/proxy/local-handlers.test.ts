@@ -1,6 +1,7 @@
+import { Readable } from 'node:stream'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { request } from 'undici'
-import { Failure, type LocalHandler, type LocalRequest } from '../../../src/core/index.ts'
+import { type EndpointResponse, Failure, type LocalHandler, type LocalRequest } from '../../../src/core/index.ts'
 import type { ListenOptions } from '../../../src/proxy/index.ts'
 import { rawConnect } from '../../support/raw.ts'
 import { createSockets } from '../../support/sockets.ts'
@@ -9,12 +10,14 @@ import { createRoute, startProxy } from '../../support/proxy/harness.ts'
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
+const text = (body: string): EndpointResponse => ({ status: 200, headers: {}, body })
+
 const endpoint = (more: Partial<LocalHandler> = {}): LocalHandler => ({
   path: '/oauth/token',
   methods: ['POST'],
   bodyLimitBytes: 100,
   cors: 'everybody',
-  handle: ({ response, body }) => void response.writeHead(200, { 'content-type': 'text/plain' }).end(body),
+  handle: ({ body }) => ({ status: 200, headers: { 'content-type': 'text/plain' }, body }),
   ...more,
 })
 
@@ -54,9 +57,9 @@ describe('endpoints of our own', () => {
 
   it('are told who asks, how and what', async () => {
     const seen: LocalRequest[] = []
-    const handle = (local: LocalRequest): void => {
+    const handle = (local: LocalRequest): EndpointResponse => {
       seen.push(local)
-      local.response.end()
+      return text('')
     }
     const { send } = await start([endpoint({ handle })])
     const { headers } = await send('/oauth/token?a=%20b', { body: '{}' })
@@ -73,7 +76,7 @@ describe('endpoints of our own', () => {
 
   it('with a query that belongs to the address come before those without', async () => {
     const named = (name: string, more: Partial<LocalHandler>): LocalHandler =>
-      endpoint({ ...more, methods: ['GET'], handle: ({ response }) => void response.end(name) })
+      endpoint({ ...more, methods: ['GET'], handle: () => text(name) })
     const { send } = await start([named('any', {}), named('exact', { exactQuery: 'a=1' })])
     const get = async (path: string) => (await send(path, { method: 'GET' })).body
     expect(await get('/oauth/token?a=1')).toBe('exact')
@@ -95,7 +98,7 @@ describe('endpoints of our own', () => {
       new Failure('overloaded', { retryAfterSeconds: 7 }),
       new Error('boom'),
     ]
-    const handle = async (): Promise<void> => {
+    const handle = async (): Promise<EndpointResponse> => {
       throw failures.shift() ?? new Error('no more')
     }
     const { send, proxy } = await start([endpoint({ handle })])
@@ -109,9 +112,27 @@ describe('endpoints of our own', () => {
     await vi.waitFor(() => expect(proxy.log.lines).toHaveLength(3))
   })
 
-  it('that forget to answer are a failure of ours', async () => {
-    const { send } = await start([endpoint({ handle: () => undefined })])
-    expect((await send('/oauth/token')).status).toBe(500)
+  it('may stream their response, set a header several times, and replace one of the proxy', async () => {
+    let broken: Readable | undefined
+    const handle = ({ query }: LocalRequest): EndpointResponse => ({
+      status: 201,
+      headers: { 'set-cookie': ['a=b', 'c=d'], 'x-request-id': 'own' },
+      body:
+        query === 'broken'
+          ? (broken = new Readable({ read() {} }))
+          : Readable.from(['one', 'x'.repeat(300_000), 'two']),
+    })
+    const { send } = await start([endpoint({ handle, methods: ['GET', 'POST'] })])
+    const { status, headers, body } = await send('/oauth/token')
+    expect([status, headers['set-cookie'], headers['x-request-id']]).toEqual([201, ['a=b', 'c=d'], 'own'])
+    expect(headers['content-length']).toBeUndefined()
+    expect([body.length, body.slice(0, 4), body.slice(-4)]).toEqual([300_006, 'onex', 'xtwo'])
+    expect((await send('/oauth/token', { method: 'HEAD' })).body).toBe('')
+    const torn = send('/oauth/token?broken').catch(() => 'torn')
+    await vi.waitFor(() => expect(broken).toBeDefined())
+    broken?.push('begun')
+    broken?.destroy(new Error('the source broke off'))
+    expect(await torn).toBe('torn')
   })
 
   it('have their request logged with their address, without the query', async () => {
@@ -124,9 +145,10 @@ describe('endpoints of our own', () => {
 
   it('whose client leaves are logged as such', async () => {
     let leave = (): void => undefined
-    const handle = async ({ response }: LocalRequest): Promise<void> => {
+    const handle = async (local: LocalRequest): Promise<EndpointResponse> => {
       leave()
-      await new Promise((resolve) => response.once('close', resolve))
+      await new Promise((resolve) => local.request.once('close', resolve))
+      return text('late')
     }
     const { proxy } = await start([endpoint({ handle })])
     const client = rawConnect(proxy.url, 'POST /oauth/token HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -151,7 +173,7 @@ describe('bodies of endpoints of our own', () => {
   })
 
   it('mean nothing where no body is read, and are gone before the next request', async () => {
-    const handle = ({ response, body }: LocalRequest): void => void response.end(`got ${body.length}`)
+    const handle = ({ body }: LocalRequest): EndpointResponse => text(`got ${body.length}`)
     const { proxy } = await start([endpoint({ methods: ['GET'], bodyLimitBytes: 0, handle })])
     const one = (body: string) =>
       `GET /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`
