@@ -76,7 +76,6 @@ export default [
         'annotations?.[settings.keys.injected] === hash',
       ],
       ['nor for what the sidecar runs', '  found.command === undefined &&\n', ''],
-      ['nothing that is mounted can be written', 'mountPath: path, readOnly: true', 'mountPath: path, readOnly: false'],
       ['the backend is reached on loopback', '`http://127.0.0.1:${targetPort}`', '`http://0.0.0.0:${targetPort}`'],
       [
         'a sidecar has a token of the cluster for service accounts only',
@@ -189,6 +188,20 @@ export default [
     ],
   ),
   ...within(
+    'src/operator/proxy-container.ts',
+    ['test/unit/operator/pods.test.ts'],
+    [
+      ['a container gains no rights', 'allowPrivilegeEscalation: false', 'allowPrivilegeEscalation: true'],
+      ['keys that are not named are not mounted', '          items: itemsOf(keys),\n', ''],
+      [
+        'nothing that is mounted can be written',
+        'mountPath: path, readOnly: true',
+        'mountPath: path, readOnly: false',
+        ['test/unit/operator/injection.test.ts'],
+      ],
+    ],
+  ),
+  ...within(
     'src/operator/remote-proxy/pod.ts',
     ['test/unit/operator/pods.test.ts'],
     [
@@ -197,8 +210,6 @@ export default [
         'automountServiceAccountToken: false,\n      enableServiceLinks',
         'automountServiceAccountToken: true,\n      enableServiceLinks',
       ],
-      ['a container gains no rights', 'allowPrivilegeEscalation: false', 'allowPrivilegeEscalation: true'],
-      ['keys that are not named are not mounted', '          items: itemsOf(keys),\n', ''],
       [
         'who the proxy is to the cluster is mounted where it is needed',
         "...(proxy.needsClusterToken ? [clusterMount('cluster', mode)] : [])",

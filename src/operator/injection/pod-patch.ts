@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { KubeObject } from '../../kube/index.ts'
 import { shortened } from '../names.ts'
 import type { PodKeys } from '../references.ts'
-import { clusterMount, keyMounts, type Mount, RESTRICTED, RUN_AS } from '../remote-proxy/pod.ts'
+import { clusterMount, DRAIN_SECONDS, keyMounts, type Mount, proxyContainer, RUN_AS } from '../proxy-container.ts'
 import { ADMIN_PORT, PATHS } from '../remote-proxy/remote-proxy.ts'
 import type { SidecarCallers } from './callers.ts'
 import { CALLERS_KEY, CONTAINER, type InjectionRequest, VOLUMES } from './request.ts'
@@ -12,11 +12,11 @@ const CALLERS_PATH = '/etc/extauth-callers'
 /** The pod's group is not ours to set, so everybody in it may read; the mounts are this container's alone. */
 const MODE = 0o444
 
-/** Seconds that answers may go on after SIGTERM. */
-const DRAIN_SECONDS = 30
 /** Seconds that a pod gets at least: it is killed at their end, whatever is still answered. */
 const LEAST_GRACE_SECONDS = DRAIN_SECONDS + 15
 const GRACE = '/spec/terminationGracePeriodSeconds'
+
+const DEFAULT_RESOURCES = { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '384Mi' } }
 
 /** Characters of a name in Kubernetes. */
 const MAX_NAME = 253
@@ -138,8 +138,7 @@ function containerOf(
   settings: InjectionSettings,
   volumes: readonly Mount[],
 ): Container {
-  const probe = (path: string) => ({ httpGet: { path, port: ADMIN_PORT } })
-  const container = {
+  return proxyContainer({
     name: CONTAINER,
     image: settings.image,
     // What is different from pod to pod is said here, so that one ConfigMap serves all.
@@ -165,16 +164,9 @@ function containerOf(
       { name: 'extauth', containerPort: listenPort, protocol: 'TCP' },
       { name: 'extauth-admin', containerPort: ADMIN_PORT, protocol: 'TCP' },
     ],
-    startupProbe: { ...probe('/health'), periodSeconds: 1, failureThreshold: 60 },
-    readinessProbe: { ...probe('/readiness'), periodSeconds: 5 },
-    livenessProbe: { ...probe('/health'), periodSeconds: 10, failureThreshold: 3 },
-    resources: settings.resources ?? { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '384Mi' } },
-    securityContext: {
-      ...RESTRICTED,
-      ...(settings.fixedUser === false ? {} : RUN_AS),
-      seccompProfile: { type: 'RuntimeDefault' },
-    },
-    volumeMounts: volumes.map(({ volume, path }) => ({ name: volume.name, mountPath: path, readOnly: true })),
-  }
-  return container
+    adminPort: ADMIN_PORT,
+    resources: settings.resources ?? DEFAULT_RESOURCES,
+    security: { ...(settings.fixedUser === false ? {} : RUN_AS), seccompProfile: { type: 'RuntimeDefault' } },
+    mounts: volumes,
+  })
 }

@@ -1,33 +1,16 @@
-import type { Keys } from '../key-refs.ts'
-import { dnsLabel, ownedName } from '../names.ts'
+import { ownedName } from '../names.ts'
+import { clusterMount, DRAIN_SECONDS, keyMounts, type Mount, proxyContainer, RUN_AS } from '../proxy-container.ts'
 import { CONTAINER } from './pod-template-patch.ts'
 import { adminPortOf, PATHS, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 
 /** Seconds that a pod waits before SIGTERM until Services have forgotten it. */
 const PRE_STOP_SECONDS = 5
-/** Seconds that answers may go on after SIGTERM. */
-const DRAIN_SECONDS = 30
 /** Seconds for the last bytes. */
 const MARGIN_SECONDS = 10
 /** Of the pods: what EKS puts into them when they start is for this role, so another one makes them anew. */
 const POD_AWS_ROLE = 'extauth.dev/aws-role-arn'
-/** The user of the image. */
-export const RUN_AS = { runAsUser: 65532, runAsGroup: 65532 } as const
 
 const DEFAULT_RESOURCES = { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } }
-
-/** Security settings with which a container passes the Pod Security Standard `restricted`. */
-export const RESTRICTED = {
-  allowPrivilegeEscalation: false,
-  readOnlyRootFilesystem: true,
-  runAsNonRoot: true,
-  capabilities: { drop: ['ALL'] },
-} as const
-
-export interface Mount {
-  readonly volume: { readonly name: string; readonly [source: string]: unknown }
-  readonly path: string
-}
 
 /** The pod template of a proxy, before `podTemplateSpec` is merged into it. */
 export function podTemplateOf(proxy: RemoteProxy): object {
@@ -72,26 +55,20 @@ export function podTemplateOf(proxy: RemoteProxy): object {
 }
 
 function containerOf(proxy: RemoteProxy, mounts: readonly Mount[]): object {
-  const probe = (path: string) => ({ httpGet: { path, port: 'admin' } })
-  const { env } = proxy.overrides.proxyDeployment ?? {}
-  return {
+  return proxyContainer({
     name: CONTAINER,
     image: proxy.image,
-    ...(env === undefined || env.length === 0 ? {} : { env }),
+    env: proxy.overrides.proxyDeployment?.env ?? [],
     args: ['proxy', '--config', PATHS.config, '--namespace', proxy.namespace, '--drain-grace', `${DRAIN_SECONDS}s`],
     ports: [
       { name: 'mcp', containerPort: proxy.port },
       { name: 'admin', containerPort: adminPortOf(proxy) },
     ],
-    // A missing secret or an identity provider that is down is not mended by a restart: liveness asks for health only.
-    startupProbe: { ...probe('/health'), periodSeconds: 1, failureThreshold: 60 },
-    readinessProbe: { ...probe('/readiness'), periodSeconds: 5 },
-    livenessProbe: { ...probe('/health'), periodSeconds: 10, failureThreshold: 3 },
+    adminPort: 'admin',
     lifecycle: { preStop: { sleep: { seconds: PRE_STOP_SECONDS } } },
     resources: proxy.resources ?? DEFAULT_RESOURCES,
-    securityContext: RESTRICTED,
-    volumeMounts: mounts.map(({ volume, path }) => ({ name: volume.name, mountPath: path, readOnly: true })),
-  }
+    mounts,
+  })
 }
 
 const MODE = 0o440
@@ -107,76 +84,3 @@ function mountsOf(proxy: RemoteProxy): Mount[] {
     ...(proxy.needsClusterToken ? [clusterMount('cluster', mode)] : []),
   ]
 }
-
-/** What a proxy mounts beside its documents; volumes are named by the prefixes and the name of the object. */
-export const keyMounts = (
-  keys: { readonly secretKeys: Keys; readonly caBundleKeys: Keys },
-  prefixes: { readonly secret: string; readonly ca: string },
-  defaultMode: number,
-): Mount[] => [...secretMounts(keys, prefixes.secret, defaultMode), ...caBundleMounts(keys, prefixes.ca, defaultMode)]
-
-/** Exactly the keys that are named; a missing one must show in readiness, not keep the pod from starting. */
-function secretMounts(
-  { secretKeys, caBundleKeys }: { readonly secretKeys: Keys; readonly caBundleKeys: Keys },
-  prefix: string,
-  defaultMode: number,
-): Mount[] {
-  return [...secretKeys]
-    .filter(([name]) => !caBundleKeys.has(name))
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, keys]) => ({
-      volume: {
-        name: dnsLabel(`${prefix}-${name}`),
-        secret: {
-          secretName: name,
-          optional: true,
-          defaultMode,
-          items: itemsOf(keys),
-        },
-      },
-      path: `${PATHS.secrets}/${name}`,
-    }))
-}
-
-const itemsOf = (keys: ReadonlySet<string>) => [...keys].sort().map((key) => ({ key, path: key }))
-
-/**
- * CA certificates from ConfigMaps lie where secrets do, so that references need not say which of the two they are; one of
- * the same name as a Secret shares its directory.
- */
-const caBundleMounts = (
-  { caBundleKeys, secretKeys }: { readonly secretKeys: Keys; readonly caBundleKeys: Keys },
-  prefix: string,
-  defaultMode: number,
-): Mount[] =>
-  [...caBundleKeys]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, keys]) => {
-      const configMap = { name, optional: true, items: itemsOf(keys) }
-      const beside = secretKeys.get(name)
-      const source =
-        beside === undefined
-          ? { configMap }
-          : {
-              projected: {
-                defaultMode,
-                sources: [{ secret: { name, optional: true, items: itemsOf(beside) } }, { configMap }],
-              },
-            }
-      return { volume: { name: dnsLabel(`${prefix}-${name}`), ...source }, path: `${PATHS.secrets}/${name}` }
-    })
-
-/** Who the proxy is when it asks the API server for its keys. */
-export const clusterMount = (name: string, defaultMode: number): Mount => ({
-  volume: {
-    name,
-    projected: {
-      defaultMode,
-      sources: [
-        { serviceAccountToken: { path: 'token', expirationSeconds: 3600 } },
-        { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
-      ],
-    },
-  },
-  path: PATHS.cluster,
-})
