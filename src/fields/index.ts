@@ -11,7 +11,14 @@ export {
   withMark,
   withValueAt,
 } from './marked.ts'
-export { authServerReference, DEFAULT_NAMESPACE, localReference, metadata, type Metadata } from './metadata.ts'
+export {
+  authServerReference,
+  DEFAULT_NAMESPACE,
+  localReference,
+  metadata,
+  type Metadata,
+  REVISION_ANNOTATION,
+} from './metadata.ts'
 export { withoutNulls } from './nulls.ts'
 export {
   celPattern,

@@ -108,11 +108,18 @@ export const metadata = once(() =>
       selfLink: z.string().optional(),
       uid: z.string().optional(),
     })
-    .transform(({ name, namespace }): Metadata => ({ name, namespace })),
+    .transform(({ name, namespace, annotations: { [REVISION_ANNOTATION]: revision } = {} }): Metadata => {
+      return { name, namespace, ...(revision === undefined ? {} : { revision }) }
+    }),
 )
+
+/** Annotation of a ProxyConfig that the operator writes: what it calls this configuration. */
+export const REVISION_ANNOTATION = 'extauth.dev/revision'
 
 export interface Metadata {
   readonly name: string
+  /** Value of the annotation `extauth.dev/revision`. */
+  readonly revision?: string
   /** `default` when the document names none. */
   readonly namespace: string
 }

@@ -65,10 +65,17 @@ export const isGood = (condition: Condition): boolean =>
 /** Reasons of an object on its way to what is wanted. */
 const PROGRESS: ReadonlySet<string> = new Set(['DeploymentPending', 'RollingOut', 'ReplicasUnavailable'])
 
+/** Reasons that each change of a configuration, and each creation, brings for a while. */
+const ORDINARY: ReadonlySet<string> = new Set(['ConfigurationPending', 'NoReadyPods'])
+
 /** Whether a condition needs attention: an object that was never ready is on its way through these reasons. */
 export const isWarning = (condition: Condition, before: readonly Condition[]): boolean => {
   const earlier = before.find(({ type }) => type === condition.type)
-  return !isGood(condition) && !(PROGRESS.has(condition.reason) && earlier?.status !== 'True')
+  return (
+    !isGood(condition) &&
+    !ORDINARY.has(condition.reason) &&
+    !(PROGRESS.has(condition.reason) && earlier?.status !== 'True')
+  )
 }
 
 const bare = (type: string): string => type.slice(type.indexOf('/') + 1)

@@ -17,9 +17,11 @@ import { ApplyRefused, createExecutor } from './executor.ts'
 import { CONFIG_KINDS, isShared, type OwnTypes, REFERRING_KINDS, SHARED_KINDS } from './kinds.ts'
 import { imageIn, isUsable, observe, type Observed } from './observed.ts'
 import { createSecretLookup, type SecretLookup } from './secret-states.ts'
+import { instanceName } from './names.ts'
 import { followObjects, type OperatorMetrics } from './object-series.ts'
 import { createReferenceIndex } from './reference-index.ts'
 import { podKeys, referencedConfigs } from './references.ts'
+import { createPodReports, type PodReports, type ReportingPod } from './remote-proxy/pod-reports.ts'
 import type { SnapshotSettings } from './remote-proxy/snapshot.ts'
 import { taskOf, type LookedAt, partsOf, touchedBy } from './touched.ts'
 
@@ -36,6 +38,8 @@ export interface ControllerOptions {
   /** Asked before every write. */
   readonly isLeader: () => boolean
   readonly instance: string
+  /** Gets `/readiness` of a pod as JSON, within bounds; absent: pods are not asked. */
+  readonly readPod?: ((url: string) => Promise<unknown>) | undefined
   readonly clock: Clock
   readonly log: Log
   readonly metrics: OperatorMetrics
@@ -101,9 +105,11 @@ class ClusterController implements Controller {
   readonly #showReady: ReturnType<typeof followObjects> | undefined
   /** Services that the URLs of each proxy name, by the proxy's key. */
   readonly #services = new Map<string, readonly string[]>()
+  readonly #reports: PodReports | undefined
   #isStarted = false
 
   constructor(options: ControllerOptions) {
+    const { readPod } = options
     const { client, types, namespace, watchSecrets, ownsKinds, writesStatus, clock, log, metrics, settings } = options
     const keys = podKeys(settings.apiGroup)
     this.#options = options
@@ -139,12 +145,23 @@ class ClusterController implements Controller {
       namespace,
       watchSecrets,
       ownsKinds,
+      asksPods: readPod !== undefined,
       onChange: (type, before, after) => this.#onChange(type, before, after),
       onRestart: (kind, reason) => this.#series.restarts.with(kind, reason).add(),
       log,
     })
     for (const kind of this.observed.kinds)
       for (const reason of RESTART_REASONS) this.#series.restarts.with(kind, reason).add(0)
+    this.#reports =
+      readPod === undefined
+        ? undefined
+        : createPodReports({
+            pods: () => this.observed.proxyPods(),
+            read: readPod,
+            isLeader: () => options.isLeader(),
+            onChange: (pod) => this.#onReport(pod),
+            clock,
+          })
     this.secretsOf = createSecretLookup(this.observed, settings.secretsByLabel)
     this.#planFor = createPlanner({
       observed: this.observed,
@@ -152,6 +169,7 @@ class ClusterController implements Controller {
       known: this.known,
       knownShared: this.knownShared,
       secretsOf: this.secretsOf,
+      reportsOf: this.#reports?.of,
       types,
       settings,
       ownsKinds,
@@ -173,6 +191,7 @@ class ClusterController implements Controller {
     addAll('MCPExternalAuthConfig', observed.configs())
     for (const kind of SHARED_KINDS) addAll(kind, observed.allShared(kind))
     for (const kind of REFERRING_KINDS) addAll(kind, observed.workloads(kind))
+    this.#reports?.start()
   }
 
   async idle(): Promise<void> {
@@ -181,6 +200,7 @@ class ClusterController implements Controller {
   }
 
   async close(): Promise<void> {
+    this.#reports?.close()
     this.observed.close()
     await this.#queue.close()
     await this.#executor.idle()
@@ -258,6 +278,12 @@ class ClusterController implements Controller {
       this.#addServiceUsers(service)
     const isOther = before === undefined || after === undefined || isUsable(before) !== isUsable(after)
     if (type.kind === 'Secret' && isOther) this.#addNamespace(namespace)
+  }
+
+  #onReport({ namespace, instance }: ReportingPod): void {
+    for (const { metadata } of this.observed.workloads('MCPRemoteProxy'))
+      if (metadata.namespace === namespace && instanceName(metadata.name) === instance)
+        this.#add(taskOf('MCPRemoteProxy', namespace, metadata.name))
   }
 
   #add(key: string): void {

@@ -17,6 +17,7 @@ import {
 } from './kinds.ts'
 import { OWNED_TYPES } from './remote-proxy/objects.ts'
 import type { PodKeys } from './references.ts'
+import { type ReportingPod, reportingPod } from './remote-proxy/pod-reports.ts'
 
 export type Change = (type: ResourceType, before: KubeObject | undefined, after: KubeObject | undefined) => void
 
@@ -32,6 +33,8 @@ export interface ObservedOptions {
    * of ours, and a kind that its version does not define is as good as empty.
    */
   readonly ownsKinds: boolean
+  /** The pods of proxies are followed. */
+  readonly asksPods: boolean
   readonly onChange: Change
   readonly onRestart: (kind: string, reason: string) => void
   readonly log: Log
@@ -42,6 +45,27 @@ const MANAGED_BY = 'app.kubernetes.io/managed-by'
 const OPERATOR = 'mcp-extauth-operator'
 const OWNED_SELECTOR = `${MANAGED_BY}=${OPERATOR}`
 const isManaged = ({ metadata }: KubeObject): boolean => metadata.labels?.[MANAGED_BY] === OPERATOR
+
+const INSTANCE = 'app.kubernetes.io/instance'
+const PROXY_PODS = 'app.kubernetes.io/name=mcp-extauth,app.kubernetes.io/component=mcp-remote-proxy'
+
+/** Of the pods of proxies, where they are asked. */
+const trimProxyPod = (object: KubeObject): KubeObject => {
+  const { name, namespace, uid, resourceVersion, deletionTimestamp, labels } = object.metadata
+  const kept = { name, namespace, uid, resourceVersion, deletionTimestamp, labels: { [INSTANCE]: labels?.[INSTANCE] } }
+  const { hostNetwork, containers = [] } = (object.spec ?? {}) as {
+    hostNetwork?: boolean
+    containers?: { ports?: object[] }[]
+  }
+  const { podIP, conditions = [] } = (object.status ?? {}) as { podIP?: string; conditions?: { type: string }[] }
+  return {
+    apiVersion: object.apiVersion,
+    kind: object.kind,
+    metadata: kept as KubeObject['metadata'],
+    spec: { hostNetwork, containers: containers.map(({ ports }) => ({ ports })) },
+    status: { podIP, conditions: conditions.filter(({ type }) => type === 'Ready') },
+  }
+}
 
 /** Of Services that others own, the ports are kept. */
 const trimService = (object: KubeObject, before: KubeObject | undefined): KubeObject => {
@@ -62,6 +86,8 @@ export interface Observed {
   workloads(kind: ReferringKind): readonly KubeObject[]
   /** Pods with the injection label. */
   pod(namespace: string, name: string): KubeObject | undefined
+  /** Pods of all proxies; none where they are not asked. */
+  proxyPods(): readonly ReportingPod[]
   owned(type: ResourceType, namespace: string, name: string): KubeObject | undefined
   /** Any Service of the cluster, with its ports. */
   service(namespace: string, name: string): KubeObject | undefined
@@ -138,6 +164,8 @@ export function observe(options: ObservedOptions): Observed {
   const configs = follow(types.MCPExternalAuthConfig)
   const shared = new Map<SharedKind, Informer>(SHARED_KINDS.map((kind) => [kind, follow(types[kind])]))
   const workloads = new Map<ReferringKind, Informer>(REFERRING_KINDS.map((kind) => [kind, follow(types[kind])]))
+  const proxyPods =
+    ownsKinds && options.asksPods ? follow(CLUSTER_TYPES.Pod, { labelSelector: PROXY_PODS }, trimProxyPod) : undefined
   const pods = follow(CLUSTER_TYPES.Pod, { labelSelector: `${keys.inject}=true` })
   // Injection needs a ConfigMap in any group.
   const ownedTypes = ownsKinds ? OWNED_TYPES : [CLUSTER_TYPES.ConfigMap]
@@ -152,9 +180,16 @@ export function observe(options: ObservedOptions): Observed {
   const namespaces =
     ownsKinds && namespace === undefined ? follow(CLUSTER_TYPES.Namespace, { metadataOnly: true }) : undefined
   const secrets = options.watchSecrets ? follow(CLUSTER_TYPES.Secret, { metadataOnly: true }, onlyThatItIs) : undefined
-  const all = [configs, ...shared.values(), ...workloads.values(), pods, ...owned.values(), namespaces, secrets].filter(
-    (informer): informer is Informer => informer !== undefined,
-  )
+  const all = [
+    configs,
+    ...shared.values(),
+    ...workloads.values(),
+    proxyPods,
+    pods,
+    ...owned.values(),
+    namespaces,
+    secrets,
+  ].filter((informer): informer is Informer => informer !== undefined)
   const written = new Map(all.map((informer) => [informer.type.kind, informer]))
   return {
     config: (space, name) => configs.get(`${space}/${name}`),
@@ -164,6 +199,7 @@ export function observe(options: ObservedOptions): Observed {
     workload: (kind, space, name) => workloads.get(kind)?.get(`${space}/${name}`),
     workloads: (kind) => workloads.get(kind)?.list() ?? [],
     pod: (space, name) => pods.get(`${space}/${name}`),
+    proxyPods: () => (proxyPods?.list() ?? []).map((pod) => reportingPod(pod, pod.metadata.labels?.[INSTANCE] ?? '')),
     owned(type, space, name) {
       const found = owned.get(type.kind)?.get(`${space}/${name}`)
       return found === undefined || !isManaged(found) ? undefined : found

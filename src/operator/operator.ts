@@ -4,7 +4,7 @@ import { createInformer, electLeader, type Informer, type KubeClient, type Leade
 import { type Controller, createController } from './controller.ts'
 import { CLUSTER_TYPES, type OwnTypes, ownTypes } from './kinds.ts'
 import type { OperatorMetrics } from './object-series.ts'
-import type { PodSettings } from './pod-settings.ts'
+import { DEFAULT_POD_SETTINGS, type PodSettings } from './pod-settings.ts'
 import { podKeys } from './references.ts'
 import type { Certificate } from './webhook/certificates.ts'
 import { certificateEnds, type CertificateKeeper, keepCertificate } from './webhook/certificate-keeper.ts'
@@ -33,6 +33,8 @@ export interface OperatorOptions {
   /** False beside another operator of the same group. */
   readonly ownsKinds: boolean
   readonly writesStatus: boolean
+  /** Gets `/readiness` of a pod as JSON, within bounds; absent: pods are not asked. */
+  readonly readPod?: ((url: string) => Promise<unknown>) | undefined
   /** Undefined: no webhooks. */
   readonly webhook: WebhookOptions | undefined
   /** Leadership was lost for good, or webhooks cannot be served: the process has to end. */
@@ -86,7 +88,11 @@ class RunningOperator implements Operator {
     gauge.set(0)
     const mayAct = (): boolean => this.#leads && this.#election.isLeader
     const types = ownTypes(apiGroup, options.version ?? OLDEST_VERSION)
-    const { image, restrictPodTemplate, secretsByLabel, pods } = options
+    const { image, restrictPodTemplate, secretsByLabel } = options
+    const pods =
+      options.readPod === undefined
+        ? options.pods
+        : { ...(options.pods ?? DEFAULT_POD_SETTINGS), operatorNamespace: options.ownNamespace }
     this.#options = options
     this.#controller = createController({
       ...options,

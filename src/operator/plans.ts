@@ -15,7 +15,7 @@ import { configKey, type ReferenceIndex } from './reference-index.ts'
 import { hostsOf } from './remote-proxy/network-policy.ts'
 import { reconcileRemoteProxy, runnableProxy } from './remote-proxy/reconcile-remote-proxy.ts'
 import type { RemoteProxy } from './remote-proxy/remote-proxy.ts'
-import { remoteProxySnapshot, type SnapshotSettings } from './remote-proxy/snapshot.ts'
+import { remoteProxySnapshot, type SnapshotDeps, type SnapshotSettings } from './remote-proxy/snapshot.ts'
 import { serviceKey } from './service-ports.ts'
 import { partsOf, taskOf } from './touched.ts'
 import { isAsWanted, stamped } from './wanted.ts'
@@ -29,6 +29,7 @@ export interface PlanDeps {
   readonly known: KnownConfigs
   readonly knownShared: (object: KubeObject) => KnownSharedConfig
   readonly secretsOf: SecretLookup
+  readonly reportsOf: SnapshotDeps['reportsOf']
   readonly types: OwnTypes
   readonly settings: SnapshotSettings
   readonly ownsKinds: boolean
@@ -117,7 +118,16 @@ export function createPlanner(deps: PlanDeps): (key: string, refused?: ApplyRefu
     if (object === undefined) deps.onServices(taskOf('MCPRemoteProxy', namespace, name), [])
     if (object === undefined || !deps.ownsKinds) return undefined
     const now = new Date(clock.now())
-    const snapshot = remoteProxySnapshot(object, { observed, known, knownShared, secretsOf, types, settings, now })
+    const snapshot = remoteProxySnapshot(object, {
+      observed,
+      known,
+      knownShared,
+      secretsOf,
+      reportsOf: deps.reportsOf,
+      types,
+      settings,
+      now,
+    })
     const urls = 'problems' in snapshot.wanted ? [] : snapshot.wanted.urls
     deps.onServices(
       taskOf('MCPRemoteProxy', namespace, name),

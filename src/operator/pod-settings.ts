@@ -23,6 +23,8 @@ export interface PodSettings {
   /** Where the API server is; undefined: anywhere at its usual ports. */
   readonly apiServer: EgressRule | undefined
   readonly policy: ProxyPolicy
+  /** Namespace of an operator that reads their readiness. */
+  readonly operatorNamespace?: string | undefined
 }
 
 /** Link-local addresses of NodeLocal DNSCache: where a cluster has it, pods ask there. */

@@ -6,12 +6,19 @@ import { MODES } from '../support/lab/client-behaviours.ts'
 import { eventually } from './support/control-plane.ts'
 import { openKubelet } from './support/kubelet.ts'
 import { anonymousCallers, config, GROUP, namespaceObject, types, workload } from './support/operator-rig.ts'
+import { markReady, podsOf } from './support/pods.ts'
 import { useCluster } from './support/use-cluster.ts'
 
 // Proxies run from exactly what a kubelet mounts of the pods that the operator makes; callers are service accounts.
 const SPACE = 'real'
 const ISSUER = 'https://kubernetes.default.svc.cluster.local'
-const cluster = useCluster({ webhook: true }, async ({ client }) => {
+/** Admin listeners of the processes that run pods, by the address that the pod has in the cluster. */
+const admins = new Map<string, string>()
+const readPod = async (url: string): Promise<unknown> => {
+  const answer = await fetch(`${admins.get(new URL(url).hostname)}/readiness`)
+  return answer.json()
+}
+const cluster = useCluster({ webhook: true, readPod }, async ({ client }) => {
   await client.apply(
     CLUSTER_TYPES.Namespace,
     namespaceObject(SPACE, { 'pod-security.kubernetes.io/enforce': 'restricted' }),
@@ -179,6 +186,53 @@ test('the pod of an MCPRemoteProxy serves service accounts; its configuration an
     kubelet.close()
   }
 }, 120_000)
+
+test('a proxy shows whether its pods run its configuration, and whether they reach the remote server', async () => {
+  const { client } = cluster
+  const apply = (remoteUrl: string) => {
+    const spec = { remoteUrl, auth: { mode: 'anonymous' } }
+    return client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', 'reports', spec, SPACE))
+  }
+  const conditions = async () => {
+    const { status } = await get(types.MCPRemoteProxy, 'reports')
+    const { conditions: all = [] } = status as { conditions?: { type: string; status: string; reason: string }[] }
+    const of = (wanted: string) => all.find(({ type }) => type === wanted)
+    return [of('Programmed'), of('RemoteAvailable')].map((one) => `${one?.status} ${one?.reason}`)
+  }
+  await apply(`${backend.url}/mcp`)
+  const pods = await podsOf(client, SPACE, 'reports')
+  const [pod] = pods
+  if (pod === undefined) throw new Error('no pod')
+  await eventually(async () => expect(await conditions()).toEqual(['False NoReadyPods', 'Unknown NotProbed']))
+  const kubelet = await eventually(() => openKubelet(client, pod, 'extauth'))
+  const proxy = kubelet.start(['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'])
+  try {
+    const { admin } = await proxy.line('listening')
+    admins.set('10.1.2.3', String(admin))
+    await markReady(client, pods, '10.1.2.3')
+    await eventually(async () => {
+      expect(await conditions()).toEqual(['True ConfigurationProgrammed', 'True RemoteReachable'])
+    }, 60_000)
+
+    const closed = `http://127.0.0.1:${await freePort()}`
+    await apply(`${closed}/mcp`)
+    await eventually(async () => expect((await conditions())[0]).toBe('False ConfigurationPending'))
+    await kubelet.sync()
+    await eventually(async () => {
+      expect(await conditions()).toEqual(['True ConfigurationProgrammed', 'False RemoteUnreachable'])
+    }, 60_000)
+    // A configuration on its way is no reason to worry.
+    const { items } = await client.list(CLUSTER_TYPES.Event, { namespace: SPACE })
+    const warnings = items.filter((event) => {
+      const { type, regarding } = event as { type?: string; regarding?: { name?: string } }
+      return type === 'Warning' && regarding?.name === 'reports'
+    })
+    expect(warnings.map((event) => event['reason'])).toEqual(['RemoteUnreachable'])
+  } finally {
+    proxy.process.kill('SIGKILL')
+    kubelet.close()
+  }
+}, 180_000)
 
 test('the sidecar of an injected pod serves service accounts', async () => {
   const { client, plane } = cluster

@@ -11,6 +11,7 @@ import {
   startOperator,
   type WebhookOptions,
 } from '../../operator/index.ts'
+import { requestOnce } from '../../net/index.ts'
 import { startOps } from '../../ops/index.ts'
 import { openMetrics } from '../../report/index.ts'
 import type { Io } from '../io.ts'
@@ -134,6 +135,7 @@ async function start(options: RunOperatorOptions, opening: AsyncDisposableStack)
       restrictPodTemplate,
       secretsByLabel,
       pods: options.pods,
+      readPod,
       ownsKinds: isOurs,
       writesStatus: isOurs || options.writesStatus,
       webhook: webhook && webhookOptions(webhook, ownNamespace, log, opened),
@@ -161,6 +163,20 @@ async function start(options: RunOperatorOptions, opening: AsyncDisposableStack)
       }
     },
   }
+}
+
+const POD_ANSWER_BYTES = 16 * 1024
+const POD_ANSWER_MS = 2_000
+
+/** What a pod answers, whatever its status. Pods are in the cluster: no egress proxy is between. */
+async function readPod(url: string): Promise<unknown> {
+  const timeouts = { connect: POD_ANSWER_MS, firstByte: POD_ANSWER_MS, idle: POD_ANSWER_MS }
+  const { body } = await requestOnce(
+    { origin: new URL(url).origin, timeouts, http2: false },
+    { method: 'GET', url, headers: {} },
+    { maxBytes: POD_ANSWER_BYTES, deadlineMs: POD_ANSWER_MS },
+  )
+  return JSON.parse(body.toString()) as unknown
 }
 
 /** The image of proxies and sidecars: the one that is set, else that of the operator's own pod. Throws `KubeError`. */

@@ -23,6 +23,7 @@ import { loadModules } from './pools.ts'
 import { readProxyConfig } from './read-config.ts'
 import { endingCredentials, noteEnds, readinessOf } from './readiness.ts'
 import { createReloader, type Reloader } from './reload.ts'
+import { RemoteWatch, type UnreachableRemote } from './remote-watch.ts'
 import { type Common, createServices, type Services } from './services.ts'
 import { createTracing, openTraces } from './tracing.ts'
 
@@ -139,7 +140,7 @@ export async function startProxy(
     memory,
     openMetrics: { ...metrics, snapshot: () => withEnds().snapshot() },
     config: () => active.config,
-    readiness: () => readinessOf(active.config, active.held, active.isStopped),
+    readiness: () => readinessOf(active.config, active.held, active.isStopped, active.unreachable),
     metrics: () => withEnds().render(),
     cache: () => cache.list(),
     async purge(filter: PurgeFilter) {
@@ -159,6 +160,7 @@ class ActiveConfiguration {
   readonly #proxy: Proxy
   readonly #services: Services
   #candidate: Candidate
+  #remotes: RemoteWatch | undefined
   #isStopped = false
 
   /** Installs the first. Throws before anything has changed when it can't be. */
@@ -175,6 +177,11 @@ class ActiveConfiguration {
 
   get held(): Candidate['held'] {
     return this.#candidate.held
+  }
+
+  /** Remote servers that cannot be connected to; undefined where nobody asks, and before it is known. */
+  get unreachable(): readonly UnreachableRemote[] | undefined {
+    return this.#remotes?.unreachable
   }
 
   get isStopped(): boolean {
@@ -196,10 +203,11 @@ class ActiveConfiguration {
   /** Nothing replaces it any more. */
   stop(): void {
     this.#isStopped = true
+    this.#remotes?.close()
   }
 
   #install(candidate: Candidate): void {
-    const { cache, log } = this.#services
+    const { cache, log, egressProxy } = this.#services
     const { config, runtime } = candidate
     try {
       placed(config.places, { process: 'routes' }, () => this.#proxy.swap(runtime))
@@ -208,6 +216,10 @@ class ActiveConfiguration {
       throw error
     }
     candidate.adopt()
+    this.#remotes?.close()
+    // The operator asks; a proxy without one opens no connection that no caller needs.
+    this.#remotes = config.revision === undefined ? undefined : new RemoteWatch(config, egressProxy)
+    this.#remotes?.start()
     cache.retireConfigs(new Map(config.routes.map(({ auth }) => [`${auth.namespace}/${auth.name}`, auth.configHash])))
     for (const warning of config.warnings) log.warn({}, warning)
   }

@@ -21,6 +21,7 @@ import {
 } from '../../resources/index.ts'
 import { isHeaderForm } from '../../fields/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
+import type { UnreachableRemote } from './remote-watch.ts'
 
 /** What a configuration has opened, as far as readiness looks at it. */
 export interface Resources {
@@ -51,7 +52,12 @@ interface Missing {
  * and while nobody can log in at an authorization server; none of these makes it unready: restarting this process would
  * not mend it. What holds for one replica only is said.
  */
-export function readinessOf(config: ResolvedProxy, held: Resources, isDraining: boolean): Readiness {
+export function readinessOf(
+  config: ResolvedProxy,
+  held: Resources,
+  isDraining: boolean,
+  unreachable?: readonly UnreachableRemote[],
+): Readiness {
   if (isDraining) return { ok: false, detail: { draining: true } }
   if (config.routes.length === 0) return { ok: false, detail: 'no routes' }
   const unusable = config.routes.flatMap((route) => {
@@ -71,6 +77,8 @@ export function readinessOf(config: ResolvedProxy, held: Resources, isDraining: 
     unusable.length + providersWithoutKeys.length + stores.length + expiring.length > 0 ||
     servers.some(({ isReady }) => !isReady)
   const detail = {
+    ...(config.revision === undefined ? {} : { revision: config.revision }),
+    ...(unreachable === undefined ? {} : { unreachable }),
     ...(unusable.length === 0 ? {} : { unusable }),
     ...(providersWithoutKeys.length === 0 ? {} : { providersWithoutKeys }),
     ...(stores.length === 0 ? {} : { stores }),

@@ -83,10 +83,12 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
   const inspector = inspectorOf(overrides.inspector, { proxy, isShortForm, adminAddress }, { problems, warnings })
   if (problems.length > 0) return { problems: unique(problems) }
   const unused = [...unusedCallers(loaded, overrides), ...unusedUpstreams(allRoutes.routes, loaded.auths)]
+  const revision = proxy?.document.metadata.revision
   const allWarnings = unique([...warnings, ...unused, ...resolved.warnings])
   return {
     config: {
       namespace,
+      ...(revision === undefined ? {} : { revision }),
       listen: listenSettings(spec, file, address),
       admin: {
         address: adminAddress,

@@ -5,6 +5,8 @@ import type { SecretRef, Bytes } from '../../fields/index.ts'
 /** What one proxy process runs. */
 export interface ResolvedProxy {
   readonly namespace: string
+  /** What the operator calls this configuration; undefined: it was not written by one. */
+  readonly revision?: string | undefined
   readonly listen: {
     readonly address: string
     readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined

@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto'
 import { stringify } from 'yaml'
+import { REVISION_ANNOTATION } from '../../fields/index.ts'
 import type { KubeObject } from '../../kube/index.ts'
 import { WRITTEN_YAML } from '../../load/index.ts'
+import { canonicalJson } from '../../resources/index.ts'
 import { isShared, type SharedKind, versionInFiles } from '../kinds.ts'
 import { shortened } from '../names.ts'
 import { adminPortOf, owned, PATHS, type RemoteProxy } from './remote-proxy.ts'
@@ -27,22 +30,35 @@ export const documentsOf = (proxy: RemoteProxy): object[] => [
   ...proxy.documents.map(bare),
 ]
 
+/** What a configuration is called: pods that run it report it. */
+export const revisionOf = (proxy: RemoteProxy): string =>
+  createHash('sha256')
+    .update(canonicalJson(documentsOf(proxy)))
+    .digest('hex')
+    .slice(0, 16)
+
 /** Keys of a ConfigMap have 253 characters. */
 const MAX_FILE_NAME = 240
 
 const PREFIXES: Readonly<Record<SharedKind, string>> = { MCPOIDCConfig: 'oidc', MCPTelemetryConfig: 'telemetry' }
 
 function filesOf(proxy: RemoteProxy): Record<string, string> {
-  const [config, route, ...auths] = documentsOf(proxy).map(yaml)
+  const [config, ...others] = documentsOf(proxy)
+  const [route, ...auths] = others.map(yaml)
   const names = proxy.documents.map(({ kind, metadata }) => {
     return `${isShared(kind) ? PREFIXES[kind] : 'auth'}-${shortened(metadata.name, MAX_FILE_NAME)}.yaml`
   })
   return {
-    'proxy.yaml': config ?? '',
+    'proxy.yaml': yaml(withRevision(config ?? {}, revisionOf(proxy))),
     'route.yaml': route ?? '',
     ...Object.fromEntries(names.map((name, at) => [name, auths[at] ?? ''])),
   }
 }
+
+const withRevision = ({ metadata, ...document }: { readonly metadata?: object }, revision: string): object => ({
+  ...document,
+  metadata: { ...metadata, annotations: { [REVISION_ANNOTATION]: revision } },
+})
 
 function proxyConfigOf(proxy: RemoteProxy): object {
   return {

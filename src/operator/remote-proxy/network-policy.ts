@@ -16,6 +16,14 @@ export function networkPolicyOf(proxy: RemoteProxy): KubeObject {
       policyTypes: ['Ingress', 'Egress'],
       ingress: [
         { ...(from === undefined ? {} : { from }), ports: [{ port: proxy.port, protocol: 'TCP' }] },
+        ...(proxy.pods.operatorNamespace === undefined
+          ? []
+          : [
+              {
+                from: [operatorIn(proxy.pods.operatorNamespace)],
+                ports: [{ port: adminPortOf(proxy), protocol: 'TCP' }],
+              },
+            ]),
         ...(proxy.metricsFrom.length === 0
           ? []
           : [{ from: proxy.metricsFrom, ports: [{ port: adminPortOf(proxy), protocol: 'TCP' }] }]),
@@ -37,6 +45,14 @@ export function networkPolicyOf(proxy: RemoteProxy): KubeObject {
     },
   })
 }
+
+/** The pods of the operator, which read the readiness of proxies. */
+const operatorIn = (namespace: string): object => ({
+  namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+  podSelector: {
+    matchLabels: { 'app.kubernetes.io/name': 'mcp-extauth', 'app.kubernetes.io/component': 'operator' },
+  },
+})
 
 /**
  * The agent of EKS pod identity, which gives a pod the role that an administrator has associated with its service account,

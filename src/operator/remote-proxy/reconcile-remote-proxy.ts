@@ -6,8 +6,9 @@ import { eventOf } from '../events.ts'
 import { ownedName } from '../names.ts'
 import { barredSecrets, secretsFinding, type SecretStates } from '../secret-states.ts'
 import { isAppliedFrom, isAsWanted, stamped } from '../wanted.ts'
-import { strayKeys } from './config-map.ts'
+import { revisionOf, strayKeys } from './config-map.ts'
 import { OWNED_TYPES, ownedObjects, type WantedObject } from './objects.ts'
+import type { PodReport } from './pod-reports.ts'
 import { type RemoteProxy, selectorLabels, serviceUrl } from './remote-proxy.ts'
 
 /** What a reference of a proxy leads to. */
@@ -42,6 +43,8 @@ export interface RemoteProxySnapshot {
   readonly lastGood?: RemoteProxy | undefined
   /** An object that the API server has just refused: then nothing but the status is written. */
   readonly refused?: { readonly what: string; readonly message: string } | undefined
+  /** Its pods that are ready, and what they report; undefined: they are not asked. */
+  readonly reports?: readonly (PodReport | undefined)[] | undefined
   readonly now: Date
 }
 
@@ -168,7 +171,55 @@ function findingsOf(snapshot: RemoteProxySnapshot, actions: readonly Action[]): 
   }
   found.push(secretsFinding(secrets))
   if (snapshot.sessions !== undefined) found.push(sessionsFinding(snapshot, snapshot.sessions))
-  return [readyFinding(snapshot, found, actions), ...found]
+  return [readyFinding(snapshot, found, actions), ...found, ...podFindings(snapshot)]
+}
+
+/** What the pods report: whether they run what is wanted, and whether they reach the remote server. */
+function podFindings(snapshot: RemoteProxySnapshot): Finding[] {
+  const { reports } = snapshot
+  if (reports === undefined) return []
+  const known = reports.filter((report) => report !== undefined)
+  return [programmedFinding(snapshot, reports, known), remoteFinding(reports, known)]
+}
+
+function programmedFinding(
+  snapshot: RemoteProxySnapshot,
+  reports: readonly unknown[],
+  known: readonly PodReport[],
+): Finding {
+  const type = 'Programmed'
+  const no = (reason: string, message: string): Finding => ({ type, status: 'False', reason, message })
+  const proxy = runnableProxy(snapshot)
+  if (proxy === undefined) return no('ConfigurationInvalid', 'pods keep the last valid configuration')
+  if (reports.length === 0) return no('NoReadyPods', 'no pod is ready')
+  if (known.length === 0) return { type, status: 'Unknown', reason: 'PodsNotReached', message: NOT_REACHED }
+  if (known.every((report) => report.revision === undefined)) {
+    const message = 'the image of the pods is of a release that does not report its configuration'
+    return { type, status: 'Unknown', reason: 'RevisionNotReported', message }
+  }
+  const revision = revisionOf(proxy)
+  const current = known.filter((report) => report.revision === revision).length
+  const message = `${current} of ${reports.length} pods run this configuration`
+  return current === reports.length
+    ? { type, status: 'True', reason: 'ConfigurationProgrammed', message }
+    : no('ConfigurationPending', message)
+}
+
+const NOT_REACHED = 'the operator cannot read /readiness of the pods; check network policies for their admin port'
+
+function remoteFinding(reports: readonly unknown[], known: readonly PodReport[]): Finding {
+  const type = 'RemoteAvailable'
+  const probed = known.flatMap(({ unreachable }) => (unreachable === undefined ? [] : [unreachable]))
+  if (probed.length === 0) {
+    const message = reports.length === 0 ? 'no pod is ready' : 'no pod has reported a probe'
+    return { type, status: 'Unknown', reason: 'NotProbed', message }
+  }
+  const failing = probed.filter((failures) => failures.length > 0)
+  const [first = []] = failing
+  const message = `${failing.length} of ${probed.length} pods cannot connect to it: ${first.join(', ')}`
+  return failing.length > 0
+    ? { type, status: 'False', reason: 'RemoteUnreachable', message }
+    : { type, status: 'True', reason: 'RemoteReachable', message: 'the pods connect to it' }
 }
 
 function referenceFinding(
@@ -321,6 +372,8 @@ const OUR_CONDITIONS: ReadonlySet<string> = new Set([
   'TelemetryConfigRefValidated',
   'SecretsResolved',
   'SessionStorageWarning',
+  'Programmed',
+  'RemoteAvailable',
 ])
 
 const present = (fields: Readonly<Record<string, unknown>>): object =>

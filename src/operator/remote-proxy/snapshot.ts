@@ -15,6 +15,7 @@ import { OWNED_TYPES, type WantedObject } from './objects.ts'
 import { hostsOf } from './network-policy.ts'
 import { readRemoteProxySpec, type RemoteProxySpec } from './read-spec.ts'
 import type { RemoteProxySnapshot, ReferenceState } from './reconcile-remote-proxy.ts'
+import type { PodReport } from './pod-reports.ts'
 import { podTemplateProblems } from './pod-template-patch.ts'
 import { type RemoteProxy, serviceUrl } from './remote-proxy.ts'
 
@@ -36,6 +37,8 @@ export interface SnapshotDeps {
   readonly known: KnownConfigs
   readonly knownShared: (object: KubeObject) => KnownSharedConfig
   readonly secretsOf: SecretLookup
+  /** Reports of the ready pods of a proxy; absent: they are not asked. */
+  readonly reportsOf?: ((namespace: string, instance: string) => readonly (PodReport | undefined)[]) | undefined
   readonly types: OwnTypes
   readonly settings: SnapshotSettings
   readonly now: Date
@@ -99,6 +102,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
     sessions: sessionsOf([externalAuth, authServer]),
     owned: objectsNamed(ownedName(name)),
     earlier: objectsNamed(instanceName(name)),
+    reports: deps.reportsOf?.(namespace, instanceName(name)),
     now: deps.now,
   }
 }

@@ -17,10 +17,12 @@ export const podsOf = (
     return items
   })
 
-/** As a kubelet whose probes succeed: these pods run and are ready. The Deployment's own controller counts them. */
-export async function markReady(client: KubeClient, pods: readonly KubeObject[]): Promise<void> {
+/** As a kubelet whose probes succeed: these pods run and are ready, at `podIP`. The Deployment's own controller counts them. */
+export async function markReady(client: KubeClient, pods: readonly KubeObject[], podIP?: string): Promise<void> {
   const lastTransitionTime = new Date().toISOString().replace(/\.\d+/, '')
-  const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime }] }
+  const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime }]
+  const address = podIP === undefined ? {} : { podIP, podIPs: [{ ip: podIP }] }
+  const status = { phase: 'Running', conditions, ...address }
   for (const { metadata } of pods)
     await client.merge(CLUSTER_TYPES.Pod, metadata.namespace, metadata.name, { status }, { subresource: 'status' })
 }

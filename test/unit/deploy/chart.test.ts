@@ -49,7 +49,8 @@ test('values for a cluster reach the pods of the operator, its policy, and what 
   )
   const { egress } = made.NetworkPolicy.spec
   expect(egress).toEqual(expect.arrayContaining([dns, apiServer]))
-  expect(egress).toHaveLength(2)
+  // The third leads to the admin ports of proxies.
+  expect(egress).toHaveLength(3)
 })
 
 test('the values have a schema, which their defaults pass and misspelled ones do not', () => {

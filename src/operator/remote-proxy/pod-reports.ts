@@ -1,0 +1,147 @@
+import type { Clock } from '../../core/index.ts'
+import type { KubeObject } from '../../kube/index.ts'
+
+/** What a pod says at `/readiness` that its status in the cluster does not. */
+export interface PodReport {
+  /** The configuration that it runs; undefined: its program does not say. */
+  readonly revision: string | undefined
+  /** How connections to its remote server fail; empty: they do not; undefined: not known yet. */
+  readonly unreachable: readonly string[] | undefined
+}
+
+/** A pod of a proxy, as far as it is asked. */
+export interface ReportingPod {
+  readonly uid: string
+  readonly namespace: string
+  /** Value of the label that all pods of a proxy have. */
+  readonly instance: string
+  /** Of its admin listener; undefined: it cannot be asked. */
+  readonly url: string | undefined
+}
+
+export interface PodReports {
+  /** Of the ready pods of a proxy; undefined for one that has not answered. */
+  readonly of: (namespace: string, instance: string) => readonly (PodReport | undefined)[]
+  start(): void
+  close(): void
+}
+
+export interface PodReportsOptions {
+  readonly pods: () => readonly ReportingPod[]
+  /** Gets a URL as JSON, within bounds of time and size. */
+  readonly read: (url: string) => Promise<unknown>
+  readonly isLeader: () => boolean
+  /** A pod reports something else than before. */
+  readonly onChange: (pod: ReportingPod) => void
+  readonly clock: Clock
+}
+
+const TICK_MS = 5_000
+/** Milliseconds between two requests to a pod. */
+const PERIOD_MS = 10_000
+/** Of all pods: with more than a hundred the period is longer. */
+const MOST_PER_TICK = 50
+const AT_ONCE = 8
+
+interface Known {
+  askedMs: number
+  report: PodReport | undefined
+}
+
+/** Asks the pods of all proxies in turn, those first that were asked longest ago: at most ten requests a second. */
+export function createPodReports(options: PodReportsOptions): PodReports {
+  const { pods, read, isLeader, onChange, clock } = options
+  const known = new Map<string, Known>()
+  let timer: NodeJS.Timeout | undefined
+  let isClosed = false
+
+  const ask = async (pod: ReportingPod, url: string): Promise<void> => {
+    const entry = known.get(pod.uid) ?? { askedMs: 0, report: undefined }
+    known.set(pod.uid, entry)
+    entry.askedMs = clock.now()
+    const report = await read(url).then(reportIn, () => undefined)
+    if (JSON.stringify(report) === JSON.stringify(entry.report)) return
+    entry.report = report
+    if (!isClosed) onChange(pod)
+  }
+
+  const round = async (): Promise<void> => {
+    const all = pods()
+    const there = new Set(all.map(({ uid }) => uid))
+    for (const uid of known.keys()) if (!there.has(uid)) known.delete(uid)
+    const askedMs = ({ uid }: ReportingPod): number => known.get(uid)?.askedMs ?? 0
+    const due = all
+      .filter((pod) => pod.url !== undefined && clock.now() - askedMs(pod) >= PERIOD_MS)
+      .toSorted((a, b) => askedMs(a) - askedMs(b))
+      .slice(0, MOST_PER_TICK)
+    const next = due.values()
+    const worker = async (): Promise<void> => {
+      for (const pod of next) if (pod.url !== undefined && !isClosed) await ask(pod, pod.url)
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  }
+
+  const tick = async (): Promise<void> => {
+    if (isLeader()) await round()
+    if (!isClosed) timer = setTimeout(() => void tick(), TICK_MS).unref()
+  }
+
+  return {
+    of: (namespace, instance) =>
+      pods()
+        .filter((pod) => pod.namespace === namespace && pod.instance === instance && pod.url !== undefined)
+        .map(({ uid }) => known.get(uid)?.report),
+    start: () => void tick(),
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+    },
+  }
+}
+
+type Json = Readonly<Record<string, unknown>>
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Words of a pod get into a status: nothing long, nothing odd. */
+const wordIn = (value: unknown): string => (typeof value === 'string' && /^[\w .-]{1,64}$/.test(value) ? value : '?')
+const MOST_REMOTES = 4
+
+/** What an answer of `/readiness` reports; throws for one that is none. */
+export function reportIn(answer: unknown): PodReport {
+  if (!isObject(answer) || typeof answer['status'] !== 'string') throw new TypeError('no answer of /readiness')
+  const { revision, unreachable } = isObject(answer['detail']) ? answer['detail'] : {}
+  return {
+    revision: typeof revision === 'string' ? wordIn(revision) : undefined,
+    unreachable: Array.isArray(unreachable)
+      ? unreachable
+          .slice(0, MOST_REMOTES)
+          .map((one: unknown) => (isObject(one) ? `${wordIn(one['step'])} ${wordIn(one['code'])}` : '?'))
+      : undefined,
+  }
+}
+
+interface PodFields {
+  readonly spec?: {
+    readonly hostNetwork?: boolean
+    readonly containers?: readonly {
+      readonly ports?: readonly { readonly name?: string; readonly containerPort?: number }[]
+    }[]
+  }
+  readonly status?: {
+    readonly podIP?: string
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[]
+  }
+}
+
+/** A pod as it is kept: where it is asked while it is ready. */
+export function reportingPod(pod: KubeObject, instance: string): ReportingPod {
+  const { uid = '', namespace = '', deletionTimestamp } = pod.metadata
+  const { spec = {}, status = {} } = pod as PodFields
+  const isReady = status.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') === true
+  const port = spec.containers?.flatMap(({ ports = [] }) => ports).find(({ name }) => name === 'admin')?.containerPort
+  const { podIP: ip } = status
+  const isAsked = isReady && deletionTimestamp === undefined && spec.hostNetwork !== true
+  const host = ip?.includes(':') === true ? `[${ip}]` : ip
+  const url = isAsked && host !== undefined && port !== undefined ? `http://${host}:${port}/readiness` : undefined
+  return { uid, namespace, instance, url }
+}
