@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { type Loaded, parseObjects } from '../../load/index.ts'
-import { bare, wordsOf } from '../webhook/validate.ts'
+import type { Loaded } from '../../load/index.ts'
+import { validateObject } from '../object-rules.ts'
 
 /** What a configuration of the cluster is to us: its problems, or what it needs. */
 export type StoredConfig<T> =
@@ -8,16 +8,16 @@ export type StoredConfig<T> =
   | { readonly problems: readonly []; readonly valid: T }
 
 /**
- * Judges a stored configuration by the rules of `validate`: only what a person wrote, because status is ours and metadata the
- * server's. `needs` says what a valid one needs; undefined where there is none of its kind among what was read.
+ * Validates a stored configuration. `needs` says what a valid one needs; undefined where there is none of its kind among what
+ * was read.
  */
 export function judgeStored<T>(
   object: KubeObject,
   apiGroup: string,
   needs: (loaded: Loaded) => T | undefined,
 ): StoredConfig<T> {
-  const loaded = parseObjects([bare(object)], { apiGroup })
-  if (loaded.problems.length > 0) return { problems: [...new Set(loaded.problems.map(wordsOf))] }
+  const { loaded, problems } = validateObject(object, apiGroup)
+  if (problems.length > 0) return { problems }
   const valid = needs(loaded)
   return valid === undefined ? { problems: ['not a configuration'] } : { problems: [], valid }
 }

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../../kube/index.ts'
 import { readCallersText } from '../../load/index.ts'
 import { keyRefsIn } from '../key-refs.ts'
+import { formatProblems } from '../object-rules.ts'
 import { PATHS } from '../remote-proxy/remote-proxy.ts'
-import { wordsOf } from '../webhook/validate.ts'
 import { CALLERS_KEY } from './request.ts'
 
 /** What the sidecar needs for the callers that a ConfigMap says. */
@@ -25,7 +25,7 @@ export function readCallers(configMap: KubeObject): { readonly problem: string }
   if (typeof text !== 'string') return { problem: `has no key ${CALLERS_KEY}` }
   if (text.length > MOST_CHARACTERS) return { problem: `has more than ${MOST_CHARACTERS} characters` }
   const { config, problems } = readCallersText(text, CALLERS_KEY)
-  if (problems !== undefined) return { problem: [...new Set(problems.map(wordsOf))].join('; ') }
+  if (problems !== undefined) return { problem: formatProblems(problems).join('; ') }
   const { secretKeys, caBundleKeys } = keyRefsIn(config)
   return { secretKeys, caBundleKeys, needsClusterToken: JSON.stringify(config).includes(PATHS.cluster) }
 }

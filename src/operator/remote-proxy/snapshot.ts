@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/index.ts'
 import { NEWEST_VERSION, parseObjects, resolveProxy } from '../../load/index.ts'
-import { bare, judgeObject, wordsOf } from '../webhook/validate.ts'
+import { asWritten, formatProblems, validateObject } from '../object-rules.ts'
 import type { KnownConfigs, ValidConfig } from '../config/known-config.ts'
 import type { KnownSharedConfig } from '../config/known-shared-configs.ts'
 import { type Keys, mergedKeys } from '../key-refs.ts'
@@ -76,7 +76,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
   const callers = lookUpShared('MCPOIDCConfig', spec.oidcConfig)
   const telemetry = lookUpShared('MCPTelemetryConfig', spec.telemetryConfig)
   const problems = [
-    ...judgeObject(bare(object), settings.apiGroup).problems,
+    ...validateObject(object, settings.apiGroup).problems,
     ...podTemplateProblems(spec.fields.podTemplateSpec),
     ...(settings.restrictPodTemplate ? restrictedFields(object) : []),
   ]
@@ -144,7 +144,7 @@ function startProblems(proxy: RemoteProxy, apiGroup: string): string[] {
     namespace: proxy.namespace,
     inCluster: true,
   })
-  return [...new Set((problems ?? []).map(wordsOf))]
+  return formatProblems(problems ?? [])
 }
 
 /** Who sets one of these can run what they like, as whom they like, or let it reach what they like. */
@@ -258,7 +258,7 @@ function proxyOf(
     namespace,
     ...spec.fields,
     image: spec.image ?? observed?.namespaceImage(namespace) ?? settings.image,
-    manifest: { ...bare(object), spec: { ...spec.routeFields, ...resource } },
+    manifest: { ...asWritten(object), spec: { ...spec.routeFields, ...resource } },
     secretKeys,
     caBundleKeys,
     needsClusterToken: spec.needsClusterToken || valid.some((one) => one.needsClusterToken === true),
@@ -267,7 +267,7 @@ function proxyOf(
     services: servicesOf(urls, namespace, observed),
     storePorts: valid.flatMap(({ storePorts = [] }) => storePorts),
     pods: settings.pods ?? DEFAULT_POD_SETTINGS,
-    documents: [...documents.values()].map(bare),
+    documents: [...documents.values()].map(asWritten),
   }
 }
 

@@ -1,12 +1,11 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { parseObjects } from '../../load/index.ts'
 import { synthesizedIdentities } from '../../resources/index.ts'
 import type { KnownConfigs } from '../config/known-config.ts'
 import { type ConfigKind, isShared, type OwnTypes, type ReferringKind } from '../kinds.ts'
 import type { Observed } from '../observed.ts'
 import type { KnownSharedConfig } from '../config/known-shared-configs.ts'
 import { referencesOf } from '../references.ts'
-import { bare, judgeObject } from '../webhook/validate.ts'
+import { validateObject } from '../object-rules.ts'
 import type { WorkloadSnapshot } from './reconcile-workload.ts'
 
 /** Everything that is known about a workload that others run. */
@@ -29,13 +28,12 @@ export function workloadSnapshot(
     const { valid } = isShared(is) ? deps.knownShared(config) : deps.known.of(config)
     return valid === undefined ? 'invalid' : 'valid'
   }
-  const [parsed] =
-    kind === 'VirtualMCPServer' ? parseObjects([bare(object)], { apiGroup: deps.apiGroup }).workloads : []
-  const own = parsed?.document.ownAuthServer
+  const { loaded, problems } = validateObject(object, deps.apiGroup)
+  const own = kind === 'VirtualMCPServer' ? loaded.workloads[0]?.document.ownAuthServer : undefined
   return {
     object,
     type: deps.types[kind],
-    problems: judgeObject(bare(object), deps.apiGroup).problems,
+    problems,
     references: referencesOf(kind, object).map(({ kind: of, name }) => ({ kind: of, name, is: stateOf(of, name) })),
     synthesized: own === undefined ? undefined : synthesizedIdentities(own),
     now: deps.now,
