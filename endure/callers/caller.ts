@@ -1,7 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { LabIdentityProvider } from '../../lab/index.ts'
-import type { Call, Outcome, Told } from '../oracle/call.ts'
-import { CALL_HEADER } from '../oracle/call.ts'
+import { type Call, CALL_HEADER, type Outcome, type Told } from '../oracle/call.ts'
 import type { FaultLog, Part } from '../oracle/excuses.ts'
 import type { Findings } from '../oracle/findings.ts'
 import { judge, mayBeServedBy, reasonOf } from '../oracle/judge.ts'

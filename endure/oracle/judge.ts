@@ -1,5 +1,4 @@
-import type { Call, Outcome, Told } from './call.ts'
-import { CALL_HEADER } from './call.ts'
+import { type Call, CALL_HEADER, type Outcome, type Told } from './call.ts'
 import { excusesCut, excusesRefusal, type FaultSpan, goodAgainAt, mayMeetRevoked, unwell } from './excuses.ts'
 import type { FindingKind } from './findings.ts'
 

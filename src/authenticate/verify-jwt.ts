@@ -1,7 +1,8 @@
-import { asFailure, type Clock } from '../core/index.ts'
+import { asFailure, type Clock, type RuleCode } from '../core/index.ts'
 import { accept } from './accept.ts'
 import { type BrokenRule, brokenRule, isAboutAudience } from './claim-rules.ts'
 import {
+  ALGORITHMS,
   lookAtSignature,
   SIGNATURE_RULES,
   type SignatureHeader,
@@ -10,8 +11,7 @@ import {
   verifySignature,
 } from '../oauth/index.ts'
 import type { Provider } from './provider.ts'
-import { readHeader } from './token-header.ts'
-import { firstAccepted, refused, refusedByRule, type Refused, type Verdict } from './verdict.ts'
+import { firstAccepted, refused, type Refused, refusedByRule, type Verdict } from './verdict.ts'
 import { introspectAt } from './verify-opaque.ts'
 
 /** One JWT on its way through one provider. */
@@ -115,4 +115,20 @@ async function verdictOn(one: Case, first: SignatureLook | undefined, clock: Clo
   } catch (error) {
     return { kind: 'undecided', failure: asFailure(error) }
   }
+}
+
+/**
+ * `typ` values that say what a token is (RFC 8725 §3.11): every profile of JWT but the one of access tokens, and JOSE, which
+ * is no JWT. A logout, DPoP or event token of the same issuer opens nothing.
+ */
+const OTHER_KIND = /^(?!(?:application\/)?at\+jwt$)(?:.*\+jwt|(?:application\/)?jose(?:\+json)?)$/i
+
+/** Reads `alg` and `kid`; a rule says what is wrong. No extension is understood, so any `crit` is (RFC 7515 §4.1.11). */
+function readHeader(jwt: UnverifiedJwt): SignatureHeader | RuleCode {
+  const { alg, kid, crit, typ } = jwt.header
+  if (typ !== undefined && (typeof typ !== 'string' || OTHER_KIND.test(typ))) return 'typ_other'
+  if (typeof alg !== 'string' || !ALGORITHMS.has(alg)) return 'alg_refused'
+  if (crit !== undefined) return 'crit_unknown'
+  if (kid !== undefined && typeof kid !== 'string') return 'kid_malformed'
+  return { alg, kid }
 }

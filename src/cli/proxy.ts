@@ -5,10 +5,10 @@ import { inspectorOf, inspectorOptions } from './options/inspector-options.ts'
 import { NO_CLIENTS } from './options/log-options.ts'
 import { DURATION, MEMORY_SIZE, wholeNumber } from './options/option-values.ts'
 import type { CommandSpec, Parsed } from './options/options.ts'
-import { routeList } from './route-list.ts'
-import { type RunProxyOptions, runProxy } from '../compose/proxy/index.ts'
+import { runProxy, type RunProxyOptions } from '../compose/proxy/index.ts'
 import { serve } from './serve.ts'
 import { configOption, SOURCE_OPTIONS, sourcesFrom, stdinFor } from './options/source-options.ts'
+import type { ResolvedRoute } from '../resources/index.ts'
 
 export const PROXY_SPEC: CommandSpec = {
   name: 'extauth proxy',
@@ -95,4 +95,26 @@ function sourcesOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env'> {
     memoryLimitBytes: parseSize(options.text('memory-limit') ?? ''),
     ...(drainGraceMs === undefined ? {} : { drainGraceMs }),
   }
+}
+
+/** Lists the routes of a proxy at `url`, one line each: address, backend, credential, callers. */
+function routeList(url: string, routes: readonly ResolvedRoute[]): string {
+  const rows = routes.map((route) => [
+    url.startsWith('unix:') ? route.path : url + route.path,
+    // Without the query, which may be confidential.
+    `${route.target.origin}${route.target.path}`,
+    route.auth.type,
+    callersOf(route),
+  ])
+  const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)))
+  const lines = rows.map(([at, target, type, callers]) => {
+    const cells = [at, target, type].map((cell, column) => (cell ?? '').padEnd(widths[column] ?? 0))
+    return `  ${cells.join('  ')}  ${callers}\n`
+  })
+  return lines.join('')
+}
+
+function callersOf({ callers, authServer }: ResolvedRoute): string {
+  if (authServer === undefined && callers.mode === 'anonymous') return 'anonymous callers'
+  return 'callers with a token'
 }

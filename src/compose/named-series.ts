@@ -1,6 +1,5 @@
-import type { NamesInUse } from '../report/index.ts'
+import type { NamesInUse, OpenMetrics } from '../report/index.ts'
 import type { ResolvedProxy } from '../load/index.ts'
-import type { OpenMetrics } from '../report/index.ts'
 
 /** Series of metrics whose labels are names from the configuration. */
 export interface NamedSeries {

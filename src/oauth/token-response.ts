@@ -1,5 +1,12 @@
-import { type ChallengeHint, type Claims, type ClaimValue, Failure, type FailureCode } from '../core/index.ts'
-import type { OutboundResponse, Secret } from '../core/index.ts'
+import {
+  type ChallengeHint,
+  type Claims,
+  type ClaimValue,
+  Failure,
+  type FailureCode,
+  type OutboundResponse,
+  type Secret,
+} from '../core/index.ts'
 import { readJsonObject, shownUrl } from '../http/index.ts'
 import { busyFailure, retryAfterSeconds, type ServiceFailures } from '../net/index.ts'
 import type { OAuth2Config } from '../resources/index.ts'

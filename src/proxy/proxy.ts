@@ -1,3 +1,4 @@
+import { randomFillSync } from 'node:crypto'
 import { STEADY_CLOCK } from '../core/index.ts'
 import { mcpFailureBody } from '../http/index.ts'
 import { IntrusiveSet, openListener, parseListenAddress } from '../listen/index.ts'
@@ -9,8 +10,6 @@ import type { InboundRequest } from './inbound-request.ts'
 import { createRequestRecorder } from './request-recorder.ts'
 import { DEFAULT_BODY_DEADLINES, type Proxy, type ProxyOptions } from './options.ts'
 import { createOriginRules } from './origins.ts'
-import { createRequestIds } from './request-ids.ts'
-import { watchRevoked } from './revoked-streams.ts'
 import { createRuntimes } from './runtimes.ts'
 import { createSessions } from './sessions.ts'
 
@@ -96,4 +95,32 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     swap: (runtime) => runtimes.swap(runtime),
     drain: (graceMs) => (ended ??= end(graceMs)),
   }
+}
+
+const ID_BYTES = 12
+const POOL = 256
+
+/** A source of request ids: 96 random bits each, base64url. Randomness is fetched for many at once. */
+function createRequestIds(): () => string {
+  const pool = Buffer.alloc(ID_BYTES * POOL)
+  let at = pool.length
+  return () => {
+    if (at === pool.length) {
+      randomFillSync(pool)
+      at = 0
+    }
+    at += ID_BYTES
+    return pool.toString('base64url', at - ID_BYTES, at)
+  }
+}
+
+/** All replicas refuse the tokens of an ended session within 2 s (authserver.md §3), and this comes on top. */
+const LOOK_EVERY_MS = 500
+
+/** Ends GET streams whose caller's session was revoked: their token is not shown again. */
+function watchRevoked(active: IntrusiveSet<InboundRequest>): { close(): void } {
+  const timer = setInterval(() => {
+    for (const inbound of active) inbound.endIfRevoked()
+  }, LOOK_EVERY_MS).unref()
+  return { close: () => clearInterval(timer) }
 }

@@ -3,8 +3,7 @@ import { createListeners } from './listeners.ts'
 import { createMemoryCollections } from './memory-collections.ts'
 import { createMemoryEntries, type MemoryEntry } from './memory-entries.ts'
 import { createMemoryLocks } from './memory-locks.ts'
-import { StoreError, type KeptValue, type Store } from './port.ts'
-import { check } from './rules.ts'
+import { check, type KeptValue, type Store, StoreError } from './port.ts'
 
 export interface MemoryStoreOptions {
   readonly clock: Clock

@@ -7,8 +7,8 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto'
-import { type Clock, isDuring, type Pause, type Secret } from '../core/index.ts'
-import { StoreError, type SealingKeys } from './port.ts'
+import { type Clock, isDuring, type Pause, Secret, type SecretHandle } from '../core/index.ts'
+import { type SealingKeys, type StoredValue, StoreError } from './port.ts'
 
 /**
  * A sealed value: format (1 byte), id of the secret (8), nonce (12), ciphertext, tag (16). AES-256-GCM under a key of its own
@@ -145,4 +145,61 @@ function decrypt(key: KeyObject, name: string, sealed: Buffer): Buffer | undefin
 
 function keyedHash(key: KeyObject, kind: string, secret: string): string {
   return createHmac('sha256', key).update(`${kind.length}:${kind}${secret}`).digest('base64url')
+}
+
+/**
+ * The sealing keys behind a list of secrets: the first must be readable, of the others those count that are. Without any,
+ * one is made now, which nothing outside of this process can open.
+ */
+export function createSealingKeys(handles: readonly SecretHandle[]): SealingKeys {
+  const [first, ...others] = handles
+  if (first === undefined) {
+    const made = [new Secret(randomBytes(32).toString('base64url'))]
+    return { current: () => made, refresh: () => Promise.resolve(), isEphemeral: true }
+  }
+  return {
+    current: () => [first.current(), ...others.flatMap((handle) => readable(handle) ?? [])],
+    async refresh() {
+      await Promise.all(handles.map((handle) => handle.refresh()))
+    },
+    isEphemeral: false,
+  }
+}
+
+function readable(handle: SecretHandle): Secret | undefined {
+  try {
+    return handle.current()
+  } catch {
+    return undefined
+  }
+}
+
+/** JSON values that lie sealed under their key. */
+export interface SealedRecords {
+  write(key: string, record: unknown): Buffer
+  /** The record of this key; undefined when there is none or it is not one that was sealed for this key. */
+  read<T>(key: string, stored: StoredValue | undefined): Promise<T | undefined>
+  /** The same, and whether it is sealed with the first secret: seal it again otherwise. */
+  open<T>(key: string, stored: StoredValue | undefined): Promise<OpenedRecord<T> | undefined>
+}
+
+interface OpenedRecord<T> {
+  readonly record: T
+  readonly isCurrent: boolean
+}
+
+/** Throws what the seal throws: `StoreError` `unknown_key`, `secret_unavailable`. */
+export function createSealedRecords(seal: Seal): SealedRecords {
+  const open = async <T>(key: string, stored: StoredValue | undefined): Promise<OpenedRecord<T> | undefined> => {
+    const opened = stored === undefined ? undefined : await seal.open(key, stored.value)
+    // Only what this product sealed opens, so that it has the shape that was written.
+    return opened && { record: JSON.parse(opened.plain.toString('utf8')) as T, isCurrent: opened.isCurrent }
+  }
+  return {
+    open,
+    write: (key, record) => seal.seal(key, Buffer.from(JSON.stringify(record))),
+    async read<T>(key: string, stored: StoredValue | undefined) {
+      return (await open<T>(key, stored))?.record
+    },
+  }
 }

@@ -1,9 +1,10 @@
-import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
-import { fork, type ChildProcess, type Serializable } from 'node:child_process'
+import { type ChildProcess, fork, type Serializable } from 'node:child_process'
 import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
+import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
 import { type Io, WORKER } from '../compose/index.ts'
 import type { OpenLog } from '../report/index.ts'
-import { passLines } from './log-lines.ts'
 import type { MemoryOfWorkers } from './memory-of-workers.ts'
 import type { CommonMaterial, StartFailure, SupervisorMethods, WorkerMethods } from './messages.ts'
 import { type Channel, createPeer, NoAnswer } from './peer.ts'
@@ -153,3 +154,25 @@ export function onConnection(take: (socket: Socket) => boolean): void {
 
 /** Ends the channel, and with it this process: its supervisor knows all that it had to say. */
 export const leave = (): void => process.disconnect()
+
+/** What a worker may write without a newline; more than any line of ours. */
+const LONGEST_LINE = 1024 * 1024
+
+/** Hands on what `stream` carries in whole lines, so that those of several processes don't run into each other. */
+export function passLines(stream: Readable, onLines: (lines: string) => void): void {
+  const decoder = new StringDecoder('utf8')
+  let rest = ''
+  stream.on('data', (chunk: Buffer) => {
+    const text = rest + decoder.write(chunk)
+    const end = text.lastIndexOf('\n') + 1
+    rest = text.slice(end)
+    if (end > 0) onLines(text.slice(0, end))
+    if (rest.length <= LONGEST_LINE) return
+    onLines(`${rest}\n`)
+    rest = ''
+  })
+  // The last words of a process that crashed end without one.
+  stream.on('end', () => {
+    if (rest !== '') onLines(`${rest}\n`)
+  })
+}

@@ -1,8 +1,7 @@
 import type { CacheListing, PurgeFilter } from '../cache/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import type { Purged, ReloadResult } from '../compose/index.ts'
-import type { NamesInUse } from '../report/index.ts'
-import type { MetricsSnapshot } from '../report/index.ts'
+import type { MetricsSnapshot, NamesInUse } from '../report/index.ts'
 import type { FixedSettings } from '../compose/proxy/index.ts'
 import type { StoreMethods } from './memory-of-workers.ts'
 

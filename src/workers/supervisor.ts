@@ -1,23 +1,22 @@
-import type { WorkerProcess } from './worker-process.ts'
 import { randomBytes } from 'node:crypto'
+import type { WorkerProcess } from './worker-process.ts'
 import { type EphemeralMaterial, makeEphemeralMaterial } from '../signing/index.ts'
 import { Failure, type FailureCode } from '../core/index.ts'
 import { parseListenAddress } from '../listen/index.ts'
-import { type ProxyControls, ConfigError, placedListener, VERSION, memorySharesOf } from '../compose/index.ts'
-import { countLostLines, type OpenLog, openMetrics } from '../report/index.ts'
+import { ConfigError, memorySharesOf, placedListener, type ProxyControls, VERSION } from '../compose/index.ts'
+import { countLostLines, createMergedMetrics, type NamesInUse, type OpenLog, openMetrics } from '../report/index.ts'
 import {
   DEFAULT_DRAIN_GRACE_MS,
-  type ProxyProcessOptions,
   fixedSettings,
-  type RunningProxy,
+  type ProxyProcessOptions,
   readProxyConfig,
+  type RunningProxy,
   startAdmin,
 } from '../compose/proxy/index.ts'
 import { type Crew, startCrew, WorkerNotStarted } from './crew.ts'
 import { forkWorker } from './fork.ts'
 import { createMemoryOfWorkers } from './memory-of-workers.ts'
 import { mergeDecisions, mergeListings, mergePurges, mergeReadiness, mergeReloads } from './merge.ts'
-import { createMergedMetrics, type NamesInUse } from '../report/index.ts'
 import type { StartFailure, WorkerMethods } from './messages.ts'
 import { NoAnswer } from './peer.ts'
 import { openReception } from './reception.ts'

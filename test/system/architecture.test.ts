@@ -65,8 +65,8 @@ describe('the architecture check itself', () => {
   const expected = [
     'core/upward.ts: core may not import http',
     'core/upward.ts: http is not below core',
-    'core/environment.ts: only compose and cli read process.env',
-    'core/destructured.ts: only compose and cli read process.env',
+    'core/environment.ts: only compose, cli and main.ts read process.env',
+    'core/destructured.ts: only compose, cli and main.ts read process.env',
     'http/sideways.ts: http may not import cache',
     'http/sideways.ts: cache is not below http',
     'http/helpers.ts: a thing has a room or it has no place',

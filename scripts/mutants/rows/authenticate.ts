@@ -94,7 +94,7 @@ export default [
     [['a token that is bound to a key is no bearer token', 'if (!allowBoundTokens) refuseBoundToken(caller)', '']],
   ),
   ...within(
-    'src/authenticate/token-header.ts',
+    'src/authenticate/verify-jwt.ts',
     ['test/unit/authenticate/token-algorithms.test.ts'],
     [
       [

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { createTtlLru } from '../../cache/index.ts'
-import { Failure, Secret, type Clock, type Metrics } from '../../core/index.ts'
-import { StoreError, type Admission, type Bound, type Seal, type Store } from '../../storage/index.ts'
+import { type Claims, type Clock, Failure, type Metrics, Secret } from '../../core/index.ts'
+import { type Admission, type Bound, type Seal, type Store, StoreError } from '../../storage/index.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { storeFailure } from '../store-failure.ts'
 import type { Client, ClientMetadata } from './client.ts'
 import type { ConfiguredClients } from './configured.ts'
-import { isDocumentId, type ClientDocuments } from './documents.ts'
-import { readClient, writeClient } from './records.ts'
+import { type ClientDocuments, isDocumentId } from './documents.ts'
+import { readJsonObject } from '../../http/index.ts'
 
 const COLLECTION = 'clients'
 const MOST_CLIENTS = 10_000
@@ -166,4 +166,18 @@ function createRegistrationMetrics(metrics: Metrics, server: string): (admission
     held.with(server).set(admission.members)
     bytes.with(server).set(admission.bytes)
   }
+}
+
+/** A registered client as it is stored, before it is sealed. */
+function writeClient(client: Client): Buffer {
+  return Buffer.from(JSON.stringify(client))
+}
+
+/** The client of a stored record; undefined for one that is none. */
+function readClient(value: Buffer): Client | undefined {
+  const record = readJsonObject(value)
+  if (record === undefined || typeof record.id !== 'string') return undefined
+  // Written by us and by nobody else; what JSON leaves out is absent again.
+  const { name, scope, jwksUri, jwks, assertionAlgorithm, secretHash, ...rest } = record as Claims & Client
+  return { ...rest, name, scope, jwksUri, jwks, assertionAlgorithm, secretHash }
 }

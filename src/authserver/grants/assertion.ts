@@ -10,7 +10,7 @@ import {
   verifySignature,
 } from '../../oauth/index.ts'
 import { EARLY_SECONDS, EXPIRED_SECONDS } from '../lifespans.ts'
-import { RefusedAssertion } from './refused-assertion.ts'
+import { RefusedAssertion } from '../oauth-error.ts'
 
 /** A JWT that somebody else made for us (RFC 7523 §3); nothing in it is verified yet. */
 export interface Assertion {

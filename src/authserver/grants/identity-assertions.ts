@@ -17,7 +17,7 @@ import {
   subjectIn,
 } from './assertion.ts'
 import type { Granted } from './granted.ts'
-import { RefusedAssertion } from './refused-assertion.ts'
+import { RefusedAssertion } from '../oauth-error.ts'
 import { assertedTarget, grantedScope, targetOf } from './targets.ts'
 
 /** How far ahead an identity assertion may end. */

@@ -22,7 +22,7 @@ import {
   subjectIn,
 } from './assertion.ts'
 import type { Granted } from './granted.ts'
-import { RefusedAssertion } from './refused-assertion.ts'
+import { RefusedAssertion } from '../oauth-error.ts'
 import { grantedScope, targetOf } from './targets.ts'
 
 /** `typ` of what platforms give their workloads: Kubernetes none, SPIFFE either, others JWT. */

@@ -1,7 +1,18 @@
 import { hostname } from 'node:os'
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { parse } from 'yaml'
 import { causeOf, Failure, type Log } from '../../core/index.ts'
-import { type KubeClient, KubeError, openKubeConnection, retryUntilAnswered } from '../../kube/index.ts'
+import {
+  inClusterSettings,
+  type KubeClient,
+  KubeError,
+  type KubeSettings,
+  openKubeConnection,
+  readKubeconfig,
+  retryUntilAnswered,
+} from '../../kube/index.ts'
 import { DEFAULT_API_GROUP, OLDEST_VERSION } from '../../load/index.ts'
 import {
   imageOfPod,
@@ -14,9 +25,8 @@ import {
 import { requestOnce } from '../../net/index.ts'
 import { startOps } from '../../ops/index.ts'
 import { openMetrics } from '../../report/index.ts'
-import type { Io } from '../io.ts'
+import { type Io, UsageError } from '../io.ts'
 import { IMAGE, VERSION } from '../version.ts'
-import { type ClusterChoice, kubeSettings } from './kube-settings.ts'
 import { followPair } from './webhook-pair.ts'
 
 export interface RunOperatorOptions {
@@ -201,4 +211,27 @@ function webhookOptions(
     lifetimeMs,
     files: certificateDirectory === undefined ? undefined : followPair(certificateDirectory, log, stack),
   }
+}
+
+/** Which cluster: the one that this pod is in, or that of a kubeconfig. */
+interface ClusterChoice {
+  readonly kubeconfig: string | undefined
+  /** Context of the kubeconfig. Default: its current one. */
+  readonly context: string | undefined
+}
+
+/** Where the API server is and who we are. Throws `UsageError` where nothing says so, `KubeError` for a wrong kubeconfig. */
+function kubeSettings({ kubeconfig, context }: ClusterChoice, env: Io['env']): KubeSettings {
+  const file = kubeconfig ?? env['KUBECONFIG']
+  const inCluster = kubeconfig === undefined ? inClusterSettings(env) : undefined
+  if (inCluster !== undefined) return inCluster
+  if (file === undefined || file === '')
+    throw new UsageError('is not in a cluster: name one with --kubeconfig FILE, or KUBECONFIG')
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch {
+    throw new UsageError(`cannot read the kubeconfig ${file}`)
+  }
+  return readKubeconfig(parse(text), path.resolve(file), context)
 }

@@ -9,11 +9,11 @@ import type { DecisionLog } from '../../obtain/cloud-sts/index.ts'
 import { type Ops, type Pages, type Readiness, startOps } from '../../ops/index.ts'
 import { createProxy, type Proxy, type Runtime } from '../../proxy/index.ts'
 import { adminEndpoints, type ProxyControls } from '../admin.ts'
-import { openAdminToken } from '../admin-token.ts'
 import type { MemoryShares } from '../memory-limit.ts'
 import { requestOwnListener } from '../own-listener.ts'
 import { VERSION } from '../version.ts'
 import type { Common, Services } from './services.ts'
+import { openWatchedFile } from '../../files/index.ts'
 
 const NOTHING: Runtime = { routes: [], localHandlers: [], close: () => Promise.resolve() }
 /** Whoever connects from inside is one client, and may take its time: what it does not read waits, and takes no more memory. */
@@ -167,4 +167,26 @@ export function inspectorPages(
         : { tokenOf: (user: string, route: string) => tryUsers.tokenOf(user, pathOf(route) ?? '/', url) }),
     },
   })
+}
+
+const MAX_TOKEN_FILE_BYTES = 64 * 1024
+
+/** The bearer of `admin.tokenFile`, read again when the file changes; undefined where there is no such file configured. */
+function openAdminToken(
+  path: string | undefined,
+  stack: AsyncDisposableStack,
+  log: Log,
+): (() => Secret | undefined) | undefined {
+  if (path === undefined) return undefined
+  const file = stack.adopt(
+    openWatchedFile(path, {
+      maxBytes: MAX_TOKEN_FILE_BYTES,
+      onProblem: (reason) => log.warn({ file: path, reason }, 'admin.tokenFile cannot be read'),
+    }),
+    (opened) => opened.close(),
+  )
+  return () => {
+    const text = file.read()?.toString('utf8').trim()
+    return text === undefined || text === '' ? undefined : new Secret(text)
+  }
 }

@@ -1,21 +1,21 @@
 import {
   type AuthSection,
+  configHash,
   type ProxyConfig,
   type ProxyRoute,
-  route as routeSchema,
   type ResolvedAuthServer,
   type ResolvedRoute,
   type ResolvedTelemetry,
-  configHash,
+  route as routeSchema,
   type RouteSettings,
 } from '../../resources/index.ts'
 import { anchorAuthSection, anchored } from './file-paths.ts'
-import { type Backend } from '../workloads/backends.ts'
-import { type Workload } from '../workloads/workload.ts'
+import type { Backend } from '../workloads/backends.ts'
+import type { Workload } from '../workloads/workload.ts'
 import { once } from '../../fields/index.ts'
 import type { Located, Problem, ProblemOptions } from '../documents/problem.ts'
 import { fileOfBundle, type FoundCallers } from './resolve-manifest-callers.ts'
-import { resolveTarget } from './resolve-target.ts'
+import type { RouteTarget } from '../../core/index.ts'
 
 /** A route before its references and rules are looked at, whichever document it comes from. */
 export interface DraftRoute {
@@ -190,4 +190,14 @@ function settingsOf(
     telemetry: undefined,
     targetTls: tls === undefined ? undefined : { ...tls, ...files },
   }
+}
+
+/**
+ * A target URL in the parts that are sent: path and query byte for byte as they are written (decisions §7, Path), the
+ * host as a Host header has it. `url` has passed the schema.
+ */
+function resolveTarget(url: string): RouteTarget {
+  const { host, protocol } = new URL(url)
+  const [, path = '', query = ''] = /^https?:\/\/[^/?]+([^?]*)\??(.*)$/.exec(url) ?? []
+  return { origin: `${protocol}//${host}`, host, path: path === '' ? '/' : path, query }
 }

@@ -1,6 +1,5 @@
-import { Composer, Lexer, Parser } from 'yaml'
-import type { Document, LineCounter } from 'yaml'
-import { Limit, YAML_LIMITS, type Budget } from './yaml-limits.ts'
+import { Composer, type Document, Lexer, type LineCounter, Parser } from 'yaml'
+import { type Budget, Limit, YAML_LIMITS } from './yaml-limits.ts'
 
 /**
  * Documents of the text; `lines` learns where its lines begin. Lexer and parser keep a stack of their own; the composer

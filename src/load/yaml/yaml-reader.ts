@@ -1,7 +1,6 @@
-import { isAlias, isMap, isScalar, isSeq } from 'yaml'
-import type { Node, Pair, Scalar, YAMLMap } from 'yaml'
+import { isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap } from 'yaml'
 import { otherReading } from './yaml-1-1.ts'
-import { Limit, YAML_LIMITS, type Budget } from './yaml-limits.ts'
+import { type Budget, Limit, YAML_LIMITS } from './yaml-limits.ts'
 
 type Path = readonly PropertyKey[]
 

@@ -1,8 +1,8 @@
-import type { AuthenticatedCaller, FailureCode } from '../../core/index.ts'
+import type { AuthenticatedCaller, FailureCode, Log, Metrics } from '../../core/index.ts'
 import { type CloudSts, showsCallerToken } from '../../resources/index.ts'
 import { claimAt } from './claim-values.ts'
 import type { RoleChoice, RoleMapper } from './role-mapper.ts'
-import { sessionNameOf, type SessionName } from './session-name.ts'
+import { type SessionName, sessionNameOf } from './session-name.ts'
 
 /** Whom a caller becomes at AWS, and why; without any value of its claims but the session name. */
 export interface Decision {
@@ -42,4 +42,33 @@ function refusalOf(
   // First of all, because no role would help: AssumeRoleWithWebIdentity takes JWTs only.
   if (caller.format === 'opaque' && showsCallerToken(spec)) return 'opaque_token_unsupported'
   return choice.refusal ?? (session === undefined ? 'session_name_missing' : undefined)
+}
+
+/**
+ * Counts and logs role decisions, without values of claims: once per token, because the decision is kept with it.
+ */
+export function createReport(
+  config: string,
+  { log, metrics }: { readonly log: Log; readonly metrics: Metrics },
+): (decision: Decision) => void {
+  const decisions = metrics.counter(
+    'extauth_role_decisions_total',
+    'Role decisions, by how they ended: mapping, fallback, or the reason of the refusal.',
+    ['outcome'],
+  )
+  const failedMatchers = metrics.counter(
+    'extauth_role_matcher_failures_total',
+    'Matchers that could not be evaluated: an error (a missing key, a wrong type) or the limit.',
+    ['reason'],
+  )
+  return ({ choice, refusal }) => {
+    decisions.with(refusal ?? choice.by ?? 'no_role').add()
+    for (const { outcome, mapping, position, reason, missingKey, leftOut } of choice.steps) {
+      if (leftOut !== undefined)
+        log.info({ config, mapping, outcome, claim: leftOut }, 'role mapping reads a claim that the issuer left out')
+      if (outcome !== 'error' && outcome !== 'limit') continue
+      failedMatchers.with(outcome).add()
+      log.info({ config, mapping, outcome, ...position, reason, missingKey }, 'role matcher could not be evaluated')
+    }
+  }
 }

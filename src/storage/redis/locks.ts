@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Metrics } from '../../core/index.ts'
-import type { HeldLock, ValueOrLock } from '../port.ts'
-import { check } from '../rules.ts'
+import { check, type HeldLock, type ValueOrLock } from '../port.ts'
 import type { LastingWrite, Link } from './link.ts'
 import { decodeKept, encodeRecord, newVersion, versionArgument } from './records.ts'
 import { GET_OR_LOCK, LOCK, PUT_AND_RELEASE, RELEASE, RENEW, runScript } from './scripts.ts'

@@ -1,12 +1,12 @@
-import type { RedisParts } from './shared-parts.ts'
 import type { RedisConfig, RedisRuntime } from './config.ts'
 import type { Connection } from './connection.ts'
 import { createDurableWriter } from './durable.ts'
-import { createLink, type Link } from './link.ts'
-import { createRedisLocks } from './locks.ts'
+import { createLink, type LastingWrite, type Link } from './link.ts'
+import { createRedisLocks, type RedisLocks } from './locks.ts'
 import { createMaster, type Master } from './master.ts'
-import { createMessages } from './messages.ts'
+import { createMessages, type Messages } from './messages.ts'
 import { refusedCommands } from './rights.ts'
+import type { Log } from '../../core/index.ts'
 
 export interface OpenParts {
   /** Writes count as soon as the master has them. */
@@ -86,4 +86,16 @@ function durably(link: Link, config: RedisConfig): RedisParts['write'] {
     return writer
   }
   return (work, options) => link.use((connection) => writerOf(connection)(work), options)
+}
+
+/** What all stores of one configuration share. */
+export interface RedisParts {
+  readonly link: Link
+  readonly write: LastingWrite
+  readonly locks: RedisLocks
+  readonly messages: Pick<Messages, 'subscribe'>
+  readonly db: number
+  readonly log: Log
+  /** What is down, for people; undefined when nothing is. */
+  readonly problem: string | undefined
 }

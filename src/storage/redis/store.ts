@@ -1,12 +1,11 @@
-import type { RedisParts } from './shared-parts.ts'
-import { type Store, StoreError } from '../port.ts'
-import { check } from '../rules.ts'
+import type { RedisParts } from './parts.ts'
+import { check, type Store, StoreError } from '../port.ts'
 import { createSubscriptions } from '../subscriptions.ts'
 import type { Command, Connection } from './connection.ts'
 import type { UseOptions } from './link.ts'
 import { decodeKept, decodeRecord, encodeRecord, fenceDigits, newVersion, versionArgument } from './records.ts'
 import { ReplyError } from './reply-errors.ts'
-import { ADMIT, COMPARE_AND_SET, REMOVE, runScript, TOUCH, type Script } from './scripts.ts'
+import { ADMIT, COMPARE_AND_SET, REMOVE, runScript, type Script, TOUCH } from './scripts.ts'
 
 /** Such keys are logged at most this often. */
 const TYPE_LOG_MS = 60_000

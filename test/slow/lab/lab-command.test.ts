@@ -1,12 +1,10 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-
 import { freePort, LAB_REDIS_RULES } from '../../../lab/index.ts'
 import { extauth, type Running } from '../../support/e2e/process.ts'
 import { ANY_LAB_PORT } from '../../support/lab-ports.ts'

@@ -1,7 +1,10 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Client as Client2, ClientCredentialsProvider as Credentials2 } from '@modelcontextprotocol/client'
-import { StreamableHTTPClientTransport as Transport2 } from '@modelcontextprotocol/client'
+import {
+  Client as Client2,
+  ClientCredentialsProvider as Credentials2,
+  StreamableHTTPClientTransport as Transport2,
+} from '@modelcontextprotocol/client'
 import { ClientCredentialsProvider as Credentials1 } from '@modelcontextprotocol/sdk/client/auth-extensions.js'
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'

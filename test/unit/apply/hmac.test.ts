@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { hmac } from '../../../src/apply/hmac.ts'
+import { hmac } from '../../../src/apply/sigv4.ts'
 
 describe('HMAC-SHA-256', () => {
   // RFC 4231 §4, test cases 1, 2, 6 and 7.

@@ -1,6 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import {
+  atUpstream,
+  authorizeUrl,
   getTokens,
+  LIMITS,
+  makePkce,
   postForm,
   postJson,
   redeem,
@@ -10,7 +14,6 @@ import {
   startRig,
 } from '../../support/authserver/rig.ts'
 import { Browser } from '../../support/authserver/browser.ts'
-import { atUpstream, authorizeUrl, LIMITS, makePkce } from '../../support/authserver/rig.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { TLS } from '../../support/tls.ts'
 

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createUpstream, type Upstream, type UpstreamLeg } from '../../../src/upstreams/index.ts'
-import { Secret, type Clock } from '../../../src/core/index.ts'
+import { type Clock, Secret } from '../../../src/core/index.ts'
 import { createOutbound } from '../../../src/net/index.ts'
 import { upstreamProvider } from '../../../src/resources/upstream/upstream-provider.ts'
-import { IN_TIME } from '../../support/upstreams/rig.ts'
+import { IN_TIME, NO_FILES } from '../../support/upstreams/rig.ts'
 import { createRecordingLog, createTestSecrets } from '../../support/ports.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { TLS } from '../../support/tls.ts'
-import { NO_FILES } from '../../support/upstreams/rig.ts'
 import { startStrictIdp, type StrictIdp } from '../../support/authserver/strict-idp.ts'
 
 const sockets = createSockets()

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { openMetrics } from '../../../src/report/metrics.ts'
-import { passLines } from '../../../src/workers/log-lines.ts'
+import { passLines } from '../../../src/workers/fork.ts'
 import { mergeDecisions, mergeListings, mergeReadiness, mergeReloads } from '../../../src/workers/merge.ts'
 import { createMergedMetrics } from '../../../src/report/index.ts'
 

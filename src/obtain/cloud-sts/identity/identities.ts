@@ -1,15 +1,17 @@
-import { canonicalJson, type AmbientSpec, type CloudSts, type StsSource } from '../../../resources/index.ts'
+import { type AmbientSpec, canonicalJson, type CloudSts, type StsSource } from '../../../resources/index.ts'
 import type { ObtainDeps } from '../../deps.ts'
 import { createSignedAssumeRole } from '../assume-role-signed.ts'
 import { stsEndpointOf } from '../endpoint.ts'
 import { createAmbient } from './ambient.ts'
-import { callerIdentity } from './caller-identity.ts'
 import { createHopMetrics } from './hop-metrics.ts'
 import { createKeptIdentity } from './kept.ts'
 import type { KeysOnly } from './keys.ts'
 import { MOST_METADATA_BYTES, NEXT_DOOR_MS } from './metadata.ts'
 import type { Identities, OpenIdentity } from './pool.ts'
 import { createRoleAssumers } from './role-assumers.ts'
+import { Failure } from '../../../core/index.ts'
+import { createStsClient, loadSts, type StsClientOptions } from '../sts-client.ts'
+import { stsFailure } from '../sts-failure.ts'
 
 export type IdentityDeps = Pick<
   ObtainDeps,
@@ -111,4 +113,26 @@ function openHop(
     await outbound.close()
   }
   return { ...kept, ambient: from.ambient, from, who: from.who, close }
+}
+
+/** Longer ones are no ARN of anybody. */
+const LONGEST_ARN = 2_048
+
+/** Whom AWS takes the holder of these keys for: an ARN, which everybody may ask for. Throws `Failure`. */
+async function callerIdentity(
+  options: Omit<StsClientOptions, 'keys'>,
+  { accessKeyId, secretAccessKey, sessionToken }: KeysOnly,
+  nowMs: number,
+): Promise<string> {
+  const token = sessionToken === undefined ? {} : { sessionToken: sessionToken.reveal() }
+  const keys = { accessKeyId, secretAccessKey: secretAccessKey.reveal(), ...token }
+  const client = createStsClient({ ...options, keys: () => Promise.resolve(keys) })
+  const { GetCallerIdentityCommand } = loadSts()
+  try {
+    const { Arn = '' } = await client.send(new GetCallerIdentityCommand({}))
+    if (/^arn:[\x21-\x7e]+$/.test(Arn) && Arn.length <= LONGEST_ARN) return Arn
+  } catch (error) {
+    throw stsFailure(error, nowMs, 'process')
+  }
+  throw new Failure('sts_failed', { detail: 'STS did not say whose keys these are' })
 }
