@@ -21,19 +21,19 @@ interface Schema {
 const PAGES: readonly { readonly name: JsonSchemaName; readonly intro: string }[] = [
   {
     name: 'ProxyConfig',
-    intro: 'What one proxy process runs. Paths of files are relative to the file that names them.',
+    intro: 'The configuration of one proxy process. File paths are relative to the file that contains them.',
   },
   {
     name: 'MCPExternalAuthConfig',
-    intro: 'How a backend wants to be authenticated to. Exactly the object that `type` names is present.',
+    intro: 'Authentication at a backend. Exactly the object that `type` names is present.',
   },
   {
     name: 'MCPOIDCConfig',
-    intro: 'Who may call the workloads that refer to it by `oidcConfigRef`.',
+    intro: 'Callers of the workloads that refer to it by `oidcConfigRef`.',
   },
   {
     name: 'MCPTelemetryConfig',
-    intro: 'Where the traces of the workloads that refer to it by `telemetryConfigRef` go.',
+    intro: 'Trace receiver of the workloads that refer to it by `telemetryConfigRef`.',
   },
   {
     name: 'MCPRemoteProxy',
