@@ -9,7 +9,7 @@ import { CHART } from '../../support/deploy/chart-record.ts'
 import { requestsOf } from '../support/audit-log.ts'
 import { eventually } from '../support/control-plane.ts'
 import { findHelm } from '../support/helm.ts'
-import { generations, type OperatorPod, SYSTEM, useInstallation } from '../support/installation.ts'
+import { documentedShell, generations, type OperatorPod, SYSTEM, useInstallation } from '../support/installation.ts'
 import { config, GROUP, namespaceObject, types, workload } from '../support/operator-rig.ts'
 import { CRDS } from '../support/other-operator.ts'
 
@@ -85,6 +85,20 @@ test('an upgrade upgrades definitions, and the operator works on what was stored
   operator = await cluster.runOperatorPod()
   await isLookedAt('c')
 }, 120_000)
+
+test('a rollback is refused while objects are stored by the newer version; after the documented commands it works', async () => {
+  await cluster.client.apply(types.MCPExternalAuthConfig, config('newer', SPACE))
+  expect(() => helm('rollback', 'mcp-extauth', '1')).toThrow(/storedVersions/)
+  await eventually(() => cluster.shell(documentedShell('docs/upgrade.md', '## Roll back'), 240_000), 240_000)
+  expect(helm('rollback', 'mcp-extauth', '1')).toContain('Rollback was a success')
+  expect(await columns()).not.toContain('Hash')
+  const older = ownTypes(GROUP, 'v1alpha1').MCPExternalAuthConfig
+  for (const name of ['c', 'newer']) expect(await cluster.client.get(older, SPACE, name)).toHaveProperty('spec.type')
+  upgrade()
+  expect(await columns()).toContain('Hash')
+  await isLookedAt('newer')
+  await cluster.client.remove(types.MCPExternalAuthConfig, SPACE, 'newer')
+}, 600_000)
 
 test('one that changes nothing raises no generation; one value changes its object', () => {
   const before = generations(cluster)
