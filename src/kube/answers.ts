@@ -7,11 +7,11 @@ import { apiVersionOf, type KubeObject, type ResourceType } from './object.ts'
 export interface Page {
   readonly items: readonly KubeObject[]
   readonly resourceVersion: string
-  /** Token of the next page; empty at the last one. */
+  /** Token of the next page; empty on the last. */
   readonly next: string
 }
 
-/** The body of a successful answer. Throws `KubeError` (status 0, `malformed`) when it is no JSON in UTF-8. */
+/** Parses the body of a successful response. Throws `KubeError` (status 0, `malformed`) unless it is JSON in UTF-8. */
 export function jsonOf({ body }: Pick<OutboundResponse, 'body'>): unknown {
   if (!isUtf8(body)) throw malformed()
   try {
@@ -22,8 +22,8 @@ export function jsonOf({ body }: Pick<OutboundResponse, 'body'>): unknown {
 }
 
 /**
- * A page; items of a list come without kind and version, which belong to all of them. What is no list, or has no version to
- * go on from, is refused: taken for an empty collection it would say that everything is gone. Throws `KubeError`.
+ * Parses a page. Items lack kind and version, which the list has. Rejects a response without list or resource version:
+ * taken for an empty collection, it would delete everything. Throws `KubeError`.
  */
 export function pageOf(answer: unknown, type: ResourceType): Page {
   const { kind, items, metadata } = (answer ?? {}) as {
@@ -31,7 +31,7 @@ export function pageOf(answer: unknown, type: ResourceType): Page {
     items?: unknown
     metadata?: { resourceVersion?: unknown; continue?: string }
   }
-  // An empty list of metadata has no items at all.
+  // An empty metadata list has no `items`.
   const found: unknown = items ?? []
   const version = metadata?.resourceVersion
   if (typeof kind === 'string' && !kind.endsWith('List')) throw malformed()
@@ -39,7 +39,7 @@ export function pageOf(answer: unknown, type: ResourceType): Page {
     throw malformed()
   const apiVersion = apiVersionOf(type)
   return {
-    // The answer is ours alone, so its items are completed in place.
+    // The response is not shared, so its items are completed in place.
     items: found.map((item) => Object.assign(item, { apiVersion, kind: type.kind })),
     resourceVersion: version,
     next: metadata?.continue ?? '',
@@ -48,7 +48,7 @@ export function pageOf(answer: unknown, type: ResourceType): Page {
 
 const EVENTS: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'])
 
-/** The event of a line; undefined for a type that we don't know. Throws `KubeError`, also for an `ERROR` event. */
+/** Parses the event of a line; undefined for an unknown type. Throws `KubeError`, also for an `ERROR` event. */
 export function eventOf(line: Buffer): WatchEvent | undefined {
   const { type, object } = (jsonOf({ body: line }) ?? {}) as { type?: unknown; object?: unknown }
   if (type === 'ERROR') throw kubeErrorFrom(0, object)
@@ -72,7 +72,7 @@ const malformed = (cause?: unknown): KubeError => new KubeError(0, 'malformed', 
 
 const MAX_ERROR_BYTES = 64 * 1024
 
-/** The beginning of an answer that is no success. */
+/** The beginning of an unsuccessful response. */
 export async function beginningOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
   const parts: Buffer[] = []
   let length = 0
@@ -83,7 +83,7 @@ export async function beginningOf(chunks: AsyncIterable<Buffer>): Promise<Buffer
   return Buffer.concat(parts)
 }
 
-/** One event of a watch: `BOOKMARK` only moves the resource version on. */
+/** A watch event. `BOOKMARK` only advances the resource version. */
 export interface WatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
   readonly object: KubeObject

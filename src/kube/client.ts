@@ -8,12 +8,12 @@ import { type KubeObject, pathOf, type ResourceType } from './object.ts'
 
 export interface KubeClientOptions {
   readonly api: ApiClient
-  /** Bearer for each request, read anew each time (projected tokens change); undefined with a client certificate. */
+  /** Bearer token, read for each request (projected tokens change); undefined with a client certificate. */
   readonly token: () => Secret | undefined
-  /** Who writes, in server-side apply and in the audit log. */
+  /** Field manager of server-side apply, also in the audit log. */
   readonly fieldManager: string
   readonly userAgent: string
-  /** Milliseconds for one request. Default 10,000. */
+  /** Request timeout in milliseconds. Default 10,000. */
   readonly deadlineMs?: number
 }
 
@@ -23,41 +23,41 @@ export interface ListPage {
 }
 
 export interface Selection {
-  /** Absent: all namespaces. */
+  /** Default: all namespaces. */
   readonly namespace?: string | undefined
   readonly labelSelector?: string | undefined
   readonly fieldSelector?: string | undefined
-  /** Only `metadata` of each object is asked for (`PartialObjectMetadata`). */
+  /** Requests only `metadata` of each object (`PartialObjectMetadata`). */
   readonly metadataOnly?: boolean | undefined
 }
 
 export interface CallOptions {
-  /** Milliseconds for this request. Default the client's. */
+  /** Timeout of this request in milliseconds. Default: the client's. */
   readonly deadlineMs?: number | undefined
 }
 
 export interface WriteOptions extends CallOptions {
   readonly subresource?: string
-  /** Refuses nothing and stores nothing, but answers as if it had. */
+  /** Validates without storing. */
   readonly dryRun?: boolean
-  /** Server-side apply takes over fields that others own. Default true: drift is put back. */
+  /** Server-side apply takes fields owned by others. Default true: drift is reverted. */
   readonly force?: boolean
-  /** Owns the fields instead of the client's manager. */
+  /** Field manager instead of the client's. */
   readonly fieldManager?: string
 }
 
 /**
- * The API server's verbs that we use. All throw `KubeError`; status 0 when there was no usable answer. After a 429 or 5xx with
- * `Retry-After`, requests of the same verb and resource are not sent before its time: they throw 429 with what is left of it.
+ * The used verbs of the API server. All throw `KubeError`, with status 0 for no usable response. After a 429 or 5xx
+ * with `Retry-After`, requests of the same verb and resource are rejected with 429 until its time.
  */
 export interface KubeClient {
   readonly fieldManager: string
   get(type: ResourceType, namespace: string | undefined, name: string, options?: CallOptions): Promise<KubeObject>
-  /** All objects, in pages of 500; in one when the server has forgotten the version of the first page meanwhile (410). */
+  /** Lists all objects in pages of 500; in one page if the version of the first one expires meanwhile (410). */
   list(type: ResourceType, selection: Selection): Promise<ListPage>
   /**
-   * Events after `resourceVersion` until the server ends the answer; `ERROR` events are thrown. `silenceMs` is the longest
-   * time without a whole event, however many bytes of one come.
+   * Yields events after `resourceVersion` until the server ends the response; throws `ERROR` events. `silenceMs` is
+   * the maximum time without a complete event.
    */
   watch(
     type: ResourceType,
@@ -67,14 +67,14 @@ export interface KubeClient {
       readonly seconds: number
       readonly silenceMs: number
       readonly signal: AbortSignal
-      /** The server has taken the watch; events may be long in coming. */
+      /** The server has accepted the watch; events may follow much later. */
       readonly onOpen?: () => void
     },
   ): AsyncGenerator<WatchEvent>
   /** Server-side apply of exactly these fields. */
   apply(type: ResourceType, object: KubeObject, options?: WriteOptions): Promise<KubeObject>
   create(type: ResourceType, object: KubeObject, options?: WriteOptions): Promise<KubeObject>
-  /** Replaces; the object's `resourceVersion` must be the stored one (409 `Conflict` otherwise). */
+  /** Replaces an object; its `resourceVersion` must be the stored one (else 409 `Conflict`). */
   update(type: ResourceType, object: KubeObject, options?: WriteOptions): Promise<KubeObject>
   /** JSON merge patch (RFC 7396). */
   merge(
@@ -84,21 +84,21 @@ export interface KubeClient {
     patch: object,
     options?: WriteOptions,
   ): Promise<KubeObject>
-  /** Background deletion; with `uid` only that very object. A missing one is fine. */
+  /** Deletes in the background; with `uid`, only that object. Ignores a missing one. */
   remove(type: ResourceType, namespace: string | undefined, name: string, uid?: string): Promise<void>
-  /** Any other path of the server (`TokenRequest`, discovery, JWKS), as JSON. */
+  /** Requests any other path (`TokenRequest`, discovery, JWKS) as JSON. */
   raw(method: ApiRequest['method'], path: string, body?: object): Promise<unknown>
 }
 
 const PAGE = 500
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 const DEFAULT_DEADLINE_MS = 10_000
-/** A server that takes a watch says so at once, or after it has waited in a queue. */
+/** A server accepts a watch at once, or after queueing it. */
 const WATCH_HEAD_MS = 30_000
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json'
 const METADATA = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json'
 
-/** A client for one API server. */
+/** Creates a client for one API server. */
 export function createKubeClient(options: KubeClientOptions): KubeClient {
   const { api, fieldManager } = options
   const deadlineMs = options.deadlineMs ?? DEFAULT_DEADLINE_MS
@@ -115,7 +115,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
 
   const holdOff = createHoldOff()
 
-  /** One request, if the server does not want to be left alone with its kind. */
+  /** Sends one request unless the server asked to wait for its kind. */
   const send = async (
     kind: string,
     method: ApiRequest['method'],
@@ -151,7 +151,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     return (await send(kind, method, `${path}?${query.toString()}`, sent)) as KubeObject
   }
 
-  /** All pages; `limit` 0 asks for everything at once. */
+  /** Lists all pages; `limit` 0 requests everything at once. */
   const listPages = async (type: ResourceType, selection: Selection, limit: number): Promise<ListPage> => {
     const items: KubeObject[] = []
     let resourceVersion = ''
@@ -164,7 +164,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
       try {
         answer = await send(kindOf('LIST', type), 'GET', path, { accept })
       } catch (error) {
-        // Where versions are forgotten faster than pages are read, only one large page has an end.
+        // If versions expire faster than pages are read, only one large page completes.
         if (next === '' || !isExpired(error)) throw error
         return listPages(type, selection, 0)
       }
@@ -196,7 +196,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
       const stream = await answered(api.stream({ method: 'GET', path, headers: headersFor(accept) }, bounds))
       const close = (): void => stream.close()
       signal.addEventListener('abort', close)
-      // A line that grows by a byte now and then is no event.
+      // A line that arrives slowly, byte by byte, is not an event.
       const silence = setTimeout(close, silenceMs)
       silence.unref()
       try {
@@ -259,14 +259,14 @@ interface Sent extends CallOptions {
   readonly accept?: string
 }
 
-/** What a server may want to rest from: a verb on a resource. */
+/** Unit of a cool-down: a verb on a resource. */
 const kindOf = (verb: string, { group, plural }: ResourceType, subresource = ''): string =>
   [verb, group, plural, subresource].join(' ')
 
 const pathFor = (type: ResourceType, { metadata }: KubeObject, options: WriteOptions = {}): string =>
   pathOf(type, metadata.namespace, metadata.name, options.subresource)
 
-/** An apply names fields, not a version: with one it would be refused whenever anybody else has written. */
+/** An apply has fields and no version: with one, it would conflict with any other write. */
 function withoutVersion(object: KubeObject): KubeObject {
   const { resourceVersion: _version, managedFields: _fields, ...metadata } = object.metadata
   return { ...object, metadata }

@@ -18,10 +18,12 @@ export interface KubeConnectionOptions {
 }
 
 const MAX_FILE_BYTES = 1024 * 1024
-/** The kubelet renews a projected token long before its end; a file that was swapped is noticed by its directory at once. */
+/**
+ * The kubelet renews a projected token long before its expiry. A replaced file is detected at once by its directory.
+ */
 const POLL_MS = 30_000
 
-/** A client for the API server of `settings`; tokens, CA and client certificates in files are followed when they change. */
+/** Opens a client for the API server of `settings`; follows changes of token, CA and client certificate files. */
 export function openKubeConnection({ settings, fieldManager, userAgent, log }: KubeConnectionOptions): KubeConnection {
   const closers: (() => void)[] = []
   const current = (material: Material | undefined): (() => string | undefined) => {
@@ -30,7 +32,7 @@ export function openKubeConnection({ settings, fieldManager, userAgent, log }: K
     const file = openWatchedFile(material.file, {
       maxBytes: MAX_FILE_BYTES,
       pollMs: POLL_MS,
-      onProblem: (problem) => log.warn({ file: material.file, problem }, 'a file for the API server cannot be read'),
+      onProblem: (problem) => log.warn({ file: material.file, problem }, 'file for the API server is unreadable'),
     })
     closers.push(() => file.close())
     return () => file.read()?.toString('utf8')
@@ -43,11 +45,11 @@ export function openKubeConnection({ settings, fieldManager, userAgent, log }: K
   let api: ApiClient | undefined
   let madeFrom = ''
   let isClosed = false
-  /** The client for the files as they are now; connections of an older one end by themselves. */
+  /** The client for the current files. Connections of older ones end on their own. */
   const currentApi = (): ApiClient => {
     if (isClosed) throw new KubeError(0, 'closed')
     const [caText, certText, keyText] = [ca(), cert(), key()]
-    // Fail closed: the system roots must not stand in for a CA file that is not there.
+    // Fail closed: the system's CA certificates must not replace a missing CA file.
     if (settings.ca !== undefined && caText === undefined) throw new KubeError(0, 'no CA certificate')
     const from = JSON.stringify([caText, certText, keyText])
     if (api !== undefined && from === madeFrom) return api

@@ -1,16 +1,16 @@
 import { KubeError } from './kube-error.ts'
 
-/** What the server wants to be left alone with, and until when. */
+/** Kinds of requests to pause, and until when. */
 export interface HoldOff {
-  /** Throws `KubeError` (429 `TooManyRequests`, with the seconds that are left) while requests of this kind are not wanted. */
+  /** Throws `KubeError` (429 `TooManyRequests`, with the remaining seconds) while requests of this kind are paused. */
   check(kind: string): void
-  /** Remembers what an answer says about requests of its kind. */
+  /** Records the `Retry-After` of an error for its kind. */
   note(kind: string, error: KubeError): void
 }
 
 /**
- * Keeps a `Retry-After` of 429 and 5xx for all requests of one kind (verb and resource): with thousands of objects, each would
- * ask once more otherwise. `now` gives milliseconds that only move on.
+ * Applies a `Retry-After` of 429 and 5xx to all requests of one kind (verb and resource): otherwise, thousands of
+ * objects would each retry. `now` is monotonic, in milliseconds.
  */
 export function createHoldOff(now: () => number = () => performance.now()): HoldOff {
   const until = new Map<string, number>()

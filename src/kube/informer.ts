@@ -6,7 +6,7 @@ import { isExpired, isNotFound, isTooNew, KubeError } from './kube-error.ts'
 import { isLater, keyOf, type KubeObject, type ResourceType } from './object.ts'
 import { pause, systemTimers, type Timers } from './timers.ts'
 
-/** Why a watch had to be made anew. */
+/** Reasons for an unplanned restart of a watch. */
 export const RESTART_REASONS = ['expired', 'lost', 'refused'] as const
 export type RestartReason = (typeof RESTART_REASONS)[number]
 
@@ -14,37 +14,37 @@ export interface InformerOptions {
   readonly client: KubeClient
   readonly type: ResourceType
   readonly selection?: Selection
-  /** Cuts an object down to what is needed before it is kept in place of `before`. */
+  /** Reduces an object to the needed fields before it is stored. */
   readonly trim?: (object: KubeObject, before: KubeObject | undefined) => KubeObject
-  /** An object came, changed or went (`after` undefined). Called for each object of a new list that differs from before. */
+  /** An object was added, changed or deleted (`after` undefined). Called for each difference of a new list. */
   readonly onChange: (key: string, before: KubeObject | undefined, after: KubeObject | undefined) => void
   readonly log: Log
-  /** A kind that the server does not know is an empty collection, and is asked for again at times. Default false. */
+  /** An unknown kind counts as an empty collection and is polled. Default false. */
   readonly mayBeMissing?: boolean
   /** 0 ≤ n < 1. Default Math.random. */
   readonly random?: () => number
   readonly timers?: Timers
-  /** Longest silence of a watch in milliseconds; the server sends a bookmark once a minute. Default 100,000. */
+  /** Maximum silence of a watch in milliseconds; the server sends a bookmark per minute. Default 100,000. */
   readonly silenceMs?: number
-  /** Told whenever a watch has to be made anew for another reason than its regular end. */
+  /** Called when a watch restarts for a reason other than its regular end. */
   readonly onRestart?: (reason: RestartReason) => void
 }
 
-/** A local copy of a collection that follows the API server whatever happens to connections and servers. */
+/** A local copy of a collection that follows the API server across failures. */
 export interface Informer {
   readonly type: ResourceType
   get(key: string): KubeObject | undefined
   list(): readonly KubeObject[]
   /**
-   * Takes what a write of ours answered, ahead of its event, so that nothing is decided from what was there before. What the
-   * watch has told already, or is told to be on its way out, is not taken.
+   * Stores the result of a write before its event, so that decisions use it. Ignored if the watch has a newer version,
+   * or if the object is being deleted.
    */
   learn(object: KubeObject): void
-  /** True once the whole collection was read. */
+  /** True after the first complete list. */
   readonly isSynced: boolean
-  /** Resolves at the first complete list. */
+  /** Resolves after the first complete list. */
   readonly synced: Promise<void>
-  /** Why the last list or watch failed; undefined while all is well. For readiness. */
+  /** Why the last list or watch failed; undefined if healthy. For readiness. */
   readonly problem: string | undefined
   close(): void
 }
@@ -52,12 +52,12 @@ export interface Informer {
 const FIRST_PAUSE_MS = 200
 const MOST_PAUSE_MS = 30_000
 const DEFAULT_SILENCE_MS = 100_000
-/** A watch that has lasted for so long shows that the server works: the next failure is the first one again. */
+/** A watch of this duration resets the failure count. */
 const STEADY_MS = 5_000
-/** A watch ends by itself after 5 to 10 minutes, so that many of them are not renewed at once. */
+/** Watches end after 5 to 10 minutes, spread so that they do not renew at once. */
 const WATCH_SECONDS = 300
 
-/** Lists, watches, and begins anew after every kind of end: cut, silent, refused, expired (410), half a line. */
+/** Lists, watches, and restarts after every end: aborted, silent, rejected, expired (410), truncated. */
 export function createInformer(options: InformerOptions): Informer {
   const { client, type, selection = {}, trim = (object) => object, onChange, log } = options
   const { random = Math.random, timers = systemTimers, silenceMs = DEFAULT_SILENCE_MS } = options
@@ -67,7 +67,7 @@ export function createInformer(options: InformerOptions): Informer {
   let isSynced = false
   let problem: string | undefined
   let failures = 0
-  /** How far list and watch have come; what was learned may be ahead of it. */
+  /** Version of list and watch; learned objects may be newer. */
   let seen: string | undefined
 
   const keep = (object: KubeObject): void => {
@@ -91,21 +91,21 @@ export function createInformer(options: InformerOptions): Informer {
     for (const key of gone) forget(key)
   }
 
-  /** Takes what an event tells. */
+  /** Applies an event. */
   const take = (kind: WatchEvent['type'], object: KubeObject): void => {
     const { resourceVersion } = object.metadata
     if (isLater(resourceVersion, seen)) seen = resourceVersion
     if (kind === 'BOOKMARK') return
     const key = keyOf(object)
-    // What was learned from a write is newer than this; its own event will come.
+    // A learned object is newer; its own event follows.
     if (isLater(objects.get(key)?.metadata.resourceVersion, resourceVersion)) return
     if (kind === 'DELETED') forget(key)
     else keep(object)
   }
 
-  /** Where to go on from; undefined when everything has to be read first. Moves with each event, however the watch ends. */
+  /** Version to continue from; undefined requires a list. Advances with each event. */
   let version: string | undefined
-  /** When the server took the watch that runs or was the last to run; undefined when it took none. */
+  /** When the server accepted the current or last watch; undefined if none. */
   let openedMs: number | undefined
   const isSteady = (): boolean => openedMs !== undefined && timers.now() - openedMs >= STEADY_MS
 
@@ -122,14 +122,14 @@ export function createInformer(options: InformerOptions): Informer {
     markSynced()
   }
 
-  /** Follows from a version until the server ends the watch. */
+  /** Watches from a version until the server ends the watch. */
   const follow = async (from: string): Promise<void> => {
     const events = client.watch(type, selection, {
       resourceVersion: from,
       seconds: Math.round(WATCH_SECONDS * (1 + random())),
       silenceMs,
       signal: stop.signal,
-      // Where nothing happens, the first event may be a minute away.
+      // Without changes, the first event may take a minute.
       onOpen: () => {
         openedMs = timers.now()
         problem = undefined
@@ -148,7 +148,7 @@ export function createInformer(options: InformerOptions): Informer {
         version ??= await readAll()
         if (stop.signal.aborted) return
         await follow(version)
-        // Ended as agreed; one that ends at once, again and again, must not become a busy loop.
+        // A regular end. One that repeats at once must not become a busy loop.
         if (isSteady()) failures = 0
         else await wait()
       } catch (error) {
@@ -165,7 +165,7 @@ export function createInformer(options: InformerOptions): Informer {
     version = undefined
     options.onRestart?.('expired')
     log.debug({ kind: type.kind }, 'watch expired, listing again')
-    // Once in a while this is how things are; when it follows another failure, what we know gets old.
+    // Normal once in a while; after another failure, the data become stale.
     if (failures++ === 0) return
     problem = describe(error)
     await wait()
@@ -182,17 +182,17 @@ export function createInformer(options: InformerOptions): Informer {
     const isRefused = status >= 400 && status < 500 && status !== 429
     options.onRestart?.(isRefused ? 'refused' : 'lost')
     problem = describe(error)
-    // Refused may mean that the kind is not installed or not allowed yet; what we know may be old by then. What could not be
-    // read must not come again and again.
+    // Rejected: the kind may not be installed or allowed yet, so the data may be stale. A malformed event must not
+    // repeat forever.
     if (isRefused || isTooNew(error) || reason === 'malformed') version = undefined
-    if (failures === 0) log.warn({ kind: type.kind, problem, cause: causeOf(error) }, 'watch lost, trying again')
+    if (failures === 0) log.warn({ kind: type.kind, problem, cause: causeOf(error) }, 'watch lost, retrying')
     await wait(retryAfterSeconds)
   }
 
   const wait = (retryAfterSeconds = 0): Promise<void> => {
     failures++
     const ms = backoffMs(failures, { firstMs: FIRST_PAUSE_MS, mostMs: MOST_PAUSE_MS, random })
-    // Not all of those who were asked to come back later come back at the same moment.
+    // Jitter, so that clients do not all return at once.
     const askedMs = retryAfterSeconds * 1000 * (1 + random() / 10)
     return pause(timers, Math.max(ms, askedMs), stop.signal)
   }
@@ -222,6 +222,6 @@ const NO_ANSWER = { status: 0, reason: '', retryAfterSeconds: undefined }
 function describe(error: unknown): string {
   if (!(error instanceof KubeError)) return 'internal'
   return error.status === 0
-    ? `no answer (${error.reason === '' ? 'connection lost' : error.reason})`
+    ? `no response (${error.reason === '' ? 'connection lost' : error.reason})`
     : `${error.status} ${error.reason}`
 }

@@ -8,25 +8,25 @@ export interface LeaseOptions {
   readonly client: KubeClient
   readonly namespace: string
   readonly name: string
-  /** Who we are; must differ between replicas and between starts. */
+  /** Identity of this holder; differs between replicas and starts. */
   readonly identity: string
-  /** Milliseconds that a lease lives without renewal. Default 15,000. */
+  /** Lifetime of a lease without renewal in milliseconds. Default 15,000. */
   readonly durationMs?: number
-  /** Milliseconds after which a holder that could not renew gives up. Default 10,000. */
+  /** Milliseconds after which a holder that cannot renew gives up. Default 10,000. */
   readonly renewDeadlineMs?: number
-  /** Milliseconds between tries. Default 2,000. */
+  /** Retry interval in milliseconds. Default 2,000. */
   readonly retryMs?: number
   readonly onAcquired: () => void
-  /** Somebody else may act now: nothing may be written any more. */
+  /** A different holder may act now: writes must stop. */
   readonly onLost: () => void
   readonly log: Log
   readonly timers?: Timers
 }
 
 export interface LeaderElection {
-  /** True while we hold it and its renew deadline has not passed. */
+  /** True while this process holds the lease and its renew deadline has not passed. */
   readonly isLeader: boolean
-  /** Lets go so that another one can go on at once; resolves when that was written or could not be. */
+  /** Releases the lease for the next holder; resolves after the attempt to write it. */
   release(): Promise<void>
 }
 
@@ -49,12 +49,12 @@ interface LeaseSpec {
 const DEFAULT_DURATION_MS = 15_000
 const DEFAULT_RENEW_DEADLINE_MS = 10_000
 const DEFAULT_RETRY_MS = 2_000
-/** Part of the renew deadline that one request may take: a connection that is silent must not cost the lease. */
+/** Share of the renew deadline for one request: a silent connection must not cost the lease. */
 const REQUEST_SHARE = 0.4
 
 /**
- * Leader election by a `Lease`. Another one's renewals are timed by our own clock from when we saw them change, never by
- * the time written in them, so that clocks of two machines need not agree.
+ * Leader election with a `Lease`. Renewals of others are timed by the local clock when they change, never by the
+ * written time, so that clocks need not agree.
  */
 export function electLeader(options: LeaseOptions): LeaderElection {
   const { client, namespace, name, identity, log, timers = systemTimers } = options
@@ -65,7 +65,7 @@ export function electLeader(options: LeaseOptions): LeaderElection {
   const stop = new AbortController()
   let heldUntilMs = 0
   let wasLeader = false
-  /** The lease that is stored may be ours. */
+  /** The stored lease may be this process's. */
   let isHeld = false
   let cancelDeadline = (): void => {}
   let seen = { version: '', atMs: 0 }
@@ -78,7 +78,7 @@ export function electLeader(options: LeaseOptions): LeaderElection {
     isHeld = false
     heldUntilMs = 0
     cancelDeadline()
-    // Lost is lost: what is under way must not take it again.
+    // A lost lease must not be acquired again by a request in flight.
     stop.abort()
     log.error({ lease: `${namespace}/${name}`, why }, 'leadership lost')
     options.onLost()
@@ -86,12 +86,12 @@ export function electLeader(options: LeaseOptions): LeaderElection {
 
   const hold = (sentAtMs: number): void => {
     isHeld = true
-    // Asked to let go, or lost, while the answer was on the way.
+    // Released or lost while the response was on its way.
     if (stop.signal.aborted) return
-    // From when the request was sent: nobody may take over while its answer was on the way.
+    // Counted from sending the request, so that no other holder acquires it meanwhile.
     heldUntilMs = sentAtMs + renewDeadlineMs
     cancelDeadline()
-    cancelDeadline = timers.after(heldUntilMs - timers.now(), () => lose('could not be renewed in time'))
+    cancelDeadline = timers.after(heldUntilMs - timers.now(), () => lose('not renewed in time'))
     if (wasLeader) return
     wasLeader = true
     log.info({ lease: `${namespace}/${name}` }, 'leadership acquired')
@@ -117,7 +117,7 @@ export function electLeader(options: LeaseOptions): LeaderElection {
       spec.holderIdentity === undefined ||
       spec.holderIdentity === '' ||
       timers.now() >= seen.atMs + Math.max(durationMs, (spec.leaseDurationSeconds ?? 0) * 1000)
-    if (!isOurs && !isFree) return lose('another one holds the lease')
+    if (!isOurs && !isFree) return lose('a different holder has the lease')
     const transitions = (spec.leaseTransitions ?? 0) + (isOurs ? 0 : 1)
     const acquireTime = isOurs ? (spec.acquireTime ?? micro()) : micro()
     if (stop.signal.aborted) return
@@ -147,12 +147,12 @@ export function electLeader(options: LeaseOptions): LeaderElection {
         await attempt()
         failures = 0
       } catch (error) {
-        // A conflict means that another one was faster; anything else is tried again until the deadline has passed.
+        // A conflict means that another process was faster; other errors are retried until the deadline.
         const status = error instanceof KubeError ? error.status : undefined
         const level = status !== 409 && failures++ === 0 ? 'warn' : 'debug'
         log[level]({ lease: `${namespace}/${name}`, status, cause: causeOf(error) }, 'lease not written')
       }
-      // Tries begin so far apart; one that got no answer at all is followed by the next at once.
+      // Attempts start at this interval; one without a response is repeated at once.
       await pause(timers, Math.max(0, retryMs - (timers.now() - startedMs)), stop.signal)
     }
   }
@@ -175,7 +175,7 @@ export function electLeader(options: LeaseOptions): LeaderElection {
         const free = { ...spec, holderIdentity: '', leaseDurationSeconds: 1 }
         await client.update(LEASES, { ...stored, spec: free }, call)
       } catch (error) {
-        log.warn({ cause: causeOf(error) }, 'the lease could not be released; it ends by itself')
+        log.warn({ cause: causeOf(error) }, 'lease not released, it will expire')
       }
     },
   }

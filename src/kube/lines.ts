@@ -1,11 +1,11 @@
 import { KubeError } from './kube-error.ts'
 
-/** An object of etcd is at most 1.5 MiB, so an event longer than this is none. */
+/** An etcd object is at most 1.5 MiB, so a longer event is invalid. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024
 
 /**
- * The lines of an answer as they are complete; a last one without an end is left out (the connection was cut inside it).
- * Throws `KubeError` for a line of more than 16 MiB.
+ * Yields complete lines of a response; skips an incomplete last one (the connection was aborted). Throws `KubeError`
+ * for a line above 16 MiB.
  */
 export async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let parts: Buffer[] = []

@@ -1,4 +1,4 @@
-/** What every Kubernetes object has, as far as we read it. */
+/** The common fields of Kubernetes objects, as far as they are used. */
 export interface KubeObject {
   readonly apiVersion: string
   readonly kind: string
@@ -47,7 +47,7 @@ export interface ResourceType {
 export const apiVersionOf = ({ group, version }: ResourceType): string =>
   group === '' ? version : `${group}/${version}`
 
-/** Path of a collection, or of one object in it; names are written into it as they are allowed to be (DNS names). */
+/** Path of a collection or of an object in it. Names are inserted unescaped, since they are DNS names. */
 export function pathOf(type: ResourceType, namespace?: string, name?: string, subresource?: string): string {
   const root = type.group === '' ? `/api/${type.version}` : `/apis/${type.group}/${type.version}`
   const scope = type.isNamespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : ''
@@ -56,14 +56,14 @@ export function pathOf(type: ResourceType, namespace?: string, name?: string, su
 }
 
 /**
- * Whether one resource version came after another of the same kind: API servers count them up (KEP-5504). False where one of
- * them is not a number.
+ * Whether a resource version is later than another of the same kind: API servers count up (KEP-5504). False if one is
+ * not a number.
  */
 export function isLater(version: string | undefined, than: string | undefined): boolean {
   if (version === undefined || than === undefined || !/^\d+$/.test(version) || !/^\d+$/.test(than)) return false
   return version.length === than.length ? version > than : version.length > than.length
 }
 
-/** `namespace/name`, or `name` where there is no namespace: the key of an object within its kind. */
+/** `namespace/name`, or `name` without a namespace: the key of an object within its kind. */
 export const keyOf = ({ metadata }: KubeObject): string =>
   metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`

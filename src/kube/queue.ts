@@ -4,11 +4,11 @@ import { KubeError } from './kube-error.ts'
 import { systemTimers, type Timers } from './timers.ts'
 
 export interface QueueOptions {
-  /** Works on one key; gives after how many milliseconds to look at it again, or nothing. What it throws is tried again. */
+  /** Processes one key; returns milliseconds until the next time, or undefined. Errors are retried. */
   readonly work: (key: string) => Promise<number | undefined>
-  /** Keys worked on at the same time; one key never is. Default 4. */
+  /** Keys processed concurrently, each only once. Default 4. */
   readonly concurrency?: number
-  /** Milliseconds that a failure's own wish to be retried later is honoured (Retry-After); absent for others. */
+  /** Milliseconds of an error's Retry-After; undefined for others. */
   readonly retryAfterMs?: (error: unknown) => number | undefined
   readonly log: Log
   /** 0 ≤ n < 1. Default Math.random. */
@@ -16,26 +16,26 @@ export interface QueueOptions {
   readonly timers?: Timers
 }
 
-/** Keys that want attention: each waits once, is worked on by one at a time, and comes back later after a failure. */
+/** A work queue of keys. Each key is queued once, processed by one worker, and retried after an error. */
 export interface Queue {
-  /** Soon; a key that is being worked on comes once more afterwards. */
+  /** Queues a key; one in process is queued again afterwards. */
   add(key: string): void
-  /** Keys that wait now, those that come back later not counted. */
+  /** Queued keys, without delayed ones. */
   readonly depth: number
-  /** Resolves when nothing waits and nothing runs (keys that come back later do not count). For tests and shutdown. */
+  /** Resolves when no key is queued or in process; delayed keys do not count. For tests and shutdown. */
   idle(): Promise<void>
-  /** Takes nothing more; resolves when what runs is done. */
+  /** Rejects new keys; resolves when those in process are done. */
   close(): Promise<void>
 }
 
 const FIRST_PAUSE_MS = 5
 const MOST_PAUSE_MS = 300_000
 const DEFAULT_CONCURRENCY = 4
-/** Milliseconds between tries again, all keys together, and how many may come at once before that. */
+/** Milliseconds between retries of all keys, and the burst before that. */
 const RETRY_SPACING_MS = 20
 const RETRY_BURST = 50
 
-/** A work queue of keys with back-off from 5 ms to 5 min per key, and at most 50 tries again a second of all together. */
+/** Creates a work queue with back-off from 5 ms to 5 min per key, and at most 50 retries a second in total. */
 export function createQueue(options: QueueOptions): Queue {
   const { work, log, concurrency = DEFAULT_CONCURRENCY, random = Math.random, timers = systemTimers } = options
   const waiting = new Set<string>()
@@ -45,13 +45,13 @@ export function createQueue(options: QueueOptions): Queue {
   const later = new Map<string, () => void>()
   let idlers: (() => void)[] = []
   let isClosed = false
-  /** When the next try again has its place, if places were given out evenly. */
+  /** Time of the next retry slot at an even rate. */
   let nextRetryMs = 0
 
-  /** Milliseconds until a try again has a place: thousands of keys that fail together must not come back together. */
+  /** Milliseconds until the next retry slot: thousands of failed keys must not return together. */
   const untilTurn = (): number => {
     const now = timers.now()
-    // So far ahead it can only be by a clock that was set back.
+    // So far ahead, the clock was set back.
     const place = nextRetryMs > now + MOST_PAUSE_MS ? now : nextRetryMs
     nextRetryMs = Math.max(place, now - RETRY_BURST * RETRY_SPACING_MS) + RETRY_SPACING_MS
     return Math.max(0, nextRetryMs - now)
@@ -84,9 +84,12 @@ export function createQueue(options: QueueOptions): Queue {
       failures.set(key, count)
       const wishMs = options.retryAfterMs?.(error) ?? 0
       const pauseMs = backoffMs(count, { firstMs: FIRST_PAUSE_MS, mostMs: MOST_PAUSE_MS, random })
-      // One line at the first failure and at every doubling: a key that fails for hours must not fill the log.
+      // Logged at the first failure and at every doubling: a key that fails for hours must not flood the log.
       if ((count & (count - 1)) === 0)
-        log.warn({ key, failures: count, detail: detailOf(error), cause: causeOf(error) }, 'will be tried again')
+        log.warn(
+          { key, failures: count, detail: detailOf(error), cause: causeOf(error) },
+          'reconciliation failed, retrying',
+        )
       again.delete(key)
       if (!isClosed) addLater(key, Math.max(pauseMs, wishMs, untilTurn()))
     } finally {
@@ -140,6 +143,6 @@ export function createQueue(options: QueueOptions): Queue {
   }
 }
 
-/** What the API server says about an object that it refuses. */
+/** The API server's message about a rejected object. */
 const detailOf = (error: unknown): string | undefined =>
   error instanceof KubeError && error.status > 0 ? error.message : undefined

@@ -3,7 +3,7 @@ import { KubeError } from './kube-error.ts'
 import { pause, systemTimers, type Timers } from './timers.ts'
 
 export interface RetryOptions {
-  /** Ends the retries. */
+  /** Stops the retries. */
   readonly signal: AbortSignal
   /** Called after each failure; `failures` counts from 1. */
   readonly onFailure: (error: KubeError, failures: number) => void
@@ -13,12 +13,12 @@ export interface RetryOptions {
 }
 
 const FIRST_PAUSE_MS = 200
-/** Short: the reads are few, and an operator that waits does nothing else. */
+/** Short: reads are few, and the operator waits for them. */
 const MOST_PAUSE_MS = 5_000
 
 /**
- * Repeats `attempt` until the API server answers it, with pauses from 0.2 s to 5 s. Undefined when `signal` aborts first; throws
- * what is not a `KubeError`.
+ * Repeats `attempt` until the API server responds, with pauses from 0.2 s to 5 s. Undefined if `signal` aborts first.
+ * Throws errors other than `KubeError`.
  */
 export async function retryUntilAnswered<T>(
   attempt: () => Promise<T>,

@@ -3,10 +3,10 @@ import { dirname, resolve } from 'node:path'
 import { Secret } from '../core/index.ts'
 import { KubeError } from './kube-error.ts'
 
-/** A PEM or a token: at hand, or in a file that may change (projected tokens do). */
+/** A PEM or token: a value, or a file that may change (projected tokens). */
 export type Material = { readonly value: Secret } | { readonly file: string }
 
-/** Where the API server is and who we are there. */
+/** Address and credentials of the API server. */
 export interface KubeSettings {
   /** `https://host[:port]`, without a path. */
   readonly server: string
@@ -16,16 +16,13 @@ export interface KubeSettings {
   readonly clientKey: Material | undefined
   readonly serverName: string | undefined
   readonly insecureSkipVerify: boolean
-  /** The namespace that is meant where none is named. */
+  /** Default namespace. */
   readonly namespace: string
 }
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
-/**
- * The settings of a pod: the service host and port as the kubelet gives them in the environment, token and CA as it mounts
- * them. Undefined outside of a cluster.
- */
+/** The settings of a pod: host and port of the environment, mounted token and CA. Undefined outside of a cluster. */
 export function inClusterSettings(
   env: Readonly<Record<string, string | undefined>>,
   directory: string = SERVICE_ACCOUNT,
@@ -63,8 +60,9 @@ const entryNamed = (list: unknown, name: unknown, member: string): Entry | undef
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
 /**
- * The settings of a kubeconfig's current (or named) context. Tokens, token files and client certificates work; plugins
- * (`exec`, `auth-provider`) do not. `parsed` is the YAML document. Throws `KubeError` (status 0, reason `kubeconfig`).
+ * The settings of a kubeconfig's current or named context. Supports tokens, token files and client certificates, but
+ * no plugins (`exec`, `auth-provider`). `parsed` is the YAML document. Throws `KubeError` (status 0, reason
+ * `kubeconfig`).
  */
 export function readKubeconfig(parsed: unknown, path: string, context?: string): KubeSettings {
   const config = (typeof parsed === 'object' && parsed !== null ? parsed : {}) as Entry

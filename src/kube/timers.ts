@@ -1,8 +1,8 @@
-/** Time as the room needs it, so that tests own it. */
+/** Time as an interface, for tests. */
 export interface Timers {
   /** Milliseconds since the epoch. */
   now(): number
-  /** Calls back once after `ms`; gives what cancels it. Never keeps the process alive. */
+  /** Calls back once after `ms`; returns the cancel function. Does not keep the process alive. */
   after(ms: number, callback: () => void): () => void
 }
 
@@ -15,7 +15,7 @@ export const systemTimers: Timers = {
   },
 }
 
-/** Resolves after `ms`, or at once when the signal says stop. */
+/** Resolves after `ms`, or at once if aborted. */
 export function pause(timers: Timers, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve()

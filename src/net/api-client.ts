@@ -2,7 +2,7 @@ import { OutboundError, type OutboundResponse } from '../core/index.ts'
 import { flatten, roundTrip } from './round-trip.ts'
 import { buildConnector, undici } from './undici.ts'
 
-/** How to reach one API server. A change of any of these needs another client. */
+/** Connection settings of one API server. A change of any of them requires a new client. */
 export interface ApiClientOptions {
   /** `https://host[:port]`. */
   readonly origin: string
@@ -14,7 +14,7 @@ export interface ApiClientOptions {
   /** Name to verify instead of the host of `origin`. */
   readonly serverName?: string | undefined
   readonly insecureSkipVerify?: boolean | undefined
-  /** Milliseconds until a connection must stand. Default 5000. */
+  /** Connect timeout in milliseconds. Default 5000. */
   readonly connectMs?: number | undefined
 }
 
@@ -26,18 +26,18 @@ export interface ApiRequest {
   readonly body?: string | undefined
 }
 
-/** An answer that is read as it comes. */
+/** A streamed response. */
 export interface ApiStream {
   readonly status: number
-  /** Names are lower-case; repeated ones are joined as a list. */
+  /** Header names in lower case; repeated ones joined as a list. */
   readonly headers: Readonly<Record<string, string>>
-  /** Ends when the server ends the answer; throws when the connection is lost, or silent for too long. */
+  /** Ends with the response; throws if the connection is lost or silent for too long. */
   readonly chunks: AsyncIterable<Buffer>
-  /** Lets go of the connection. */
+  /** Releases the connection. */
   close(): void
 }
 
-/** Connections to one API server, for requests and for long answers. */
+/** Connections to one API server, for requests and streams. */
 export interface ApiClient {
   /** Throws `OutboundError`. */
   request(
@@ -46,16 +46,19 @@ export interface ApiClient {
   ): Promise<OutboundResponse>
   /** `headMs` bounds the wait for the head, `silenceMs` every silence after it. Throws `OutboundError`. */
   stream(request: ApiRequest, bounds: { readonly headMs: number; readonly silenceMs: number }): Promise<ApiStream>
-  /** Nothing new is sent; what runs may end. */
+  /** Rejects new requests; those in flight may complete. */
   retire(): void
-  /** Ends everything at once. */
+  /** Aborts all requests. */
   close(): Promise<void>
 }
 
 const DEFAULT_CONNECT_MS = 5000
 const KEEP_ALIVE_PROBE_MS = 15_000
 
-/** A client for one API server whose answers may be streams (Kubernetes): no guard, no circuit, no egress proxy. */
+/**
+ * Creates a client for one API server with streamed responses (Kubernetes). It has no address guard, circuit breaker
+ * or egress proxy.
+ */
 export function createApiClient(options: ApiClientOptions): ApiClient {
   const connect = buildConnector({
     timeout: options.connectMs ?? DEFAULT_CONNECT_MS,
@@ -88,7 +91,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
           headersTimeout: headMs,
           bodyTimeout: silenceMs,
         })
-        // What is cut by `close` is no error to anybody.
+        // Streams aborted by `close` report no error.
         answer.body.on('error', () => {})
         return {
           status: answer.statusCode,

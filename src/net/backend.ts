@@ -34,47 +34,50 @@ export interface BackendOptions {
   readonly egressProxy?: EgressProxy | undefined
 }
 
-/** What sends requests over connections of one kind. */
+/** Sends requests over connections of one kind. */
 export interface Exchanges {
   /**
-   * Sends a request as soon as there is a connection; whatever comes of it, errors too, the handler gets. Undefined where it is
-   * over at once.
+   * Sends a request when a connection is available. The handler receives the response and all errors. Undefined if the
+   * request is already complete.
    */
   dispatch(request: WireRequest, handler: ExchangeHandler): ExchangeControl | undefined
-  /** Waits for the exchanges that are running; nothing new is sent. */
+  /** Waits for exchanges in flight; rejects new ones. */
   close(): Promise<void>
-  /** Ends everything at once. */
+  /** Aborts all exchanges. */
   destroy(): Promise<void>
 }
 
 /** The connections to one backend. */
 export interface Backend {
   readonly exchanges: Exchanges
-  /** Those that its connections are made with. */
+  /** The timeouts of its connections. */
   readonly timeouts: Timeouts
-  /** The same without HTTP/2, which has no `Upgrade`. */
+  /** HTTP/1.1 connections for `Upgrade`, which HTTP/2 lacks. */
   readonly upgrades: Exchanges
-  /** The egress proxy that gets requests in absolute form and answers some of them itself; undefined: none does. */
+  /** The egress proxy that receives requests in absolute form and may respond itself; undefined if none. */
   readonly forwarder: URL | undefined
-  /** Waits for the exchanges that are running; nothing new is sent. */
+  /** Waits for exchanges in flight; rejects new ones. */
   close(): Promise<void>
-  /** Ends everything at once. */
+  /** Aborts all exchanges. */
   destroy(): Promise<void>
 }
 
-/** Below the usual five seconds and more of servers, so that a connection that they just closed is seldom used (decisions §4). */
+/**
+ * Below the keep-alive of common servers (5 s or more), so that connections are rarely reused while the server closes
+ * them (decisions §4).
+ */
 const KEEP_ALIVE_MS = 4000
 
-/** The same connections, counted among those of `budget`. */
+/** Counts connections in `budget`. */
 const counted =
   (connect: Connect, budget: ConnectionBudget, waitMs: number): Connect =>
   (options) =>
     budget.open(() => connect(options), waitMs)
 
 /**
- * undici's connections to one target, HTTP/2 among them where that is allowed and offered. Throws `Failure` config_error when
- * a TLS file can't be read.
- * @param budget bounds them together with others; default: nothing does
+ * Creates undici's connections to one target, with HTTP/2 if allowed and offered. Throws `Failure` config_error for an
+ * unreadable TLS file.
+ * @param budget limits connections of several backends; unlimited by default
  */
 export const createDispatcher = (
   options: BackendOptions,
@@ -98,7 +101,7 @@ export const createDispatcher = (
   const proxy = egressProxyFor(url, options.egressProxy)
   if (proxy === undefined) return new Pool(url.origin, { ...bounds, connect: connectorOf(connectTarget) })
   if (url.protocol === 'http:') {
-    // The TLS settings are the target's; those of the proxy are the system's.
+    // The TLS settings are the target's; connections to the proxy use the system's.
     const connect = connectorOf(createTargetConnect({}, { connectMs, allowH2: false }))
     return forwardThroughProxy(new Pool(proxy.origin, { ...bounds, connect }), url.origin, proxy)
   }
@@ -107,14 +110,13 @@ export const createDispatcher = (
 }
 
 /**
- * Connections at a time to one backend; a request beyond waits as long as a connection may take. Clients have one request at a
- * time on a connection, so that as many of theirs come first.
+ * Concurrent connections to one backend; further requests wait up to the connect timeout. Client connections carry one
+ * request at a time, so their limit applies first.
  */
 const MAX_CONNECTIONS = 20_000
 
 /**
- * Connections of our own: HTTP/1.1, straight to the target, through a tunnel, or to an egress proxy that is asked in absolute
- * form (RFC 9112 §3.2.2).
+ * HTTP/1.1 connections: direct, through a tunnel, or to an egress proxy with absolute-form requests (RFC 9112 §3.2.2).
  */
 const createWirePool = (
   url: URL,
@@ -140,14 +142,14 @@ const createWirePool = (
   })
 }
 
-/** What undici sends: an exchange whose handler hears of its end at once, wherever undici has it. */
+/** An exchange over undici, whose handler is notified of its end at once. */
 class UndiciExchange implements ExchangeControl, Dispatcher.DispatchHandler {
   readonly #firstByteMs: number
   readonly #body: Readable | undefined
   #handler: ExchangeHandler | undefined
   #controller: Dispatcher.DispatchController | undefined
   #aborted: Error | undefined
-  /** One deadline for the head of the answer, however many interim ones come before it. */
+  /** One deadline for the response head, regardless of interim responses. */
   #interim: NodeJS.Timeout | undefined
 
   constructor(handler: ExchangeHandler, body: Readable | undefined, firstByteMs: number) {
@@ -222,10 +224,10 @@ class UndiciExchange implements ExchangeControl, Dispatcher.DispatchHandler {
   }
 }
 
-/** undici behind the same port, for what has no connections of our own: HTTP/2. */
+/** undici behind the same interface, for HTTP/2. */
 const overUndici = (dispatcher: Dispatcher, { firstByte }: Timeouts): Exchanges => ({
   dispatch: ({ headers, upgrade, body, ...request }, handler) => {
-    // What is destroyed in its queue is empty, which can't be said of bytes.
+    // A queued stream that is destroyed sends an empty body; bytes cannot be withdrawn.
     const pieces = Buffer.isBuffer(body) && body.length > 0 ? inPieces(body).on('error', () => undefined) : undefined
     const isSaid = headers.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'content-length')
     const options = {
@@ -249,7 +251,7 @@ const createExchanges = (options: BackendOptions, allowH2: boolean, budget: Conn
   const url = new URL(options.origin)
   const forwarder = forwarderFor(url, egressProxy)
   if (allowH2 && forwarder === undefined) return overUndici(createDispatcher(options, true, budget), timeouts)
-  // The TLS settings are the target's; those of the proxy are the system's.
+  // The TLS settings are the target's; connections to the proxy use the system's.
   const connect = createTargetConnect(forwarder === undefined ? targetTls : {}, {
     connectMs: timeouts.connect,
     allowH2: false,
@@ -261,9 +263,9 @@ const createExchanges = (options: BackendOptions, allowH2: boolean, budget: Conn
 }
 
 /**
- * The connections to one backend: HTTP/1.1 keep-alive, one request at a time on each and as many as are needed, or
- * HTTP/2 where asked for and offered. Throws `Failure` config_error when a TLS file can't be read.
- * @param budget bounds them together with those of other backends; default: nothing does
+ * Creates the connections to one backend: HTTP/1.1 keep-alive without pipelining and as many as needed, or HTTP/2 if
+ * configured and offered. Throws `Failure` config_error for an unreadable TLS file.
+ * @param budget limits connections of several backends; unlimited by default
  */
 export const createBackend = (options: BackendOptions, budget = new ConnectionBudget(Infinity)): Backend => {
   const exchanges = createExchanges(options, options.http2, budget)

@@ -1,19 +1,19 @@
 import { type Clock, OutboundError } from '../core/index.ts'
 import { createRatio } from './ratio.ts'
 
-/** How a call ended, as far as it tells how the service is. */
+/** Result of a call, as a signal of the service's health. */
 export type CallOutcome =
-  /** With any status below 500, or with more than we read: the service is well. */
+  /** Status below 500, or a response above the size limit: the service is healthy. */
   | 'answered'
-  /** 5xx for which the request itself may be the reason. */
+  /** A 5xx that the request itself may have caused. */
   | 'server_error'
-  /** 502, 503, 504: the service says that it is not well, whatever was asked. */
+  /** 502, 503, 504: the service is unhealthy, regardless of the request. */
   | 'unavailable'
-  /** It was sent, and then came nothing: time-out or reset. The request itself may be the reason. */
+  /** Sent without a response: timeout or reset. The request itself may be the cause. */
   | 'no_answer'
-  /** It could not be sent: DNS, connect, TLS. */
+  /** Not sent: DNS, connect or TLS error. */
   | 'no_connection'
-  /** It was not even tried, or given up by ourselves. */
+  /** Not attempted, or canceled by the proxy. */
   | 'not_made'
 
 /** Values of the gauge extauth_breaker_state. */
@@ -23,42 +23,42 @@ const OPEN = 1
 const HALF_OPEN = 2
 
 export interface BreakerOptions {
-  /** Failed calls in a row that open it. Default 5. */
+  /** Consecutive failed calls that open the circuit. Default 5. */
   readonly failures?: number
-  /** Milliseconds from the opening, and from a probe that failed, to the next probe. Default 1000. */
+  /** Milliseconds from opening, or from a failed probe, to the next probe. Default 1000. */
   readonly pauseMs?: number
 }
 
 export interface CircuitOptions extends BreakerOptions {
   readonly clock: Clock
-  /** Called with the new state whenever it changes. */
+  /** Called with each new state. */
   readonly onState?: (state: BreakerState) => void
 }
 
-/** Keeps calls away from a service that is not well. `source` says on whose behalf a call is; absent: a call of its own. */
+/** Circuit breaker of a service. `source` is the caller of a call; undefined for the proxy's own calls. */
 export interface Circuit {
-  /** Whether a call that begins now is no probe. */
+  /** Whether the next call is an ordinary one, not a probe. */
   readonly isClosed: boolean
-  /** Throws `OutboundError` breaker_open, with the time to come back, while the circuit is open. */
+  /** Throws `OutboundError` breaker_open with the retry time while the circuit is open. */
   check(source: string | undefined): void
   /**
-   * The same, for a call that starts now: it may be the probe. The function it gives must be called once. `token` is the
-   * source of `unavailable`: behind one address there may be many callers (ADR 0380). Default: `source`.
+   * Like `check`, for a call that starts now and may be the probe. The returned function must be called once. `token`
+   * is the source of `unavailable`: several callers may share an address (ADR 0380). Default: `source`.
    */
   begin(source: string | undefined, token?: string): (outcome: CallOutcome) => void
 }
 
 const DEFAULT_FAILURES = 5
 const DEFAULT_PAUSE_MS = 1000
-/** Whoever sent the last probe comes after others: nobody keeps a circuit open with requests that must fail. */
+/** The source of the last probe yields to others, so that no caller keeps a circuit open with failing requests. */
 const REPEATED_PROBE_SHARE = 1.5
-// By 5xx it opens when they are at least half of at least 20 answers in 10 s, from at least 5 sources (decisions §2.10).
+// 5xx open it if at least half of 20 or more responses in 10 s fail, from at least 5 sources (decisions §2.10).
 const LEAST_ANSWERS = 20
 const LEAST_SOURCES = 5
 /**
- * A circuit opens after so many calls in a row that got no answer, of which those of one source count once where the
- * request itself may be the reason, and on 5xx by ratio. While it is open a probe goes through one pause after the last;
- * the first that is answered closes it.
+ * Creates a circuit breaker. It opens after consecutive calls without a response (one source counts once if the
+ * request may be the cause), and by the ratio of 5xx. While open, one probe is sent per pause; the first response
+ * closes it.
  */
 export function createCircuit(options: CircuitOptions): Circuit {
   const { clock, failures = DEFAULT_FAILURES, pauseMs = DEFAULT_PAUSE_MS } = options
@@ -66,7 +66,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
   let inARow = 0
   const silent = new Set<string>()
   const errors = createRatio({ leastAnswers: LEAST_ANSWERS, leastSources: LEAST_SOURCES })
-  /** Of which closing this is: what began before says nothing about now. */
+  /** Number of times it closed: results of earlier calls are ignored. */
   let era = 0
   let nextProbeAtMs = 0
   let lastProbe: string | undefined
@@ -138,7 +138,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
       check(source)
       if (state !== CLOSED) return probe(source)
       const begun = era
-      // What was under way when it opened says nothing new, and nothing about the service as it is after.
+      // Calls in flight when it opened say nothing about the service afterwards.
       return (outcome) => (state === CLOSED && begun === era ? note(outcome, source, token) : undefined)
     },
   }

@@ -3,16 +3,18 @@ import type { buildConnector } from 'undici'
 import { OutboundError } from '../core/index.ts'
 import { correctConnection } from './undici-gaps.ts'
 
-/** undici's connector as a promise, which is given up when `signal` says so: connectors are written in this form and turned back at the end. */
+/**
+ * undici's connector as a promise that `signal` aborts. Connectors are written in this form and converted at the end.
+ */
 export type Connect = (options: buildConnector.Options, signal?: AbortSignal) => Promise<Socket>
 
-/** undici's callback form → promise. */
+/** Converts undici's callback form to a promise. */
 export const promised =
   (connector: buildConnector.connector): Connect =>
   (options, signal) =>
     new Promise((resolve, reject) => {
       signal?.throwIfAborted()
-      // undici gives the socket at once, though its types do not say so.
+      // undici returns the socket at once, although its types do not declare it.
       const connecting: unknown = connector(options, (...[error, socket]) => {
         signal?.removeEventListener('abort', giveUp)
         if (error === null) resolve(socket)
@@ -24,7 +26,7 @@ export const promised =
       signal?.addEventListener('abort', giveUp)
     })
 
-/** Promise → undici's callback form. The callback is called exactly once. */
+/** Converts a promise to undici's callback form. The callback is called exactly once. */
 export const asConnector = (connect: Connect): buildConnector.connector => {
   const run = async (options: buildConnector.Options, callback: buildConnector.Callback): Promise<void> => {
     let socket: Socket

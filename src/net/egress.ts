@@ -6,7 +6,7 @@ import { OutboundError } from '../core/index.ts'
 import type { Connect } from './connector.ts'
 import { late } from './limits.ts'
 
-/** The values of `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, as the command line read them. */
+/** The values of `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. */
 export interface EgressProxy {
   readonly httpsProxy?: string
   readonly httpProxy?: string
@@ -17,7 +17,7 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:
 
 const FAMILY: Readonly<Record<number, 'ipv4' | 'ipv6'>> = { 4: 'ipv4', 6: 'ipv6' }
 
-/** Whether an address is in a range such as `10.0.0.0/8`; false for a name, and for what is no range. */
+/** Whether an address is in a range such as `10.0.0.0/8`; false for names and invalid ranges. */
 const isInRange = (host: string, range: string): boolean => {
   const [, text = '', length = ''] = /^([^/]+)\/(\d{1,3})$/.exec(range) ?? []
   const base = text.replace(/^\[(.*)\]$/, '$1')
@@ -43,14 +43,15 @@ const isExempt = (url: URL, noProxy: string): boolean => {
       .replace(/^\[(.*)\]$/, '$1')
       .replace(/\.$/, '')
     const suffix = name.replace(/^\*?\./, '')
-    // `*.example.com` means the subdomains only; `.example.com` and `example.com` mean the name as well.
+    // `*.example.com` matches subdomains only; `.example.com` and `example.com` match the name as well.
     return host.endsWith(`.${suffix}`) || (host === suffix && !name.startsWith('*.'))
   })
 }
 
 /**
- * The egress proxy for a URL, or undefined for a direct connection. The usual conventions: the scheme of the target picks
- * the variable, and `NO_PROXY` lists names, suffixes, `host:port`, ranges of addresses in CIDR notation and `*`. Throws TypeError for a proxy URL that is none.
+ * Returns the egress proxy for a URL; undefined for a direct connection. The scheme of the target selects the
+ * variable. `NO_PROXY` lists names, suffixes, `host:port`, CIDR ranges and `*`. Throws TypeError for an invalid proxy
+ * URL.
  */
 export const egressProxyFor = (url: URL, egress: EgressProxy | undefined): URL | undefined => {
   const proxy = url.protocol === 'https:' ? egress?.httpsProxy : egress?.httpProxy
@@ -58,11 +59,11 @@ export const egressProxyFor = (url: URL, egress: EgressProxy | undefined): URL |
   return new URL(proxy.includes('://') ? proxy : `http://${proxy}`)
 }
 
-/** The egress proxy that gets requests to a URL in absolute form, and answers some of them itself: those for `http:`. */
+/** Returns the egress proxy for absolute-form requests, which may respond itself: that of `http:` URLs. */
 export const forwarderFor = (url: URL, egress: EgressProxy | undefined): URL | undefined =>
   url.protocol === 'http:' ? egressProxyFor(url, egress) : undefined
 
-/** `Proxy-Authorization` for the user info of a proxy URL; undefined where it has none. */
+/** `Proxy-Authorization` for the user info of a proxy URL; undefined without user info. */
 export const proxyAuthorization = (proxy: URL): string | undefined => {
   if (proxy.username === '') return undefined
   const pair = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`
@@ -70,20 +71,20 @@ export const proxyAuthorization = (proxy: URL): string | undefined => {
 }
 
 /**
- * The refusal of an egress proxy: of a tunnel, or 407 for a request in absolute form. Beneath the error: which proxy, and what
- * it answered; neither comes from the request.
+ * Error for a rejected tunnel, or for 407 on an absolute-form request. Its cause has the proxy and its status, nothing
+ * of the request.
  */
 export const refusedByProxy = (proxy: URL, status: number | undefined): OutboundError =>
   new OutboundError('unreachable', {
-    cause: Object.assign(new Error(`the egress proxy ${proxy.host} answered with ${status}`), {
+    cause: Object.assign(new Error(`the egress proxy ${proxy.host} returned ${status}`), {
       code: `EGRESS_STATUS_${status}`,
     }),
     at: proxy.origin,
   })
 
 /**
- * Opens a tunnel through the egress proxy (CONNECT, RFC 9110 §9.3.6), within that many milliseconds; 0 = no bound. It is given up
- * when `signal` says so.
+ * Opens a tunnel through the egress proxy (CONNECT, RFC 9110 §9.3.6) within `timeoutMs`; 0 = unlimited. `signal`
+ * aborts it.
  */
 export const openTunnel = (proxy: URL, target: string, timeoutMs: number, signal?: AbortSignal): Promise<Socket> =>
   new Promise((resolve, reject) => {
@@ -118,7 +119,7 @@ export const openTunnel = (proxy: URL, target: string, timeoutMs: number, signal
     connect.end()
   })
 
-/** Wraps a connector so that `https` connections go through a tunnel of the egress proxy; TLS is still with the target. */
+/** Wraps a connector: `https` connections use a tunnel of the egress proxy, with TLS to the target. */
 export const createTunnelConnect =
   (connect: Connect, proxyFor: (url: URL) => URL | undefined, timeoutMs: number): Connect =>
   async (options, signal) => {
@@ -129,19 +130,19 @@ export const createTunnelConnect =
     return connect({ ...options, httpSocket }, signal)
   }
 
-/** The origin that a connector was asked for. */
+/** Origin of a connector's target. */
 export const urlOf = (options: buildConnector.Options): URL =>
   new URL(`${options.protocol}//${options.host ?? options.hostname}`)
 
 /**
- * For `http` targets behind an egress proxy: the request goes to the proxy with an absolute-form target
- * (RFC 9112 §3.2.2). `dispatcher` must be one for the proxy's origin.
+ * Sends `http` requests to an egress proxy with an absolute-form target (RFC 9112 §3.2.2). `dispatcher` must be for
+ * the proxy's origin.
  */
 export const forwardThroughProxy = (dispatcher: Dispatcher, targetOrigin: string, proxy: URL): Dispatcher => {
   const authorization = proxyAuthorization(proxy)
   return dispatcher.compose((dispatch) => (options, handler) => {
     const given = Array.isArray(options.headers) ? options.headers : []
-    // undici would name the proxy, to which it connects.
+    // undici would set the Host of the proxy.
     const hasHost = given.some((text, index) => index % 2 === 0 && text.toLowerCase() === 'host')
     const headers = hasHost ? given : ['host', new URL(targetOrigin).host, ...given]
     return dispatch(

@@ -3,29 +3,29 @@ import { isIP } from 'node:net'
 import { classifyAddress, isLoopbackHost, OutboundError } from '../core/index.ts'
 import type { Connect } from './connector.ts'
 
-/** Name → addresses. The default asks the operating system; tests pass their own. */
+/** Resolves a name to addresses. Tests pass their own. */
 export type Resolver = (hostname: string) => Promise<readonly string[]>
 
-/** Which addresses a client may connect to (decisions §2.6). */
+/** Addresses that a client may connect to (decisions §2.6). */
 export interface GuardOptions {
-  /** Whether private addresses (RFC 1918 and the like) are reachable. Never opens the metadata addresses. */
+  /** Allows private addresses (RFC 1918 and similar), but never metadata addresses. */
   readonly allowPrivateIP: boolean
-  /** The URLs as configured: loopback is reachable only when one of them has a loopback host. */
+  /** Configured URLs. Loopback is allowed only if one of them has a loopback host. */
   readonly configuredUrls: readonly string[]
-  /** The operator's own choice: whatever this host is may be connected to. */
+  /** Host chosen by the operator: all of its addresses are allowed. */
   readonly chosenHost?: string
 }
 
-/** Says whether `address`, to which `hostname` resolved, may be connected to. */
+/** Whether `address`, resolved from `hostname`, is allowed. */
 export type AddressCheck = (hostname: string, address: string) => boolean
 
 const MOST_ADDRESSES_TRIED = 4
 
-/** The addresses that the operating system knows for a name, in its order. */
+/** Resolves a name with the operating system, in its order. */
 export const systemResolver: Resolver = async (hostname) =>
   (await lookup(hostname, { all: true })).map((entry) => entry.address)
 
-/** Turns the configuration into a check. Without a guard everything is reachable: the operator chose the address. */
+/** Creates the check. Without a guard, all addresses are allowed: the operator chose the URL. */
 export const createAddressCheck = (guard: GuardOptions | undefined): AddressCheck => {
   if (guard === undefined) return () => true
   const allowsLoopback = guard.configuredUrls.some((url) => URL.canParse(url) && isLoopbackHost(new URL(url).hostname))
@@ -39,7 +39,7 @@ export const createAddressCheck = (guard: GuardOptions | undefined): AddressChec
   }
 }
 
-/** The addresses of a name that pass the check. Throws `OutboundError` blocked_address when there are none. */
+/** Resolves a name to its allowed addresses. Throws `OutboundError` blocked_address if there are none. */
 export const resolveChecked = async (
   hostname: string,
   check: AddressCheck,
@@ -52,8 +52,8 @@ export const resolveChecked = async (
 }
 
 /**
- * A connector that resolves by itself, checks what it got, and connects to the very address that was checked, so that a
- * DNS answer that changes in between reaches nothing. TLS still names and verifies the host, not the address.
+ * Creates a connector that resolves, checks, and connects to the checked address, which prevents DNS rebinding. TLS
+ * still verifies the host name.
  */
 export const createGuardedConnect =
   (connect: Connect, check: AddressCheck, resolve: Resolver): Connect =>

@@ -1,26 +1,26 @@
 import { causeOf, type ReachedLimit, OutboundError, type OutboundErrorKind } from '../core/index.ts'
 
-/** How long a backend may take, in milliseconds (`timeouts` of a route). */
+/** Timeouts of a backend in milliseconds (`timeouts` of a route). */
 export interface Timeouts {
-  /** Until a connection must stand, TLS included; 0 = no bound. */
+  /** Connect timeout, TLS included; 0 = unlimited. */
   readonly connect: number
-  /** Until the header section of the answer must be there; 0 = no bound. */
+  /** Timeout for the response head; 0 = unlimited. */
   readonly firstByte: number
-  /** Longest silence within an answer's body; 0 = no bound. */
+  /** Maximum pause within a response body; 0 = unlimited. */
   readonly idle: number
 }
 
-/** What a call was held to. */
+/** Limits of a call. */
 export interface CallLimits {
   readonly ms: number
   readonly bytes: number
   readonly atOnce: number
 }
 
-/** Time was up: `ms` was all there was. */
+/** Timeout error after `ms`. */
 export const late = (ms: number): OutboundError => new OutboundError('timeout', { limit: { amount: ms, unit: 'ms' } })
 
-/** The same error with where it was to go, and the limit that was reached where it is about one. */
+/** Adds the URL and the reached limit to an error. */
 export function placed(error: OutboundError, url: string, { ms, bytes, atOnce }: CallLimits): OutboundError {
   const { kind, cause, retryAfterSeconds, isSent } = error
   const limits: Partial<Record<OutboundErrorKind, ReachedLimit>> = {
@@ -33,7 +33,7 @@ export function placed(error: OutboundError, url: string, { ms, bytes, atOnce }:
   return new OutboundError(kind, { cause, retryAfterSeconds, isSent, limit, at })
 }
 
-/** The timeout of a route that an error of its backend is about; undefined for any other error. */
+/** The route timeout that caused a backend error; undefined for other errors. */
 export function limitOfBackend(error: unknown, { connect, firstByte, idle }: Timeouts): ReachedLimit | undefined {
   const { code, kind } = causeOf(error)
   switch (code ?? kind) {
@@ -59,7 +59,10 @@ const ofRoute = (amount: number, name: string): ReachedLimit => ({
   setting: { name, of: 'the route' },
 })
 
-/** What `work` gives. Rejects with `OutboundError` timeout when it has not ended then, by `performance.now()`; it goes on unobserved. */
+/**
+ * Awaits `work` until `endsAtMs` by `performance.now()`; then rejects with `OutboundError` timeout, while `work`
+ * continues unobserved.
+ */
 export async function within<T>(work: Promise<T>, endsAtMs: number): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new OutboundError('timeout')), Math.max(0, endsAtMs - performance.now()))

@@ -7,26 +7,29 @@ import type { EgressProxy } from './egress.ts'
 import { undici } from './undici.ts'
 
 export interface McpEndpointOptions {
-  /** Address of the MCP server; without fragment or user information. */
+  /** URL of the MCP server, without fragment and user information. */
   readonly url: URL
-  /** Milliseconds until a connection must stand. Default 10 s. */
+  /** Connect timeout in milliseconds. Default 10 s. */
   readonly connectMs?: number
-  /** PEM file with authorities that replace the system roots. */
+  /** PEM file with CA certificates that replace the system's. */
   readonly caCertPath?: string | undefined
   readonly egressProxy?: EgressProxy | undefined
 }
 
 const DEFAULT_CONNECT_MS = 10_000
-/** A tool may think as long as whoever called it waits; that one knows how to cancel. A server that is gone is noticed by its connection. */
+/** No response timeout: a tool may take long, and the client can cancel. TCP detects a dead server. */
 const NO_BOUND = 0
-/** What comes of a connection that stood: the server may have read the request. */
+/** Errors of an established connection: the server may have received the request. */
 const LOST: ReadonlySet<unknown> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'ECONNABORTED', 'EPIPE'])
 /** Redirects that repeat the same request (RFC 9110 §15.4.8, §15.4.9). */
 const REPEATED: ReadonlySet<number> = new Set([307, 308])
 const MAX_HOPS = 3
 const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'ETIMEDOUT'])
 
-/** An MCP server at a URL; it may move within its origin. Throws `Failure` config_error when the file with authorities can't be read. */
+/**
+ * Creates an endpoint for an MCP server; follows redirects within its origin. Throws `Failure` config_error if the CA
+ * file is unreadable.
+ */
 export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { url, caCertPath, egressProxy, connectMs = DEFAULT_CONNECT_MS } = options
   const connections = {
@@ -51,21 +54,21 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   return { ...endpoint, send }
 }
 
-/** Where a server of the same origin has its endpoint instead, such as `/mcp/` for `/mcp`; undefined for anything else. */
+/** Redirect target on the same origin, such as `/mcp/` for `/mcp`; undefined for others. */
 function targetOf({ headers }: EndpointAnswer, origin: string, path: string): string | undefined {
   const [location] = [headers['location'] ?? []].flat()
   const target = location === undefined ? null : URL.parse(location, origin + path)
   return target === null || target.origin !== origin ? undefined : target.pathname + target.search
 }
 
-/** An MCP server inside this process, at `path()` of whoever answers on the other end of what `connect` gives. */
+/** Creates an endpoint for an MCP server in this process, at `path()` of the server behind `connect`. */
 export function createMemoryEndpoint(connect: () => Duplex, path: () => string): McpEndpoint {
   const { Pool } = undici()
   const pool = new Pool('http://localhost', {
     pipelining: 1,
     headersTimeout: NO_BOUND,
     bodyTimeout: NO_BOUND,
-    // undici asks no more of a socket than this stream has, and counts on an answer that comes later.
+    // undici needs only what this stream provides, and expects an asynchronous result.
     connect: (_target, callback) => process.nextTick(() => callback(null, connect() as Socket)),
   })
   return endpointOver(pool, path)
@@ -75,7 +78,7 @@ function endpointOver(dispatcher: Dispatcher, path: () => string, connectMs?: nu
   const send = async ({ method, headers, body, signal, path: other }: EndpointRequest): Promise<EndpointAnswer> => {
     try {
       const answer = await dispatcher.request({ method, path: other ?? path(), headers, body: body ?? null, signal })
-      // Whoever reads hears of errors by reading; one that comes when nobody does is no error to anybody.
+      // Readers get errors by reading; without a reader, errors are ignored.
       answer.body.on('error', () => {})
       return { status: answer.statusCode, headers: answer.headers, body: answer.body }
     } catch (cause) {

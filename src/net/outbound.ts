@@ -35,46 +35,43 @@ import { createProtections, type Protections } from './protections.ts'
 import { buildConnector, undici } from './undici.ts'
 
 export interface OutboundOptions {
-  /** What is called, for metrics: a provider's or a resource's name, never a URL. */
+  /** Name for metrics: a provider or resource, never a URL. */
   readonly name: string
-  /** Milliseconds for the whole round trip: waiting for a turn, connecting, sending, reading, the retry included. Default 5000. */
+  /** Milliseconds for the whole round trip, including queueing, connecting and the retry. Default 5000. */
   readonly deadlineMs?: number
-  /** Bytes of an answer's body. Default 1 MiB. */
+  /** Maximum bytes of a response body. Default 1 MiB. */
   readonly maxBytes?: number
   /**
-   * PEM certificates that replace the system roots, read before each request; a change gives new connections. While it
-   * returns undefined nothing is sent.
+   * PEM CA certificates that replace the system's, read before each request. A change opens new connections; undefined
+   * blocks requests.
    */
   readonly caCert?: () => Buffer | undefined
-  /**
-   * What is shown to a server that asks for a certificate, read before each request; a change gives new connections. While it
-   * returns undefined nothing is sent.
-   */
+  /** Client certificate, read before each request. A change opens new connections; undefined blocks requests. */
   readonly clientCertificate?: (() => ClientCertificate | undefined) | undefined
-  /** Which addresses may be connected to. Absent: the operator's own choice, anything. */
+  /** Allowed addresses. Default: all, by the operator's choice. */
   readonly guard?: GuardOptions
   /**
-   * What tells the service from others, such as its URL; shown nowhere. With `protections`, all clients of a service have
-   * one breaker and one concurrency bound between them, which outlive a reload. Default: each client has its own.
+   * Identity of the service, such as its URL; never printed. With `protections`, all clients of a service share one
+   * breaker and one concurrency limit, across reloads. Default: per client.
    */
   readonly service?: string
   readonly protections?: Protections
-  /** Circuit breaker; false for none. Default: as `BreakerOptions` has it. */
+  /** Circuit breaker; false for none. Default: see `BreakerOptions`. */
   readonly breaker?: BreakerOptions | false
-  /** Called whenever the service's circuit closes again. */
+  /** Called when the circuit closes. */
   readonly onRecovered?: () => void
-  /** Calls at a time. Default 64. */
+  /** Concurrent calls. Default 64. */
   readonly maxConcurrent?: number
-  /** Calls that wait for their turn; what is beyond is refused, of whoever has most waiting first. Default 1024. */
+  /** Queued calls; beyond, a call of the caller with most queued calls is rejected. Default 1024. */
   readonly maxQueued?: number
   /**
-   * One retry with jitter after a connection error or a 502, 503 or 504, within the same deadline and not before the answer's
-   * `Retry-After`. Default false.
+   * One retry with jitter after a connection error, 502, 503 or 504, within the deadline and after `Retry-After`.
+   * Default false.
    */
   readonly retry?: boolean
-  /** Of dates that others name. */
+  /** Clock for external dates. */
   readonly clock: Clock
-  /** Of circuits and rests: it never jumps. Default `STEADY_CLOCK`. */
+  /** Monotonic clock for circuits and cool-downs. Default `STEADY_CLOCK`. */
   readonly steadyClock?: Clock
   readonly metrics?: Metrics
   /** 0 ≤ n < 1, for the retry's jitter. Default Math.random. */
@@ -82,11 +79,11 @@ export interface OutboundOptions {
   /** For tests. Default: the operating system. */
   readonly resolver?: Resolver
   readonly egressProxy?: EgressProxy
-  /** The service is on this machine or beside it: it is never asked through an egress proxy. Default false. */
-  readonly isNextDoor?: boolean
+  /** The service is on this machine or network: bypasses the egress proxy. Default false. */
+  readonly bypassEgressProxy?: boolean
 }
 
-/** A certificate with its chain and its key, PEM; the same object as long as it is the same. */
+/** A PEM certificate with chain and key. The object is the same while the certificate is. */
 export interface ClientCertificate {
   readonly cert: Buffer
   readonly key: Secret
@@ -105,9 +102,9 @@ const RETRY_BASE_MS = 50
 const RETRY_JITTER_MS = 150
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
 
-/** One set of connections: all with the same roots, the same guard and the same way out. */
+/** One set of connections with the same CA certificates, guard and egress. */
 const createConnections = (options: OutboundOptions, deadlineMs: number, { ca, client }: TlsMaterial): Dispatcher => {
-  const egressProxy = options.isNextDoor === true ? undefined : options.egressProxy
+  const egressProxy = options.bypassEgressProxy === true ? undefined : options.egressProxy
   const proxyFor = (url: URL): URL | undefined => egressProxyFor(url, egressProxy)
   const { Agent, Pool } = undici()
   const tls = buildConnector({
@@ -123,7 +120,7 @@ const createConnections = (options: OutboundOptions, deadlineMs: number, { ca, c
       : createGuardedConnect(plain, createAddressCheck(options.guard), options.resolver ?? systemResolver)
   const tunnelled = createTunnelConnect(plain, proxyFor, deadlineMs)
   const connect = asConnector((target) => (proxyFor(urlOf(target)) === undefined ? direct : tunnelled)(target))
-  // The deadline of the round trip covers what undici's own timers would.
+  // The deadline of the round trip replaces undici's timers.
   const common = {
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -144,12 +141,12 @@ const createConnections = (options: OutboundOptions, deadlineMs: number, { ca, c
 }
 
 /**
- * An egress proxy resolves names by itself, so the guard can only judge literals and what the name means here; a name
- * that only the proxy knows is left to it.
+ * Checks URLs for an egress proxy, which resolves names itself: the guard checks literal addresses and names that
+ * resolve here. Names known only to the proxy pass.
  */
 const createProxiedCheck = (options: OutboundOptions): ((url: string) => Promise<void>) | undefined => {
-  const { guard, egressProxy, isNextDoor = false } = options
-  if (guard === undefined || egressProxy === undefined || isNextDoor) return undefined
+  const { guard, egressProxy, bypassEgressProxy = false } = options
+  if (guard === undefined || egressProxy === undefined || bypassEgressProxy) return undefined
   const check = createAddressCheck(guard)
   return async (text) => {
     const url = new URL(text)
@@ -162,7 +159,7 @@ const createProxiedCheck = (options: OutboundOptions): ((url: string) => Promise
   }
 }
 
-/** What TLS is to use now. Throws `OutboundError`: nothing stands in for what was configured. */
+/** Current TLS material. Throws `OutboundError` if unavailable: there is no fallback. */
 const materialOf = ({ caCert, clientCertificate }: OutboundOptions): TlsMaterial => {
   const [ca, client] = [caCert?.(), clientCertificate?.()]
   const lacks = (caCert !== undefined && ca === undefined) || (clientCertificate !== undefined && client === undefined)
@@ -174,8 +171,8 @@ const isSame = (one: TlsMaterial, other: TlsMaterial): boolean =>
   one.client === other.client && (one.ca === other.ca || (one.ca !== undefined && other.ca?.equals(one.ca) === true))
 
 /**
- * A client for one service that is not a backend: identity provider, token endpoint, STS, registry source. Every bound
- * is built in (see the options); redirects are answers. `request` throws `OutboundError` and nothing else.
+ * Creates a client for one service that is not a backend: identity provider, token endpoint, STS, registry source. All
+ * limits are built in (see the options); redirects are returned. `request` throws only `OutboundError`.
  */
 export const createOutbound = (options: OutboundOptions): Outbound => {
   const deadlineMs = options.deadlineMs ?? DEFAULT_DEADLINE_MS
@@ -196,7 +193,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
   )
   const checkProxied = createProxiedCheck(options)
   let material: TlsMaterial = { ca: options.caCert?.(), client: options.clientCertificate?.() }
-  // Made for the first request: many are never asked.
+  // Created on the first request: many clients send none.
   let connections: Dispatcher | undefined
   let isClosed = false
 
@@ -205,7 +202,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
     if (options.caCert !== undefined || options.clientCertificate !== undefined) {
       const now = materialOf(options)
       if (!isSame(material, now)) {
-        // Ends when its last round trip has ended; nothing new goes to it.
+        // Closes after its last round trip.
         void connections?.close()
         connections = undefined
         material = now
@@ -223,12 +220,12 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
       const response = await roundTrip(dispatcher, request, { deadlineMs: endsAtMs - performance.now(), maxBytes })
       const proxy =
         response.status === 407
-          ? forwarderFor(new URL(request.url), options.isNextDoor === true ? undefined : options.egressProxy)
+          ? forwarderFor(new URL(request.url), options.bypassEgressProxy === true ? undefined : options.egressProxy)
           : undefined
       if (proxy !== undefined) throw refusedByProxy(proxy, response.status)
       return response
     } catch (error) {
-      // It was we who gave it up, which says nothing about the service.
+      // The proxy canceled it, which says nothing about the service.
       throw isClosed ? new OutboundError('closed', { cause: error }) : error
     }
   }

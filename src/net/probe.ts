@@ -5,7 +5,7 @@ import { egressProxyFor, type EgressProxy, openTunnel } from './egress.ts'
 import { createAddressCheck, type GuardOptions, type Resolver, systemResolver } from './guard.ts'
 import { late } from './limits.ts'
 
-/** One certificate of a chain; names are those that it gives itself. */
+/** One certificate of a chain, with its own names. */
 export interface ProbedCertificate {
   readonly subject: string
   readonly issuer: string
@@ -13,20 +13,20 @@ export interface ProbedCertificate {
   readonly validToMs: number
 }
 
-/** How far a connection came, and what it met. */
+/** Result of a connection test. */
 export interface ConnectionProbe {
-  /** Of the host; empty where an egress proxy looks them up. */
+  /** Addresses of the host; empty if an egress proxy resolves it. */
   readonly addresses: readonly string[]
-  /** `host:port` of the egress proxy between. */
+  /** `host:port` of the egress proxy. */
   readonly egress: string | undefined
-  /** Undefined for plain http, and when there was no handshake. */
+  /** Undefined for plain http and without a handshake. */
   readonly tls: { readonly protocol: string; readonly chain: readonly ProbedCertificate[] } | undefined
-  /** The first step that failed: `address` is the address guard, `code` the system's, TLS's or our own word. */
+  /** The first failed step: `address` is the guard; `code` is of the system, TLS or the proxy. */
   readonly failed:
     | {
         readonly step: 'name' | 'address' | 'connection' | 'tls'
         readonly code: string
-        /** That was reached, for `timeout`. */
+        /** The limit, for `timeout`. */
         readonly limit?: ReachedLimit | undefined
       }
     | undefined
@@ -50,14 +50,11 @@ export interface ProbeOptions {
   readonly resolver?: Resolver | undefined
 }
 
-/** No chain is longer; a server may send whatever it likes. */
+/** Maximum chain length; a server may send any number. */
 const MAX_CHAIN = 10
 const MOST_ADDRESSES_TRIED = 4
 
-/**
- * Goes to an http or https URL step by step (name, address guard, connection, TLS) and says how far it came; sends no
- * request. Never throws.
- */
+/** Tests an http or https URL step by step (DNS, guard, connection, TLS) without a request. Never throws. */
 export async function probeConnection(text: string, options: ProbeOptions): Promise<ConnectionProbe> {
   const url = new URL(text)
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
@@ -128,7 +125,7 @@ async function lookUp(
   }
 }
 
-/** The first address that takes the connection; rejects with the error of the last. */
+/** Connects to the first reachable address; rejects with the last error. */
 async function connectToAny(hosts: readonly string[], port: number, deadlineMs: number): Promise<Socket> {
   let last: unknown
   for (const host of hosts) {
@@ -141,7 +138,7 @@ async function connectToAny(hosts: readonly string[], port: number, deadlineMs: 
   throw last
 }
 
-/** Resolves at the event; rejects with the socket's error or at the deadline, and the socket is gone then. */
+/** Resolves on the event; on error or deadline, rejects and destroys the socket. */
 function settled<S extends Socket>(socket: S, event: string, deadlineMs: number): Promise<S> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => socket.destroy(late(deadlineMs)), deadlineMs)
@@ -157,7 +154,7 @@ function settled<S extends Socket>(socket: S, event: string, deadlineMs: number)
       clearTimeout(timer)
       reject(new OutboundError('unreachable'))
     })
-    // What comes after it has settled is nobody's.
+    // Later errors are ignored.
     socket.on('error', () => {})
   })
 }
@@ -172,7 +169,7 @@ async function handshake(
     connectTls({
       socket,
       host,
-      // The chain is wanted in any case; whether it is trusted is asked afterwards.
+      // The chain is read in any case; trust is checked afterwards.
       rejectUnauthorized: false,
       ALPNProtocols: ['http/1.1'],
       ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
@@ -188,7 +185,7 @@ async function handshake(
   return { tls, problem: options.insecureSkipVerify === true || secured.authorized ? undefined : problemOf(secured) }
 }
 
-/** In OpenSSL's words (`CERT_HAS_EXPIRED`), or Node's for a name that does not fit. */
+/** OpenSSL's code (`CERT_HAS_EXPIRED`), or Node's for a name mismatch. */
 function problemOf({ authorizationError }: TLSSocket): string {
   const error: unknown = authorizationError
   if (typeof error === 'string') return error
@@ -213,7 +210,7 @@ function chainOf(socket: TLSSocket): ProbedCertificate[] {
   return chain
 }
 
-/** The common name, else the organisation; whoever made the certificate wrote it. */
+/** Common name, else organization; text from outside. */
 const nameOf = (name: DetailedPeerCertificate['subject'] | undefined): string =>
   [name?.CN ?? name?.O ?? '(no name)']
     .flat()[0]

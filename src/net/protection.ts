@@ -8,46 +8,46 @@ import {
   type Circuit,
   createCircuit,
 } from './circuit.ts'
-import { TOKEN_REST_SECONDS } from './failure.ts'
-import { createRest, restingError } from './rest.ts'
-import { createTurns } from './turns.ts'
+import { TOKEN_PAUSE_SECONDS } from './failure.ts'
+import { createCoolDown, coolDownError } from './cool-down.ts'
+import { createFairQueue } from './fair-queue.ts'
 
 export interface ProtectionOptions {
-  /** False for no breaker at all. */
+  /** False for no breaker. */
   readonly breaker: BreakerOptions | false
-  /** Calls at a time. */
+  /** Concurrent calls. */
   readonly maxConcurrent: number
-  /** Calls that may wait for their turn. */
+  /** Queued calls. */
   readonly maxQueued: number
-  /** Of dates that the service names. */
+  /** Clock for external dates. */
   readonly clock: Clock
-  /** Of everything else: it never jumps. */
+  /** Monotonic clock for everything else. */
   readonly steadyClock: Clock
-  /** Called with the state of the service's circuit whenever it changes. */
+  /** Called with each new state of the circuit. */
   readonly onState?: (state: BreakerState) => void
 }
 
 /** A call to be protected. */
 export interface ProtectedCall {
   readonly onBehalfOf: OnBehalf | undefined
-  /** Milliseconds for everything, waiting included. */
+  /** Milliseconds in total, with queueing. */
   readonly deadlineMs: number
-  /** When these are over, by `performance.now()`. */
+  /** Deadline by `performance.now()`. */
   readonly endsAtMs: number
-  /** Sends it; once more with `isAgain` when it waits in vain at a service that is well again. */
+  /** Sends the call; `isAgain` if the first attempt hangs while the service has recovered. */
   readonly run: (isAgain: boolean) => Promise<OutboundResponse>
 }
 
-/** Runs a call inside the concurrency bound and the circuits of one service. Throws `OutboundError`. */
+/** Runs a call within the concurrency limit and circuits of a service. Throws `OutboundError`. */
 export type Protect = (call: ProtectedCall) => Promise<OutboundResponse>
 
-/** Of a service's calls at a time, those that one caller may have whoever else waits (decisions §2.10). */
+/** A caller's guaranteed share of the concurrent calls (decisions §2.10). */
 const SHARE = 4
-const MOST_REMEMBERED = 10_000
-/** Circuits of single callers are forgotten so long after their last trouble. */
+const MAX_ENTRIES = 10_000
+/** Time to forget a caller's circuit after its last failure. */
 const CALLER_MEMORY_MS = 60_000
 
-/** What gateways answer for a service that is not there, and what a service answers that is too busy. */
+/** Statuses of a gateway without backend, and of an overloaded service. */
 const UNAVAILABLE: ReadonlySet<number> = new Set([502, 503, 504])
 
 function outcomeOfStatus(status: number): CallOutcome {
@@ -70,25 +70,25 @@ function outcomeOf(result: OutboundResponse | OutboundError): CallOutcome {
 }
 
 /**
- * The concurrency bound and the circuits of one service (decisions §2.10): one of the service, in which each caller is a
- * source of trouble, and one for each known caller that has trouble, in which its tokens are; so that neither a caller's tokens
- * nor a token's repetition keep anybody else away. `OutboundError` overloaded when the turn never comes, breaker_open
- * (with `retryAfterSeconds`) while nothing may be sent.
+ * Concurrency limit and circuits of a service (decisions §2.10). One circuit is for the service, with callers as
+ * sources; failing known callers have their own, with tokens as sources. So neither a caller's tokens nor a repeated
+ * token block others. Throws `OutboundError` overloaded without a slot, and breaker_open (with `retryAfterSeconds`)
+ * while calls are blocked.
  */
 export function createProtection(options: ProtectionOptions): Protect {
   const { clock, steadyClock, breaker } = options
-  const turns = createTurns({ ...options, share: SHARE })
-  const resting = createTtlLru<number>({ clock: steadyClock, maxEntries: MOST_REMEMBERED })
-  const ofCallers = createTtlLru<Circuit>({ clock: steadyClock, maxEntries: MOST_REMEMBERED })
-  const rest = createRest(clock, steadyClock)
+  const turns = createFairQueue({ ...options, share: SHARE })
+  const pausedTokens = createTtlLru<number>({ clock: steadyClock, maxEntries: MAX_ENTRIES })
+  const ofCallers = createTtlLru<Circuit>({ clock: steadyClock, maxEntries: MAX_ENTRIES })
+  const coolDown = createCoolDown(clock, steadyClock)
 
-  /** Ends the waiting of calls that were sent before the circuit opened. */
+  /** Cancels calls sent before the circuit opened. */
   const hanging = new Set<() => void>()
 
   const recovered = (): void => {
     for (const giveUp of hanging) giveUp()
     hanging.clear()
-    resting.clear()
+    pausedTokens.clear()
     ofCallers.clear()
   }
   const service = breaker === false ? undefined : createCircuit({ ...breaker, clock: steadyClock, onState })
@@ -97,16 +97,16 @@ export function createProtection(options: ProtectionOptions): Protect {
     options.onState?.(state)
   }
 
-  const restToken = (token: string): void => {
-    const untilMs = steadyClock.now() + TOKEN_REST_SECONDS * 1000
-    resting.set(token, untilMs, untilMs)
+  const pauseToken = (token: string): void => {
+    const untilMs = steadyClock.now() + TOKEN_PAUSE_SECONDS * 1000
+    pausedTokens.set(token, untilMs, untilMs)
   }
 
   const check = (by: OnBehalf | undefined): void => {
     if (breaker === false) return
-    const untilMs = by === undefined ? undefined : resting.peek(by.token)
-    if (untilMs !== undefined) throw restingError(untilMs - steadyClock.now())
-    rest.check(by)
+    const untilMs = by === undefined ? undefined : pausedTokens.peek(by.token)
+    if (untilMs !== undefined) throw coolDownError(untilMs - steadyClock.now())
+    coolDown.check(by)
     if (by !== undefined) ofCallers.peek(by.caller)?.check(by.token)
     service?.check(by?.caller)
   }
@@ -118,10 +118,7 @@ export function createProtection(options: ProtectionOptions): Protect {
     return circuit
   }
 
-  /**
-   * Runs a call. Where the service goes away and is well again meanwhile, its answer would never come or is lost: it is sent
-   * anew, so that nobody who waits for it waits for its deadline.
-   */
+  /** Runs a call, and sends it again if the service recovers meanwhile: the first response is probably lost. */
   const untilRecovered = async (run: ProtectedCall['run']): Promise<OutboundResponse> => {
     const { promise: recovery, resolve: giveUp } = Promise.withResolvers<undefined>()
     const end = (): void => giveUp(undefined)
@@ -136,27 +133,27 @@ export function createProtection(options: ProtectionOptions): Protect {
   const send = async ({ onBehalfOf: by, deadlineMs, endsAtMs, run }: ProtectedCall): Promise<OutboundResponse> => {
     check(by)
     const isProbe = service?.isClosed === false
-    // Neither throws now, so that no probe is begun without an end.
+    // Neither throws now, so that every probe is ended.
     const ends = [service?.begin(by?.caller, by?.token), by && circuitOf(by)?.begin(by.token)]
     const hasTime = endsAtMs - performance.now() > deadlineMs / 2
     let outcome: CallOutcome = 'not_made'
     try {
       const response = await (isProbe ? run(false) : untilRecovered(run))
       outcome = outcomeOf(response)
-      rest.note(response, by)
+      coolDown.note(response, by)
       return response
     } catch (error) {
-      // A call that waited long for its turn may run out of time although the service is well.
+      // A call that was queued for long may time out with a healthy service.
       if (error instanceof OutboundError && (hasTime || error.kind !== 'timeout')) outcome = outcomeOf(error)
       throw error
     } finally {
-      if (by !== undefined && (outcome === 'server_error' || outcome === 'unavailable')) restToken(by.token)
+      if (by !== undefined && (outcome === 'server_error' || outcome === 'unavailable')) pauseToken(by.token)
       for (const end of ends) end?.(outcome)
     }
   }
 
   return async (call) => {
-    // Before the queue as well, so that an open circuit answers at once.
+    // Checked before queueing, so that an open circuit rejects at once.
     check(call.onBehalfOf)
     const place = turns.take(call.onBehalfOf)
     const timer = setTimeout(() => place.leave(), Math.max(0, call.endsAtMs - performance.now()))

@@ -2,26 +2,26 @@ import { type Clock, type Metrics, STEADY_CLOCK } from '../core/index.ts'
 import { type BreakerState, CLOSED } from './circuit.ts'
 import { createProtection, type Protect, type ProtectionOptions } from './protection.ts'
 
-/** Breaker and concurrency bound of a service, as one of its clients has them. */
+/** Breaker and concurrency limit of a service, for one of its clients. */
 export interface SharedProtection {
   readonly protect: Protect
-  /** To be called once, when the client closes; with the last one the breaker's memory goes. */
+  /** Call once when the client closes. The last call discards the state. */
   readonly release: () => void
 }
 
-/** Who calls a service. */
+/** A client of a service. */
 export interface ServiceClient {
-  /** The service's state shows under this name. */
+  /** Name of the service in metrics. */
   readonly name: string
-  /** Called when the service's circuit closes again. */
+  /** Called when the circuit closes. */
   readonly onRecovered: (() => void) | undefined
 }
 
 type Settings = Omit<ProtectionOptions, 'clock' | 'steadyClock' | 'onState'>
 
-/** Breakers and concurrency bounds, one for each service however many configs call it. */
+/** Breakers and concurrency limits, one per service. */
 export interface Protections {
-  /** The protection of `service`, made with these settings where it is the first. */
+  /** Returns the protection of `service`, created with these settings on first use. */
   share(service: string, client: ServiceClient, settings: Settings): SharedProtection
 }
 
@@ -31,11 +31,11 @@ interface Entry {
   state: BreakerState
 }
 
-/** Makes the protections of one process; the gauge says of each name the worst of the services that have it. */
+/** Creates the protections of a process. The gauge has the worst state of all services with the same name. */
 export function createProtections(options: {
-  /** Of dates that services name. */
+  /** Clock for external dates. */
   readonly clock: Clock
-  /** Of everything else: it never jumps. Default `STEADY_CLOCK`. */
+  /** Monotonic clock for everything else. Default `STEADY_CLOCK`. */
   readonly steadyClock?: Clock | undefined
   readonly metrics: Metrics | undefined
 }): Protections {

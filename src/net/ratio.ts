@@ -1,8 +1,8 @@
-/** When trouble among the answers of a service is the service's own, and not that of a few who ask. */
+/** When failures are the service's and not those of a few callers. */
 export interface RatioOptions {
-  /** So many answers at least, of which half at least are trouble. */
+  /** Minimum number of responses; at least half must fail. */
   readonly leastAnswers: number
-  /** From so many callers or tokens at least. */
+  /** Minimum number of callers or tokens. */
   readonly leastSources: number
 }
 
@@ -12,18 +12,18 @@ interface Answer {
   readonly source: string | undefined
 }
 
-/** The answers of the last ten seconds. */
+/** The responses of the last ten seconds. */
 export interface Ratio {
-  /** Notes an answer; true when trouble is now as much, and from so many, that it is the service's. */
+  /** Records a response. True if failures now count as the service's. */
   note(answer: Answer): boolean
   clear(): void
 }
 
 const WINDOW_MS = 10_000
-/** Answers that are remembered: where there are more, fewer seconds tell enough. */
+/** Recorded responses; at a higher rate, a shorter time is sufficient. */
 const MOST_ANSWERS = 200
 
-/** A call of the proxy itself has no source, and counts as one of its own. */
+/** A call without source, by the proxy itself, counts as one source. */
 export function createRatio({ leastAnswers, leastSources }: RatioOptions): Ratio {
   let answers: Answer[] = []
   return {

@@ -2,15 +2,15 @@ import type { Dispatcher } from 'undici'
 import { OutboundError, type OutboundErrorKind, type OutboundRequest, type OutboundResponse } from '../core/index.ts'
 
 export interface RoundTripBounds {
-  /** Milliseconds that are left for connecting, sending and reading the whole answer. */
+  /** Milliseconds left to connect, send and read the response. */
   readonly deadlineMs: number
-  /** Bytes of the answer's body. */
+  /** Maximum bytes of the response body. */
   readonly maxBytes: number
 }
 
 type AnswerHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
 
-/** Names in lower case; repeated ones joined as a list. */
+/** Lower-cases names and joins repeated ones as a list. */
 export const flatten = (headers: AnswerHeaders): Record<string, string> => {
   const flat: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
@@ -19,7 +19,7 @@ export const flatten = (headers: AnswerHeaders): Record<string, string> => {
   return flat
 }
 
-/** An answer that is no HTTP, or is so in a way that nobody can read; one that breaks off is none of these. */
+/** Errors of a response that is not valid HTTP; aborted responses are different. */
 const MALFORMED: ReadonlySet<unknown> = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
 
 const kindOf = (error: unknown): OutboundErrorKind => {
@@ -29,7 +29,7 @@ const kindOf = (error: unknown): OutboundErrorKind => {
   return isParsers || MALFORMED.has(code) ? 'malformed' : 'unreachable'
 }
 
-/** Reads one answer whole, within its bounds, and settles exactly once. */
+/** Reads one response within its limits and settles exactly once. */
 class Reader implements Dispatcher.DispatchHandler {
   readonly #resolve: (response: OutboundResponse) => void
   readonly #reject: (error: OutboundError) => void
@@ -66,7 +66,7 @@ class Reader implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    // The deadline passed while the connection was being made.
+    // The deadline passed while connecting.
     if (this.#failed !== undefined) controller.abort(this.#failed)
   }
 
@@ -101,7 +101,7 @@ class Reader implements Dispatcher.DispatchHandler {
 }
 
 /**
- * Sends one request and reads the whole answer. Follows no redirects, decodes no content codings (none are asked for).
+ * Sends one request and reads the response. Follows no redirects and decodes no content codings (none are requested).
  * Throws `OutboundError`: timeout, unreachable, too_large, malformed, blocked_address.
  */
 export const roundTrip = (
@@ -124,7 +124,7 @@ export const roundTrip = (
         reader,
       )
     } catch (error) {
-      // An unusable URL, header or a closed client: undici throws instead of calling the handler.
+      // For an invalid URL or header, or a closed client, undici throws instead of calling the handler.
       reader.fail(new OutboundError('unreachable', { cause: error }))
     }
   })

@@ -5,20 +5,19 @@ import { correctConnection } from './undici-gaps.ts'
 import { isUndiciLoaded, undici } from './undici.ts'
 
 const CHECK_MS = 5_000
-/** An interim answer that nobody asked for, which undici by itself takes for an error, and the answer. */
+/** An unsolicited interim response, which undici rejects by default, and the response. */
 const ANSWER = 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
 let checked: Promise<void> | undefined
 
-/** Checks the HTTP client once in a process, where it is in use; until then there is nothing to check. Throws `config_error`. */
+/** Checks the HTTP client once per process, if it is loaded. Throws `config_error`. */
 export async function checkHttpClientInUse(): Promise<void> {
   if (isUndiciLoaded()) await (checked ??= checkHttpClient())
 }
 
 /**
- * Looks, over a connection inside of the process, whether the HTTP client still has the private parts that are put right
- * from outside (`undici-gaps.ts`): with another version than the one that came along, answers would be misread and nobody told.
- * Throws `config_error`.
+ * Checks over an in-process connection that the patched internals of the HTTP client exist (`undici-gaps.ts`). A
+ * different version would misread responses silently. Throws `config_error`.
  */
 export async function checkHttpClient(make: typeof correctConnection = correctConnection): Promise<void> {
   const [client, server] = duplexPair()
@@ -37,7 +36,7 @@ export async function checkHttpClient(make: typeof correctConnection = correctCo
   } catch (cause) {
     throw new Failure('config_error', {
       detail:
-        'the HTTP client (undici) is not the one that this program was made for: what is put right in it has moved. Install exactly what package-lock.json names (npm ci)',
+        'unsupported version of the HTTP client (undici): its patched internals have changed. Install the versions in package-lock.json (npm ci)',
       cause,
     })
   } finally {

@@ -5,8 +5,8 @@ import { limitOfBackend, placed } from './limits.ts'
 import { roundTrip, type RoundTripBounds } from './round-trip.ts'
 
 /**
- * One request to a backend on a connection of its own, the whole answer read within bounds. Throws `OutboundError`, and
- * `Failure` config_error when a TLS file can't be read.
+ * Sends one request to a backend on a new connection and reads the response within limits. Throws `OutboundError`, and
+ * `Failure` config_error for an unreadable TLS file.
  */
 export async function requestOnce(
   options: BackendOptions,

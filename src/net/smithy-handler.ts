@@ -1,6 +1,6 @@
 import type { OnBehalf, Outbound } from '../core/index.ts'
 
-/** What `@aws-sdk` clients hand to a request handler, as far as it is used here. */
+/** The request of `@aws-sdk` clients, as far as it is used. */
 export interface SmithyRequest {
   readonly method: string
   readonly protocol: string
@@ -12,16 +12,16 @@ export interface SmithyRequest {
   readonly body?: unknown
 }
 
-/** Options of one `send`, which the clients hand through. */
+/** Options of one `send`. */
 export interface SmithyCallOptions {
   readonly onBehalfOf?: OnBehalf
-  /** As of an `OutboundRequest`. */
+  /** See `OutboundRequest`. */
   readonly endsAtMs?: number
-  /** Of the SDK's own options the one that says that these are such; the deadline is the outbound's. */
+  /** The SDK's option that identifies such options; the outbound's deadline applies. */
   readonly requestTimeout?: number
 }
 
-/** What they take back: with a whole body as bytes, which their collectors accept. */
+/** The response, with the body as bytes, which the SDK accepts. */
 export interface SmithyResponse {
   readonly statusCode: number
   readonly headers: Record<string, string>
@@ -50,8 +50,8 @@ const queryOf = (query: SmithyRequest['query']): string => {
 }
 
 /**
- * A request handler for `@aws-sdk/client-sts` on top of an `Outbound`, so that its deadline, size bound, breaker and TLS
- * hold for STS too. Throws `OutboundError`. Closing the outbound is its owner's business, so `destroy` does nothing.
+ * Creates a request handler for `@aws-sdk/client-sts` on an `Outbound`, with its deadline, size limit, breaker and
+ * TLS. Throws `OutboundError`. `destroy` does nothing: the owner closes the outbound.
  */
 export const createSmithyHandler = (outbound: Outbound): SmithyHandler => ({
   metadata: { handlerProtocol: 'http/1.1' },

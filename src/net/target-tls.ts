@@ -3,9 +3,9 @@ import { Failure } from '../core/index.ts'
 import { readBounded, readBoundedAsync, readCertificates, readPrivateKey } from '../files/index.ts'
 import { type Connect, promised } from './connector.ts'
 
-/** TLS towards a backend (`targetTls` of a route); paths of PEM files. */
+/** TLS to a backend (`targetTls` of a route), with paths of PEM files. */
 export interface TargetTls {
-  /** Authorities that replace the system roots. */
+  /** CA certificates that replace the system's. */
   readonly caCertPath?: string | undefined
   readonly clientCertFile?: string | undefined
   readonly clientKeyFile?: string | undefined
@@ -20,14 +20,14 @@ const HIGH_WATER_BYTES = 16 * 1024
 
 type Material = Readonly<Record<'ca' | 'cert' | 'key', Buffer | undefined>>
 
-/** What each file must hold; what it gives is not used. */
+/** Checks of each file's content. */
 const CHECKS: Readonly<Record<keyof Material, (content: Buffer) => unknown>> = {
   ca: readCertificates,
   cert: readCertificates,
   key: readPrivateKey,
 }
 
-/** Throws `UnusableFile` for one that is missing, or does not hold what it should: TLS itself takes anything as roots. */
+/** Throws `UnusableFile` for a missing or invalid file: TLS itself accepts any bytes as roots. */
 const readMaterial = (tls: TargetTls): Material => {
   const read = (path: string | undefined, name: keyof Material): Buffer | undefined => {
     if (path === undefined) return undefined
@@ -49,7 +49,7 @@ const readMaterial = (tls: TargetTls): Material => {
 /** The message is the path of the file. */
 class UnusableFile extends Error {}
 
-/** The same while requests are served, which wait for no file. */
+/** The same without blocking, while requests are served. */
 const readMaterialAgain = async (tls: TargetTls): Promise<Material> => {
   const read = (path: string | undefined): Promise<Buffer | undefined> =>
     path === undefined ? Promise.resolve(undefined) : readBoundedAsync(path, MAX_PEM_BYTES)
@@ -64,9 +64,9 @@ const isSame = (left: Material, right: Material): boolean =>
   })
 
 /**
- * Connects to a backend with its TLS settings. The files are read now and again before each new connection, so that a
- * certificate that was renewed is taken up; one that can't be used keeps the old. Throws `Failure` config_error when a
- * file can't be used at the start.
+ * Connects to a backend with its TLS settings. Files are read now and before each new connection, so that renewed
+ * certificates apply; unusable ones keep the old. Throws `Failure` config_error for a file that is unusable at the
+ * start.
  */
 export const createTargetConnect = (
   tls: TargetTls,
@@ -77,9 +77,9 @@ export const createTargetConnect = (
       timeout: options.connectMs,
       allowH2: options.allowH2,
       rejectUnauthorized: tls.insecureSkipVerify !== true,
-      // A peer that does not read, or is not read, holds little here; undici hands this to the socket.
+      // A peer that does not read, or is not read, buffers little; undici passes this to the socket.
       highWaterMark: HIGH_WATER_BYTES,
-      // An upgraded connection may be closed in one direction first; undici ends the others by itself.
+      // An upgraded connection may be half-closed; undici closes the others.
       allowHalfOpen: !options.allowH2,
       ...(ca === undefined ? {} : { ca }),
       ...(cert === undefined ? {} : { cert }),
@@ -92,7 +92,7 @@ export const createTargetConnect = (
     material = readMaterial(tls)
   } catch (cause) {
     const file = cause instanceof UnusableFile ? cause.message : 'one'
-    throw new Failure('config_error', { detail: `a file of targetTls cannot be used: ${file}`, cause })
+    throw new Failure('config_error', { detail: `a file of targetTls is unusable: ${file}`, cause })
   }
   let connect = connectWith(material)
   const look = async (): Promise<void> => {
@@ -103,10 +103,10 @@ export const createTargetConnect = (
       connect = connectWith(now)
       material = now
     } catch {
-      // The old one keeps working until the file can be read again.
+      // The old material remains in use until the file is readable.
     }
   }
-  // Connections that are made at the same time share a look.
+  // Concurrent connections share one read.
   let looking: Promise<void> | undefined
   const refresh = (): Promise<void> => (looking ??= look().finally(() => (looking = undefined)))
   const hasFiles = [tls.caCertPath, tls.clientCertFile, tls.clientKeyFile].some((path) => path !== undefined)

@@ -1,4 +1,4 @@
-// The files of undici that are imported by themselves; they have no types of their own.
+// Files of undici that are imported directly and have no types.
 declare module 'undici/lib/core/connect.js' {
   import { buildConnector } from 'undici'
   export default buildConnector

@@ -3,10 +3,10 @@ import type { ClientHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { errors } from './undici.ts'
 
-// What undici 8.12 gets wrong about answers, put right from outside (docs/adr/0031, 0372): an answer that was cut off must not
-// look whole, one that is whole must not be cut off, and an interim answer that nobody asked for is no error.
+// Corrects undici 8.12 from outside (docs/adr/0031, 0372): an aborted response must not look complete, a complete one
+// must not fail, and an unsolicited interim response is not an error.
 
-/** What a 100 is to our handlers: a 1xx without a meaning, which is passed over (RFC 9110 §15.2). */
+/** A 1xx without meaning, which handlers skip (RFC 9110 §15.2), instead of 100. */
 const MEANINGLESS_INTERIM = 199
 
 const ours = new WeakSet<Socket>()
@@ -14,12 +14,12 @@ let isWatchingStreams = false
 let isWatchingConnections = false
 
 /**
- * Takes a connection that undici is about to get. A reset is then never the end of an answer without a length (RFC 9112
- * §8: such an answer is complete unless the connection had an error), and `100 Continue` is passed over.
+ * Patches a connection for undici. A reset then never completes a response without a length (RFC 9112 §8), and `100
+ * Continue` is skipped.
  */
 export function correctConnection(socket: Socket): void {
   ours.add(socket)
-  // undici takes ECONNRESET, by this name only, for the end. It listens after us.
+  // undici treats ECONNRESET, by this name only, as the end. Its listener runs later.
   socket.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'ECONNRESET') error.code = 'ECONNABORTED'
   })
@@ -29,8 +29,8 @@ export function correctConnection(socket: Socket): void {
 }
 
 /**
- * From now on an HTTP/2 stream that is reset before its end fails, whatever the error code says, and none fails that is reset
- * behind it (RFC 9113 §8.1).
+ * Patches HTTP/2: a stream that is reset before its end fails with any error code; one that is reset after its end
+ * does not (RFC 9113 §8.1).
  */
 export function correctStreams(): void {
   if (isWatchingStreams) return
@@ -44,20 +44,20 @@ function onStream(message: unknown): void {
   let isEnded = false
   stream.push = (chunk, encoding) => {
     if (chunk !== null || isEnded) return push(chunk, encoding)
-    // END_STREAM comes while the stream is open; a reset closes it first, and Node ends it as if nothing had happened
-    // where the code is NO_ERROR or CANCEL.
+    // END_STREAM arrives while the stream is open. A reset closes it first, and Node hides it for the codes NO_ERROR
+    // and CANCEL.
     isEnded = !stream.closed
     if (isEnded) return push(null)
-    // Node is still at work on the stream here.
+    // Node is still using the stream here.
     process.nextTick(() => stream.destroy(new errors.InformationalError('HTTP/2: stream reset before its end')))
     return false
   }
   const emit = stream.emit.bind(stream)
   stream.emit = (event: string | symbol, ...args: unknown[]) =>
-    // Whoever has answered may do without the rest of the request (RFC 9113 §8.1). The pipe of its body would take that for a
-    // torn stream, and what nobody has read of the answer yet would be lost.
+    // A server may respond without reading the request (RFC 9113 §8.1). The pipe of its body would treat that as an
+    // abort and lose unread response data.
     event === 'aborted' && isEnded ? false : emit(event, ...args)
-  // undici may have let go of the stream by then.
+  // undici may have released the stream.
   stream.on('error', () => undefined)
 }
 
@@ -77,7 +77,7 @@ function onConnected(message: unknown): void {
   }
 }
 
-/** undici's HTTP/1.1 parser of a connection; undefined on HTTP/2. */
+/** undici's HTTP/1.1 parser of a connection; undefined for HTTP/2. */
 function parserOf(socket: Socket): Parser | undefined {
   const name = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'parser')
   const found: unknown = name === undefined ? undefined : Reflect.get(socket, name)

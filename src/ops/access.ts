@@ -4,14 +4,14 @@ import { parseBearer } from '../http/index.ts'
 export interface AccessOptions {
   /** The listener is bound to a loopback address or a Unix socket. */
   readonly isLocalBind: boolean
-  /** The bearer of `admin.tokenFile`, asked for at each request so that a new file counts at once. */
+  /** Bearer token of `admin.tokenFile`, read for each request so that a new file applies at once. */
   readonly token?: () => Secret | undefined
 }
 
-/** What of a request is judged. */
+/** The validated part of a request. */
 type Asked = Pick<ClientRequest, 'headers' | 'headersDistinct'>
 
-/** One Host header that names this machine: a page that rebound its DNS name to 127.0.0.1 sends that name. */
+/** Whether the Host names this machine. A page that rebinds its DNS name to 127.0.0.1 sends that name. */
 function namesThisMachine(request: Asked): boolean {
   const hosts = request.headersDistinct['host'] ?? []
   const named = hosts.length === 1 ? parseHost(hosts[0] ?? '') : undefined
@@ -19,24 +19,24 @@ function namesThisMachine(request: Asked): boolean {
 }
 
 /**
- * On a loopback bind (`checksHost`) throws `bad_origin` for a name that somebody else made point here. Probes in HTTP/1.0
- * send none, browsers always do.
+ * On a loopback bind (`checksHost`), throws `bad_origin` for a name of another site that resolves here. HTTP/1.0
+ * probes send none, browsers always do.
  */
 export function checkOpenAccess(request: Asked, checksHost: boolean): void {
   if (checksHost && request.headers.host !== undefined && !namesThisMachine(request))
     throw new Failure('bad_origin', { detail: 'the Host header is not a name of this machine' })
 }
 
-/** Browsers say where a page comes from; no page has business here, and a POST without preflight must not slip through. */
+/** Browsers send the origin. No page may call this, not even with a POST without preflight. */
 function comesFromBrowserPage(request: Asked): boolean {
   const site = request.headers['sec-fetch-site']
   return request.headers.origin !== undefined || (site !== undefined && site !== 'none')
 }
 
 /**
- * Lets a request pass to a guarded endpoint: with the bearer of the token file (compared in constant time), or on a
- * loopback or Unix-socket bind with a `Host` that names this machine (decisions §7, Admin listener).
- * Throws `missing_token`, `invalid_token`, `bad_request` or `bad_origin`; `not_found` where nothing could ever pass.
+ * Allows a request to a guarded endpoint: with the bearer token of the token file (compared in constant time), or on a
+ * loopback or Unix-socket bind with a `Host` that names this machine (decisions §7, Admin listener). Throws
+ * `missing_token`, `invalid_token`, `bad_request` or `bad_origin`; `not_found` if no request can be allowed.
  */
 export function checkAccess(request: Asked, options: AccessOptions): void {
   const lines = request.headersDistinct['authorization'] ?? []
@@ -48,7 +48,7 @@ export function checkAccess(request: Asked, options: AccessOptions): void {
   }
   if (options.isLocalBind) {
     if (namesThisMachine(request) && !comesFromBrowserPage(request)) return
-    throw new Failure('bad_origin', { detail: 'admin endpoint asked for under a foreign name or by a page' })
+    throw new Failure('bad_origin', { detail: 'admin endpoint requested with a foreign Host, or by a page' })
   }
   if (options.token === undefined) throw new Failure('not_found')
   throw new Failure('missing_token', { challenge: {} })

@@ -1,11 +1,11 @@
 import { type ClientRequest, Failure } from '../core/index.ts'
 
-/** Admin requests carry a word or two. */
+/** Admin requests are small. */
 export const MAX_BODY_BYTES = 64 * 1024
 
 /**
- * The JSON body of a request, or undefined when it has none. Throws `body_too_large` past 64 KiB and `bad_request` for
- * anything but JSON. The deadline is the server's request timeout.
+ * Reads the JSON body of a request; undefined without a body. Throws `body_too_large` above 64 KiB and `bad_request`
+ * for other content. The server's request timeout applies.
  */
 export async function readJsonBody(request: ClientRequest): Promise<unknown> {
   const chunks: Buffer[] = []

@@ -8,7 +8,7 @@ export interface DispatchOptions {
   readonly version: string
   readonly readiness: () => Readiness | Promise<Readiness>
   readonly metrics: () => Promise<string>
-  /** Open endpoints, too, are served under names of this machine only: the bind is a loopback address. */
+  /** Open endpoints also require a Host of this machine: the bind is a loopback address. */
   readonly checksHost: boolean
   readonly guarded: AccessOptions & { readonly endpoints: Readonly<Record<string, OpsHandler>> }
   readonly log: Log
@@ -27,7 +27,7 @@ function readinessAnswer({ ok, degraded, detail }: Readiness): EndpointResponse 
   return jsonReply(ok ? 200 : 503, { status, ...(detail === undefined ? {} : { detail }) })
 }
 
-/** `GET /config` → path and method; a wrong key is a mistake of the caller's code and found at start. */
+/** Maps `GET /config` to path and method. An invalid key throws at start. */
 function indexByPath(endpoints: Readonly<Record<string, OpsHandler>>): Map<string, Map<string, OpsHandler>> {
   const byPath = new Map<string, Map<string, OpsHandler>>()
   for (const [key, handler] of Object.entries(endpoints)) {
@@ -41,13 +41,13 @@ function indexByPath(endpoints: Readonly<Record<string, OpsHandler>>): Map<strin
   return byPath
 }
 
-/** The `Allow` line of a resource: HEAD comes with GET. */
+/** The `Allow` header of a resource. GET includes HEAD. */
 const allowOf = (methods: Iterable<string>): string =>
   [...methods].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
 
 const ADMIN = { realm: 'extauth-admin', resourceMetadata: undefined, requiredScopes: [] }
 
-/** A failure in the shape of the admin listener, with its challenge. */
+/** A failure in the format of the admin listener, with its challenge. */
 export function failureAnswer(failure: Failure, headers: Readonly<Record<string, string>> = {}): EndpointResponse {
   const challenge = challengeFor(failure, ADMIN)
   return jsonText(failure.status, registryFailureBody(failure), {
@@ -59,8 +59,8 @@ export function failureAnswer(failure: Failure, headers: Readonly<Record<string,
 const notAllowed = (allow: string): EndpointResponse => failureAnswer(new Failure('method_not_allowed'), { allow })
 
 /**
- * Answers one request of the admin listener: `/health`, `/readiness`, `/version` and `/metrics` openly, the guarded
- * endpoints behind `guard`. Never throws; failures become the answers of the error table.
+ * Responds to a request of the admin listener: `/health`, `/readiness`, `/version` and `/metrics` are open, other
+ * endpoints are guarded. Never throws; failures become responses of the error table.
  */
 export function createDispatch(options: DispatchOptions): (request: ClientRequest) => Promise<EndpointResponse> {
   const open: Readonly<Record<string, Open>> = {
@@ -88,7 +88,7 @@ export function createDispatch(options: DispatchOptions): (request: ClientReques
     }
     const methods = guarded.get(path)
     if (methods === undefined) throw new Failure('not_found')
-    // Who may not use it does not learn which methods it has.
+    // Checked first: unauthorized clients do not learn the methods.
     checkAccess(request, options.guarded)
     const handler = methods.get(method) ?? (method === 'HEAD' ? methods.get('GET') : undefined)
     if (handler === undefined) return notAllowed(allowOf(methods.keys()))

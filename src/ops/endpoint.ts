@@ -1,14 +1,14 @@
 import type { EndpointResponse } from '../core/index.ts'
 
-/** What a guarded endpoint is given: the request, read within the size bound. */
+/** A request to a guarded endpoint, with its body within the limit. */
 export interface OpsRequest {
   readonly method: string
   readonly query: URLSearchParams
-  /** The JSON body of a POST or PUT; undefined when there is none. */
+  /** The JSON body of a POST or PUT; undefined without a body. */
   readonly body?: unknown
 }
 
-/** What it answers: `json` is sent as `application/json`; undefined sends no body (204 belongs with it). */
+/** A response: `json` is sent as `application/json`; undefined sends no body (status 204). */
 export interface OpsReply {
   readonly status: number
   readonly json?: unknown
@@ -16,16 +16,16 @@ export interface OpsReply {
 
 export type OpsHandler = (request: OpsRequest) => OpsReply | Promise<OpsReply>
 
-/** What the process says of itself at `/readiness`: 200 when `ok`, 503 when not (decisions §7, Registry file). */
+/** Readiness of the process at `/readiness`: 200 if `ok`, else 503 (decisions §7, Registry file). */
 export interface Readiness {
   readonly ok: boolean
-  /** Serving, but with something that should be looked at (old data, one route without its secret). */
+  /** Serving with a problem, such as old data or a route without its secret. */
   readonly degraded?: boolean
-  /** What a person needs to know; never values of secrets or texts of foreign errors. */
+  /** For the operator. Never contains secrets or text of external errors. */
   readonly detail?: unknown
 }
 
-/** An answer whose body is JSON already. */
+/** A response with a JSON body. */
 export function jsonText(
   status: number,
   body: string,
@@ -34,7 +34,7 @@ export function jsonText(
   return { status, headers: { 'content-type': 'application/json; charset=utf-8', ...headers }, body }
 }
 
-/** An answer as JSON; undefined gives one without a body. */
+/** A response as JSON; undefined sends no body. */
 export function jsonReply(status: number, json: unknown): EndpointResponse {
   return json === undefined ? { status, headers: {}, body: '' } : jsonText(status, JSON.stringify(json))
 }

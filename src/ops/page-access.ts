@@ -2,7 +2,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import { type ClientRequest, Failure, type Clock } from '../core/index.ts'
 import { checkAccess, type AccessOptions } from './access.ts'
 
-/** A header that a page of another origin can't send without a preflight, which nobody here answers (Fetch, CORS-safelisted). */
+/**
+ * A header that a page of a different origin can send only after a preflight, which the listener rejects (Fetch,
+ * CORS-safelisted).
+ */
 const PAGE_HEADER = 'x-extauth-inspect'
 
 const COOKIE = 'extauth-inspect'
@@ -12,29 +15,31 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 interface Session {
   readonly untilMs: number
-  /** Of the token that it was opened with: it ends when the token changes. */
+  /** Digest of the token that opened the session: the session ends when the token changes. */
   readonly tokenDigest: string
 }
 
-/** Who may use the pages of the admin listener: the guard of its endpoints, as far as a browser can meet it. */
+/** Access control of the admin listener's pages: the guard of its endpoints, for browsers. */
 export interface PageAccess {
   /**
-   * Lets a request pass, or throws: `bad_origin` for a page of another origin and for a foreign `Host` on a local bind,
-   * `missing_token` and `invalid_token` where there is a token, `not_found` where nothing could ever pass.
+   * Throws `bad_origin` for a page of a different origin and for a foreign `Host` on a local bind; `missing_token` and
+   * `invalid_token` if a token is configured; `not_found` if no request can be allowed.
    */
   check(request: ClientRequest): void
-  /** The same for what holds no data and is needed to log in: a missing token does not matter. */
+  /** The same for resources of the login page, without a token. */
   checkOpen(request: ClientRequest): void
-  /** Opens a session for whoever presents the admin token: the value of `Set-Cookie`. Throws `invalid_token`, `not_found`. */
+  /**
+   * Opens a session with the admin token and returns the value of `Set-Cookie`. Throws `invalid_token`, `not_found`.
+   */
   login(request: ClientRequest, token: string): string
-  /** Ends the session of this request: the value of `Set-Cookie`. */
+  /** Ends the session and returns the value of `Set-Cookie`. */
   logout(request: ClientRequest): string
 }
 
 /**
- * The bearer of `admin.tokenFile` opens a session, because a browser can't be told to send one: a random id in a cookie that
- * scripts can't read, that goes to these pages only and never along with a request that another site caused. On a local bind
- * nobody needs one. Whatever changes something must come from a page of this origin and say so in a header of its own.
+ * Creates the access control. The admin token opens a session, because browsers cannot be made to send one: a random
+ * ID in an HttpOnly, SameSite cookie for these pages. A local bind needs no session. Changes must come from a page of
+ * this origin, with a custom header.
  */
 export function createPageAccess(
   options: AccessOptions & { readonly path: string; readonly clock: Clock },
@@ -62,18 +67,19 @@ export function createPageAccess(
   return {
     checkOpen,
     check(request) {
-      // Programs say who they are in each request; no page can make a browser do so.
+      // Programs authenticate each request; a page cannot make a browser do so.
       if (request.headers.authorization !== undefined) return checkAccess(withoutPage(request), options)
       checkOpen(request)
       if (!isLocalBind && current(request) === undefined) throw new Failure('missing_token', { challenge: {} })
       if (!SAFE.has(request.method) && request.headers[PAGE_HEADER] === undefined)
-        throw new Failure('bad_origin', { detail: `a change of the inspector without ${PAGE_HEADER}` })
+        throw new Failure('bad_origin', { detail: `a change in the inspector without the header ${PAGE_HEADER}` })
     },
     login(request, presented) {
       checkOpen(request)
       const expected = token?.()
       if (token === undefined) throw new Failure('not_found')
-      if (request.headers[PAGE_HEADER] === undefined) throw new Failure('bad_origin', { detail: 'a login by no page' })
+      if (request.headers[PAGE_HEADER] === undefined)
+        throw new Failure('bad_origin', { detail: 'a login that is not from the page' })
       if (expected === undefined || !expected.equals(presented))
         throw new Failure('invalid_token', { detail: 'admin token', challenge: { error: 'invalid_token' } })
       const id = randomBytes(32).toString('base64url')
@@ -93,10 +99,10 @@ export function createPageAccess(
 const cookie = (path: string, value: string, maxAge: number): string =>
   `${COOKIE}=${value}; Path=${path}; Max-Age=${maxAge}; HttpOnly; SameSite=Strict`
 
-/** A memory that is read does not give the ids away, and looking one up takes no hint from how much of it is right. */
+/** Hashed, so that memory does not reveal IDs and lookups do not leak timing. */
 const keyOf = (id: string): string => createHash('sha256').update(id).digest('base64url')
 
-/** Another server on this host may have set one of the same name. */
+/** A different server on this host may have set a cookie of the same name. */
 const cookiesOf = (request: ClientRequest): string[] =>
   (request.headers.cookie ?? '')
     .split(';', 64)
@@ -104,16 +110,16 @@ const cookiesOf = (request: ClientRequest): string[] =>
     .filter((pair) => pair.startsWith(`${COOKIE}=`))
     .map((pair) => pair.slice(COOKIE.length + 1))
 
-/** Browsers say which page causes a request: ours, or nobody's (an address that was typed). */
+/** Browsers send the origin of a request: a page of this origin, or none (a typed URL). */
 function checkSameOrigin(request: ClientRequest): void {
   const site = request.headers['sec-fetch-site']
   const { origin, host } = request.headers
   const isOurs = origin === undefined || (host !== undefined && URL.parse(origin)?.host === host.toLowerCase())
   if (!isOurs || (site !== undefined && site !== 'none' && site !== 'same-origin'))
-    throw new Failure('bad_origin', { detail: 'the inspector asked for by a page of another origin' })
+    throw new Failure('bad_origin', { detail: 'the inspector requested by a page of a different origin' })
 }
 
-/** The request for a guard that takes no page at all, after its page was found to be ours. */
+/** The request without its origin headers, which were checked, for the guard that rejects pages. */
 function withoutPage(request: ClientRequest): Pick<ClientRequest, 'headers' | 'headersDistinct'> {
   checkSameOrigin(request)
   const { origin: _origin, 'sec-fetch-site': _site, ...headers } = request.headers

@@ -12,26 +12,26 @@ import type { AccessOptions } from './access.ts'
 import { readJsonBody } from './body.ts'
 import { createPageAccess } from './page-access.ts'
 
-/** A request for a page, after the guard. */
+/** A request for a page that passed the guard. */
 export interface PageRequest {
   readonly method: string
-  /** Below the pages' path, without query: empty, or beginning with `/`. */
+  /** Path below the pages' path, without query: empty, or starting with `/`. */
   readonly path: string
   readonly query: URLSearchParams
   readonly request: ClientRequest
-  /** Aborted when nobody waits for the response any more. */
+  /** Aborted when the client disconnects. */
   readonly gone: AbortSignal
 }
 
-/** Pages for people at the admin listener, with what they need: scripts, data, event streams. */
+/** Pages of the admin listener with scripts, data and event streams. */
 export interface Pages {
   /** `/inspect`. */
   readonly path: string
-  /** Holds no data of the proxy, so that a browser may have it before its person has logged in. */
+  /** Whether a path contains no data of the proxy, so that the login page may load it. */
   isOpen(path: string): boolean
   /** Security headers are added. Throws or rejects with `Failure`. */
   serve(request: PageRequest): EndpointResponse | Promise<EndpointResponse>
-  /** The page itself, for somebody who has to log in first. */
+  /** The page for users who must log in first. */
   readonly loginPage: () => { readonly headers: Readonly<Record<string, string>>; readonly body: string }
 }
 
@@ -43,7 +43,7 @@ export interface PagesOptions {
   readonly failureAnswer: (failure: Failure) => EndpointResponse
 }
 
-/** Nothing from elsewhere, nothing inline, nobody frames it, and no address of it leaks. */
+/** No external or inline resources, no framing, no referrer. */
 const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
@@ -55,7 +55,7 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 }
 
-/** A function that gives the response to a request for the pages, and undefined for any other. Its promise never rejects. */
+/** Creates a function that responds to requests for the pages; undefined for others. Its promise never rejects. */
 export function createPageServer(
   options: PagesOptions,
 ): (request: ClientRequest, gone: AbortSignal) => Promise<EndpointResponse> | undefined {
@@ -99,7 +99,7 @@ export function createPageServer(
     if (failure.status >= 500)
       log.error(
         { code: failure.code, detail: failure.detail, cause: causeOf(failure.cause) },
-        'the inspector failed to answer',
+        'inspector request failed',
       )
     const response = options.failureAnswer(failure)
     return { ...response, headers: { ...response.headers, connection: 'close' } }
@@ -110,7 +110,7 @@ export function createPageServer(
     try {
       target = originFormOf(request.url, checkHostHeader(request))
     } catch {
-      // Malformed: the other endpoints say so.
+      // Malformed: handled by the other endpoints.
       return undefined
     }
     const rest = target.startsWith(pages.path) ? target.slice(pages.path.length) : undefined

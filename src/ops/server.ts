@@ -5,17 +5,17 @@ import type { OpsHandler, Readiness } from './endpoint.ts'
 import { createPageServer, type Pages } from './pages.ts'
 
 export interface OpsOptions {
-  /** `host:port`, `:port`, `[::1]:port` or `unix:/path`; port 0 takes a free one. */
+  /** `host:port`, `:port`, `[::1]:port` or `unix:/path`; port 0 selects a free one. */
   readonly address: string
   readonly version: string
   readonly readiness: () => Readiness | Promise<Readiness>
-  /** Prometheus text exposition format. */
+  /** Prometheus text format. */
   readonly metrics: () => Promise<string>
-  /** Endpoints for whoever runs the process (`'GET /config'` → handler), guarded as decisions §7 (Admin listener) says. */
+  /** Endpoints for operators (`'GET /config'` → handler), guarded by decisions §7 (Admin listener). */
   readonly guarded?: {
     readonly token?: () => Secret | undefined
     readonly endpoints: Readonly<Record<string, OpsHandler>>
-    /** Pages for people, behind the same guard as far as a browser can meet it. */
+    /** Pages behind the same guard, for browsers. */
     readonly pages?: Pages | undefined
   }
   /** Default: the time. */
@@ -24,9 +24,9 @@ export interface OpsOptions {
 }
 
 export interface Ops {
-  /** `http://host:port` with the real port, or `unix:/path`. */
+  /** `http://host:port` with the actual port, or `unix:/path`. */
   readonly url: string
-  /** Stops listening, lets answers under way finish for up to a second, then closes what is left. */
+  /** Stops listening, waits up to a second for responses in flight, then closes all connections. */
   close(): Promise<void>
 }
 
@@ -35,12 +35,12 @@ const REQUEST_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 5_000
 const MAX_HEADER_BYTES = 16 * 1024
 const CLOSE_GRACE_MS = 1_000
-/** Probes, scrapers and people. */
+/** For probes, scrapers and operators. */
 const MAX_CONNECTIONS = 1_000
 
 /**
- * Starts the admin listener (the specification's internal server): open `GET /health /readiness /version /metrics`, and
- * the guarded endpoints. Rejects with `config_error` when the address is none or can't be bound.
+ * Starts the admin listener: open `GET /health /readiness /version /metrics`, and the guarded endpoints. Rejects with
+ * `config_error` if the address is invalid or cannot be bound.
  */
 export async function startOps(options: OpsOptions): Promise<Ops> {
   const address = parseListenAddress(options.address)
@@ -58,7 +58,7 @@ export async function startOps(options: OpsOptions): Promise<Ops> {
       : createPageServer({ pages, access, clock, log: options.log, failureAnswer: (failure) => failureAnswer(failure) })
   const listener = await openListener({
     address,
-    // The socket's permissions are the guard of what it serves.
+    // The permissions of the socket are its guard.
     socketMode: 0o600,
     headerLimitBytes: MAX_HEADER_BYTES,
     deadlines: { headersMs: HEADERS_TIMEOUT_MS, requestMs: REQUEST_TIMEOUT_MS, keepAliveMs: KEEP_ALIVE_MS },

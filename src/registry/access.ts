@@ -2,9 +2,11 @@ import { refuseBoundToken } from '../authenticate/index.ts'
 import { ANONYMOUS, type Caller, type ClientRequest, type Failure } from '../core/index.ts'
 import { challengeFor } from '../http/index.ts'
 
-/** What the registry needs of an authenticator. */
+/** The part of an authenticator that the registry uses. */
 export interface TokenCheck {
-  /** Who sent these `Authorization` lines; at once when it is known already. Throws or rejects with `Failure`. */
+  /**
+   * Authenticates the caller of these `Authorization` lines; synchronous if cached. Throws or rejects with `Failure`.
+   */
   authenticate(authorization: readonly string[], query: string, peer?: string): Caller | Promise<Caller>
 }
 
@@ -14,7 +16,7 @@ export type AccessPolicy =
   | {
       readonly mode: 'oauth'
       readonly tokens: TokenCheck
-      /** Address of the client that sent a request, as far as it is believed; introspection is fair between these. */
+      /** Trusted address of the client; introspection is fair between addresses. */
       readonly peerOf: (request: ClientRequest) => string
       readonly realm: string
       /** URL of the RFC 9728 document. */
@@ -23,7 +25,7 @@ export type AccessPolicy =
       readonly isPublicPath: (path: string) => boolean
     }
 
-/** Routes that are open whatever the configuration says (specification, Authentication 6). */
+/** Routes that are open regardless of the configuration (specification, Authentication 6). */
 const OPEN_ROUTES: ReadonlySet<string> = new Set([
   '/openapi.json',
   '/.well-known/oauth-protected-resource',
@@ -34,19 +36,19 @@ export interface MatchedRequest {
   readonly raw: ClientRequest
   /** In origin-form. */
   readonly target: string
-  /** Pattern of the matched route; undefined when there is none. */
+  /** Pattern of the matched route; undefined if none. */
   readonly route: string | undefined
-  /** Parameters as the route will use them, decoded once. */
+  /** Decoded parameters of the route. */
   readonly params: unknown
 }
 
-/** The path that a matched route serves, spelled in one way: what is looked up in `publicPaths` is what is served. */
+/** The canonical path of a matched route: the path checked against `publicPaths` is the path served. */
 export function canonicalPath(route: string, params: unknown): string {
   const values = (params ?? {}) as Readonly<Record<string, string>>
   return route.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(values[name] ?? ''))
 }
 
-/** Values of all `Authorization` lines; `headers` of Node keeps only the first. */
+/** Values of all `Authorization` lines; Node's `headers` keeps only the first. */
 export function authorizationOf(request: ClientRequest): readonly string[] {
   const { rawHeaders } = request
   const values: string[] = []
@@ -63,16 +65,15 @@ export const pathOf = (target: string): string => {
   return mark === -1 ? target : target.slice(0, mark)
 }
 
-/** The query of a request target; empty when there is none. */
+/** The query of a request target; may be empty. */
 export const queryOf = (target: string): string => {
   const mark = target.indexOf('?')
   return mark === -1 ? '' : target.slice(mark + 1)
 }
 
 /**
- * Lets a request pass, with its caller; `ANONYMOUS` on open routes and paths. A request that matches no route needs a
- * token like any other, so that nobody learns from a 404 what there is, unless its path is open. Throws or rejects with
- * `Failure`.
+ * Authorizes a request and returns its caller; `ANONYMOUS` on open routes and paths. A request without a route needs a
+ * token, too, so that a 404 reveals nothing, unless its path is open. Throws or rejects with `Failure`.
  */
 export function authorize(policy: AccessPolicy, request: MatchedRequest): Caller | Promise<Caller> {
   if (policy.mode === 'anonymous') return ANONYMOUS
@@ -90,7 +91,7 @@ function withoutBinding(caller: Caller): Caller {
   return caller
 }
 
-/** The challenge that a failure calls for; none in mode `anonymous`, where a token would change nothing. */
+/** The challenge for a failure; none in mode `anonymous`. */
 export function challengeOf(policy: AccessPolicy, failure: Failure): string | undefined {
   if (policy.mode === 'anonymous') return undefined
   const { realm, resourceMetadata } = policy

@@ -2,8 +2,8 @@ import type { EndpointResponse, Failure } from '../core/index.ts'
 import { registryFailureBody, retryAfterFor } from '../http/index.ts'
 
 /**
- * On every answer: no sniffing, and readable by pages of any origin. That is safe because only a bearer token opens
- * anything here, and a browser never adds one by itself.
+ * Headers of every response: no sniffing, readable from any origin. That is safe because only bearer tokens give
+ * access, which browsers never add automatically.
  */
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
@@ -14,12 +14,12 @@ export const COMMON_HEADERS: Readonly<Record<string, string>> = {
 export const ALLOWED_METHODS = 'GET, HEAD, OPTIONS'
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Whether an `If-None-Match` names `etag`, weakly compared (RFC 9110 §13.1.2). */
+/** Whether an `If-None-Match` contains `etag`, by weak comparison (RFC 9110 §13.1.2). */
 export const matchesEtag = (ifNoneMatch: string | undefined, etag: string): boolean =>
   ifNoneMatch !== undefined &&
   ifNoneMatch.split(',').some((one) => [etag, '*'].includes(one.trim().replace(/^W\//, '')))
 
-/** A failure as an answer: status and sentence from the table, never its cause. */
+/** A failure as a response: status and message of the table, never its cause. */
 export function failureHeaders(failure: Failure, challenge: string | undefined): Record<string, string> {
   const retryAfter = retryAfterFor(failure)
   return {
@@ -31,7 +31,7 @@ export function failureHeaders(failure: Failure, challenge: string | undefined):
   }
 }
 
-/** `{"error","error_description"}` (decisions §5); `hint`, in our own words, says what would have been right. */
+/** `{"error","error_description"}` (decisions §5). `hint` is our own text about the expected value. */
 export function failureBody(failure: Failure, hint?: string): string {
   const body = registryFailureBody(failure)
   if (hint === undefined) return body
@@ -39,9 +39,9 @@ export function failureBody(failure: Failure, hint?: string): string {
   return JSON.stringify({ ...parsed, error_description: `${parsed.error_description} ${hint}` })
 }
 
-/** A failure of a request that never gets to a route. */
+/** The response to a request that fails before routing. */
 export function failureResponse(failure: Failure, challenge: string | undefined): EndpointResponse {
-  // No other request is read from a client that sends ambiguous ones.
+  // After an ambiguous request, no other is read.
   const closes = failure.code === 'bad_request' ? { connection: 'close' } : undefined
   return {
     status: failure.status,

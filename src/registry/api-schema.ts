@@ -5,11 +5,11 @@ import { apiFailure, serverList, serverResponse } from './server-json.ts'
 const DEFAULT_LIMIT = 30
 const MAX_LIMIT = 100
 
-/** Query values are text: only plain digits are a number, so that `0x10`, ` 5` or an empty value are refused. */
+/** Query values are strings: only digits are a number, so `0x10`, ` 5` and an empty value are rejected. */
 const digits = (value: unknown): unknown =>
   typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value
 
-/** A `+` in a query is a space to whoever decodes it; in a date it can only have been the sign of the offset. */
+/** A `+` in a query decodes to a space; in a date, it was the sign of the offset. */
 const withOffsetSign = (value: unknown): unknown =>
   typeof value === 'string' ? value.replace(/ (\d\d:\d\d)$/, '+$1').toUpperCase() : value
 
@@ -28,15 +28,15 @@ export const listQuery = z.object({
     .min(1)
     .refine(isCursor)
     .optional()
-    .describe('metadata.nextCursor of the page before, as it was given.'),
+    .describe('metadata.nextCursor of the previous page, unchanged.'),
   limit: limit.describe('Entries per page.'),
   search: z.string().max(255).optional().describe('Part of name, title or description, in any case.'),
   updated_since: updatedSince.optional().describe('Only entries updated at or after this time (RFC 3339).'),
   version: z.string().min(1).max(255).optional().describe('`latest`, or exactly this version.'),
-  include_deleted: includeDeleted.describe('Deleted entries too; always with updated_since.'),
+  include_deleted: includeDeleted.describe('Includes deleted entries; always with updated_since.'),
 })
 
-export const versionsQuery = z.object({ include_deleted: includeDeleted.describe('Deleted versions too.') })
+export const versionsQuery = z.object({ include_deleted: includeDeleted.describe('Includes deleted versions.') })
 
 const registryName = z.string().min(1).describe('Name of the registry.')
 const serverName = z.string().min(3).describe('Name of the server, its slash encoded: `com.example%2Fweather`.')
@@ -45,20 +45,20 @@ export const listParams = z.object({ name: registryName })
 export const versionsParams = z.object({ name: registryName, serverName })
 export const versionParams = versionsParams.extend({ version: z.string().min(1).describe('A version, or `latest`.') })
 
-/** What would have been right, by parameter: our words, never the value that was sent. */
+/** Expected values by parameter: our own text, never the received value. */
 export const PARAMETER_HINTS: Readonly<Record<string, string>> = {
   limit: `limit is a whole number from 1 to ${MAX_LIMIT}.`,
-  cursor: 'cursor is a metadata.nextCursor, as it was given.',
-  search: 'search is a text of at most 255 characters, once.',
+  cursor: 'cursor is the unchanged metadata.nextCursor of a page.',
+  search: 'search is a string of at most 255 characters, given once.',
   updated_since: 'updated_since is an RFC 3339 time such as 2026-01-31T12:00:00Z.',
-  version: 'version is latest or one version, once.',
+  version: 'version is latest or one version, given once.',
   include_deleted: 'include_deleted is true or false.',
 }
 
-/** Said where the address is one of the API and a name in it leads nowhere. */
-export const NOT_FOUND = 'There is no such registry, server or version.'
+/** Message for an API path with an unknown name. */
+export const NOT_FOUND = 'Registry, server or version not found.'
 
-/** A JSON answer as the OpenAPI document shows it. */
+/** A JSON response for the OpenAPI document. */
 export interface DescribedAnswer {
   readonly description: string
   readonly schema: z.ZodType
@@ -66,14 +66,14 @@ export interface DescribedAnswer {
 
 const failure = (description: string): DescribedAnswer => ({ description, schema: apiFailure })
 
-/** Answers that every endpoint of the API may give besides its own; 401 only where tokens are asked for. */
+/** Responses of every endpoint besides its own; 401 only if tokens are required. */
 export const failureResponses = (isProtected: boolean): Readonly<Record<string, DescribedAnswer>> => ({
   400: failure('The request is malformed.'),
   ...(isProtected
-    ? { 401: failure('The token is missing or not valid; WWW-Authenticate names the discovery document.') }
+    ? { 401: failure('The token is missing or invalid; WWW-Authenticate has the URL of the discovery document.') }
     : {}),
   404: failure(NOT_FOUND),
-  503: failure('The data or an identity provider are not available now.'),
+  503: failure('The data or an identity provider are unavailable.'),
 })
 
 export const listAnswer = { description: 'One page, in the order of names and versions.', schema: serverList }

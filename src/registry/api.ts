@@ -22,7 +22,7 @@ import { createRequestLog } from './request-log.ts'
 
 export interface ApiOptions {
   readonly registries: ReadonlyMap<string, Pick<RegistryData, 'state'>>
-  /** Path → JSON of the discovery documents, read at each request. */
+  /** Path → JSON of the discovery documents, read for each request. */
   readonly documents: () => ReadonlyMap<string, string>
   readonly access: AccessPolicy
   /** Version of this program, for the OpenAPI document. */
@@ -31,28 +31,28 @@ export interface ApiOptions {
   readonly metrics: Metrics
   /** Default: a random UUID. */
   readonly requestId?: () => string
-  /** Log lines of refused requests name the client's address. Default true. */
+  /** Whether log lines of rejected requests have the client's address. Default true. */
   readonly logsClients?: boolean | undefined
 }
 
-/** The response to a request that has passed `admit`, with its target in origin-form. Never throws or rejects. */
+/** Responds to a request that passed `admit`, with its target in origin-form. Never throws or rejects. */
 export type Api = (request: ClientRequest, target: string) => EndpointResponse | Promise<EndpointResponse>
 
-/** A route of the registry server with the values of its path. */
+/** A matched route with its path parameters. */
 interface Matched {
-  /** Its pattern, for `authorize`, metrics and the log. */
+  /** Pattern for `authorize`, metrics and the log. */
   readonly route: string
   readonly params: Readonly<Record<string, string>>
   readonly endpoint?: Endpoint
 }
 
 const RESOURCE_METADATA = '/.well-known/oauth-protected-resource'
-/** `v0` is the earlier name of the same API. */
+/** `v0` is the former name of the same API. */
 const VERSIONS: ReadonlySet<string> = new Set(['v0.1', 'v0'])
 
 /**
- * The route of a path, or undefined. Every segment is decoded once: `admit` has refused what could be read in two ways.
- * Throws `bad_request` for an invalid percent-encoding.
+ * The route of a path, or undefined. Decodes each segment once: `admit` has rejected ambiguous paths. Throws
+ * `bad_request` for an invalid percent-encoding.
  */
 function match(path: string): Matched | undefined {
   const segments = path.split('/').map(decode)
@@ -81,17 +81,17 @@ function decode(segment: string): string {
   }
 }
 
-/** A 400 that names the parameter in its hint. */
+/** A 400 with a hint about the parameter. */
 class BadParameter extends Failure {
   readonly parameter: string
 
   constructor(parameter: string) {
-    super('bad_request', { detail: 'a parameter is not valid' })
+    super('bad_request', { detail: 'invalid parameter' })
     this.parameter = parameter
   }
 }
 
-/** The query of a request by the endpoint's schema. Clients send parameters without a value; these count as absent. */
+/** Parses the query by the endpoint's schema. Parameters without a value count as absent. */
 function readQuery({ query }: Endpoint, text: string): unknown {
   const given = Object.entries(parseQuery(text)).filter(([, value]) => value !== '')
   const result = query.safeParse(Object.fromEntries(given))
@@ -108,8 +108,8 @@ function hintOf(failure: Failure, matched: Matched | undefined): string | undefi
 const json = (body: string): EndpointResponse => ({ status: 200, headers: { 'content-type': JSON_TYPE }, body })
 
 /**
- * The registry API (published MCP registry API v0.1) and the documents that are always open. Requests must have passed
- * `admit`: this authenticates the caller and reads the parameters, and does not check how the path is spelled.
+ * The registry API (published MCP registry API v0.1) and the open documents. Requests must have passed `admit`: this
+ * authenticates the caller and parses parameters, but does not validate the path.
  */
 export function createApi(options: ApiOptions): Api {
   const { access, registries, documents, requestId = randomUUID } = options
@@ -133,7 +133,7 @@ export function createApi(options: ApiOptions): Api {
     if (snapshot === undefined) throw new Failure('registry_unavailable')
     const body = endpoint.render(snapshot, params, query)
     if (body === undefined) throw new Failure('not_found')
-    // The data may change at any time: a copy must be revalidated, and is valid while the entity tag matches (RFC 9110 §13.1.2).
+    // The data may change at any time: clients must revalidate copies by entity tag (RFC 9110 §13.1.2).
     const etag = `"${snapshot.revision}"`
     const headers = { 'cache-control': 'no-cache', etag }
     if (matchesEtag(request.headers['if-none-match'], etag)) return { status: 304, headers, body: '' }
@@ -179,7 +179,7 @@ export function createApi(options: ApiOptions): Api {
   }
 }
 
-/** Where a refused request came from, for its log line. */
+/** Client address of a rejected request, for the log. */
 function origin(
   request: ClientRequest,
   target: string,

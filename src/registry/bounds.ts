@@ -1,6 +1,6 @@
 import { SourceError } from './source-error.ts'
 
-/** What one registry may hold, all files or pages together. */
+/** Limits of one registry, over all files or pages. */
 export interface Bounds {
   readonly entries: number
   /** Bytes of one file. */
@@ -10,11 +10,11 @@ export interface Bounds {
   readonly pages: number
 }
 
-/** Entries of a registry that says nothing else. */
+/** Default number of entries. */
 const USUAL_ENTRIES = 50_000
 const MIB = 1024 * 1024
 
-/** The bounds of a registry of at most `entries` (default 50,000): a larger one may be larger in all. */
+/** The limits of a registry of at most `entries` (default 50,000), in proportion. */
 export function boundsFor(entries = USUAL_ENTRIES): Bounds {
   const times = Math.max(1, entries / USUAL_ENTRIES)
   return {
@@ -26,9 +26,9 @@ export function boundsFor(entries = USUAL_ENTRIES): Bounds {
   }
 }
 
-/** Throws `SourceError` too_large for more than the bound; `isAll` where `found` is all that there is. */
+/** Throws `SourceError` too_large above the limit; `isAll` if `found` is complete. */
 export function checkEntries(found: number, { entries }: Bounds, where: string, isAll: boolean): void {
   if (found <= entries) return
   const size = isAll ? `${found}` : `${found} or more`
-  throw new SourceError('too_large', `${where}: ${size} entries, the limit is ${entries}; source.maxEntries sets it`)
+  throw new SourceError('too_large', `${where}: ${size} entries, the limit is ${entries}; raise source.maxEntries`)
 }

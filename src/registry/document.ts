@@ -1,21 +1,21 @@
 import { SourceError } from './source-error.ts'
 
-/** What one file or page holds, before its entries are looked at. */
+/** Content of a file or page before its entries are validated. */
 export interface Document {
   readonly items: readonly unknown[]
   /** `metadata.nextCursor` of the list form. */
   readonly nextCursor: string | undefined
-  /** When it says that it was made, in milliseconds since the epoch (ToolHive's `meta.last_updated`). */
+  /** Time of creation in the document, in milliseconds since the epoch (ToolHive's `meta.last_updated`). */
   readonly updatedMs: number | undefined
 }
 
-/** Whether a value is an object and no array. */
+/** Whether a value is an object and not an array. */
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * Reads bytes as one `server.json`, an array of them, the API's `{servers: […]}` or ToolHive's `{data: {servers: […]}}`
- * (decisions §7, Registry file). Throws `SourceError` for what is not UTF-8, not JSON or holds no servers.
+ * Parses one `server.json`, an array of them, the API's `{servers: […]}` or ToolHive's `{data: {servers: […]}}`
+ * (decisions §7, Registry file). Throws `SourceError` for content that is not UTF-8 or JSON, or has no servers.
  */
 export function parseDocument(bytes: Uint8Array): Document {
   let json: unknown
@@ -47,6 +47,6 @@ function cursorIn(metadata: unknown): string | undefined {
 }
 
 function dateIn(meta: unknown): number | undefined {
-  const said = isObject(meta) ? Date.parse(String(meta['last_updated'])) : Number.NaN
-  return Number.isNaN(said) ? undefined : said
+  const updated = isObject(meta) ? Date.parse(String(meta['last_updated'])) : Number.NaN
+  return Number.isNaN(updated) ? undefined : updated
 }

@@ -22,7 +22,10 @@ export interface Endpoint {
   readonly params: z.ZodObject
   readonly query: z.ZodObject
   readonly answer: DescribedAnswer
-  /** The answer's JSON; undefined when there is no such server or version. Throws `Failure` for an invalid server name. */
+  /**
+   * Renders the JSON response; undefined for an unknown server or version. Throws `Failure` for an invalid server
+   * name.
+   */
   render(snapshot: Snapshot, params: Readonly<Record<string, string>>, query: unknown): string | undefined
 }
 
@@ -31,7 +34,7 @@ const serverNameIn = ({ serverName = '' }: Readonly<Record<string, string>>): st
   return serverName
 }
 
-/** The published MCP registry API v0.1; the router and the OpenAPI document both read this table. */
+/** The published MCP registry API v0.1, for the router and the OpenAPI document. */
 export const ENDPOINTS: readonly Endpoint[] = [
   {
     path: '',
@@ -52,7 +55,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   },
   {
     path: '/:serverName/versions/:version',
-    summary: 'Gives one version of an MCP server, or its latest.',
+    summary: 'Returns one version of an MCP server, or its latest.',
     params: versionParams,
     query: versionsQuery,
     answer: versionAnswer,

@@ -52,13 +52,13 @@ async function readEntries(bytes: Buffer, path: string, bounds: Bounds): Promise
   return validateItems(items, path, updatedMs ?? (await modifiedMs(path)))
 }
 
-/** Reads the entries of one JSON file. Entries without a date get the file's. */
+/** Reads the entries of one JSON file. Entries without a date get that of the file. */
 export const readFileSource =
   (path: string, bounds: Bounds): ReadAll =>
   async () =>
     buildSnapshot(await readEntries(await read(path, bounds.fileBytes), path, bounds))
 
-/** Paths of the `.json` files below a directory, sorted. Names that begin with a dot are skipped (`..data`, `.git`). */
+/** Sorted paths of the `.json` files below a directory. Skips names that start with a dot (`..data`, `.git`). */
 async function jsonFiles(directory: string, depth = 0): Promise<string[]> {
   let items
   try {
@@ -70,7 +70,7 @@ async function jsonFiles(directory: string, depth = 0): Promise<string[]> {
   for (const name of items.toSorted()) {
     if (name.startsWith('.')) continue
     const path = join(directory, name)
-    // Followed links: Kubernetes mounts files as links.
+    // Follows links: Kubernetes mounts files as links.
     const kind = await stat(path).catch(() => undefined)
     if (kind?.isDirectory() === true && depth < MAX_DEPTH) found.push(...(await jsonFiles(path, depth + 1)))
     else if (kind?.isFile() === true && name.endsWith('.json')) found.push(path)
@@ -80,9 +80,8 @@ async function jsonFiles(directory: string, depth = 0): Promise<string[]> {
 }
 
 /**
- * Reads the entries of all `.json` files below a directory (8 levels, 5,000 files). A file that can't
- * be used gives the entries that it gave before, and counts as skipped, so that nothing vanishes because of a typo
- * elsewhere. Throws `SourceError` when no file can be used.
+ * Reads the entries of all `.json` files below a directory (8 levels, 5,000 files). An unusable file keeps its former
+ * entries and counts as skipped, so that a typo removes nothing. Throws `SourceError` if no file is usable.
  */
 export function readDirectorySource(directory: string, bounds: Bounds): ReadAll {
   let before: ReadonlyMap<string, readonly Listed[]> = new Map()

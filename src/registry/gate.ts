@@ -3,12 +3,12 @@ import { checkHostHeader, checkPath, checkQuery, checkTokenInTarget, originFormO
 import type { Refusal } from '../listen/index.ts'
 import { ALLOWED_METHODS, COMMON_HEADERS, failureBody, failureHeaders, failureResponse } from './answer.ts'
 
-/** The one place where an encoded slash may be: in the middle of a server's name (decisions §2.8). */
+/** The only location of an encoded slash: within a server name (decisions §2.8). */
 const SERVER_NAME_SEGMENT = /^(\/registry\/[^/]+\/v0(?:\.1)?\/servers\/[^/%]+)%2f([^/%]+\/versions(?:\/[^/]+)?)$/i
 
 const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** A day: what may be asked for never changes while a process runs. */
+/** A day: the allowed methods never change in a process. */
 const PREFLIGHT_SECONDS = '86400'
 
 function optionsResponse({ headers }: ClientRequest): EndpointResponse {
@@ -25,10 +25,7 @@ function optionsResponse({ headers }: ClientRequest): EndpointResponse {
   }
 }
 
-/**
- * Refuses what two parties could read differently, and tokens in the query (decisions §2.2, §2.8). The target in
- * absolute-form becomes one in origin-form, as which it is routed.
- */
+/** Rejects ambiguous targets and tokens in the query (decisions §2.2, §2.8). Converts absolute-form to origin-form. */
 function checkTarget(request: ClientRequest): string {
   const target = originFormOf(request.url, checkHostHeader(request))
   const mark = target.indexOf('?')
@@ -63,7 +60,7 @@ export function admit(
   }
 }
 
-/** What a client gets whose bytes can't be read: the shape of every failure. */
+/** Response to a client whose bytes are invalid HTTP: the same format as all failures. */
 export function refusalOf(failure: Failure): Refusal {
   return { headers: { ...COMMON_HEADERS, ...failureHeaders(failure, undefined) }, body: failureBody(failure) }
 }

@@ -7,7 +7,7 @@ const REF = '#/components/schemas/'
 
 const options = {
   target: 'draft-2020-12',
-  // Bodies are documented as they are sent. Parameters arrive as strings: `io: 'input'` would describe the preprocessing.
+  // Bodies are documented as sent. Parameters arrive as strings: `io: 'input'` would describe the preprocessing.
   io: 'output',
   unrepresentable: 'any',
 } as const
@@ -17,7 +17,7 @@ interface JsonSchema {
   readonly required?: readonly string[]
 }
 
-/** The parameters of an object schema, each with its own description. */
+/** The parameters of an object schema, with their descriptions. */
 function parameters(schema: z.ZodObject, where: 'query' | 'path'): object[] {
   const { properties = {} } = z.toJSONSchema(schema, options) as JsonSchema
   return Object.entries(properties).map(([name, { description, ...schema }]) => {
@@ -31,13 +31,13 @@ const response = ({ description, schema }: DescribedAnswer): object => ({
   content: { 'application/json': { schema: reference(schema) } },
 })
 
-/** A reference to a schema with an id, otherwise the schema itself. */
+/** A reference to a schema with an ID, else the schema itself. */
 function reference(schema: z.ZodType): object {
   const id = apiSchemas.get(schema)?.id
   return id === undefined ? withoutMarks(z.toJSONSchema(schema, options)) : { $ref: `${REF}${id}` }
 }
 
-/** A schema as a part of the document: `$schema` and `$id` are for documents of their own. */
+/** A schema as a part of the document, without `$schema` and `$id`. */
 function withoutMarks(schema: object): object {
   return Object.fromEntries(Object.entries(schema).filter(([name]) => name !== '$schema' && name !== '$id'))
 }
@@ -61,7 +61,7 @@ function components(isProtected: boolean): object {
   }
 }
 
-/** The OpenAPI 3.1 document of the registry API, as JSON. `version` is that of this program. */
+/** The OpenAPI 3.1 document of the registry API as JSON. `version` is this program's. */
 export function openApiDocument(version: string, isProtected: boolean): string {
   const api = ENDPOINTS.map((endpoint) => [
     `/registry/{name}/v0.1/servers${endpoint.path}`.replaceAll(/:(\w+)/g, '{$1}'),

@@ -2,22 +2,22 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { type Document, parseDocument } from './document.ts'
 import { SourceError, type SourceProblem } from './source-error.ts'
 
-/** What the worker is given: bytes that are its own from then on. */
+/** Input of the worker: bytes that it owns. */
 export interface ParseOrder {
   readonly bytes: Uint8Array
-  /** About so many characters of JSON come with each answer; one entry may be longer. */
+  /** Approximate characters of JSON per message; one entry may be longer. */
   readonly sliceLength: number
 }
 
-/** What it says first, and then for each time it is asked. */
+/** First message of the worker, then one per request. */
 export type ParseAnswer =
   | { readonly is: 'problem'; readonly problem: SourceProblem; readonly detail: string }
   | ({ readonly is: 'head' } & Omit<Document, 'items'>)
-  /** JSON of an array with the next entries. */
+  /** A JSON array of the next entries. */
   | { readonly is: 'entries'; readonly json: string }
   | { readonly is: 'end' }
 
-/** Serves the entries of a document a slice at a time, as text: what is handed over is parsed where it is wanted. */
+/** Sends the entries of a document in slices as text, which the receiver parses. */
 function serve(port: NonNullable<typeof parentPort>, { bytes, sliceLength }: ParseOrder): void {
   const say = (answer: ParseAnswer): void => port.postMessage(answer)
   let found: Document

@@ -6,26 +6,25 @@ import { joinSkipped, NOTHING_SKIPPED, type Listed, type Reading, type Skipped }
 
 export { parseDocument } from './document.ts'
 
-/** Entries validated before other requests get their turn: about a millisecond or two. */
+/** Entries validated per slice, one or two milliseconds. */
 const SLICE = 100
 
-/** The entry and what it lost, or in a sentence what is wrong with it. */
+/** The entry with its removed fields, or its problem. */
 function validate(item: unknown): { readonly response: ServerResponse; readonly lost: readonly string[] } | string {
   const isResponse = isObject(item) && Object.hasOwn(item, 'server')
   const schema = isResponse ? serverResponse : serverDetail
   const judge = (value: unknown) => schema.safeParse(value).error?.issues ?? []
   const [issue] = judge(item)
   const good = issue === undefined ? { item, lost: [] } : repair(item, judge)
-  if (good === undefined) return issue === undefined ? 'not valid' : sentenceOf(issue)
-  // What was read is served, byte for byte where JSON allows: the schema judges and changes nothing.
+  if (good === undefined) return issue === undefined ? 'invalid' : sentenceOf(issue)
+  // Entries are served as read, exactly if JSON allows: the schema validates without changes.
   const response = isResponse ? (good.item as ServerResponse) : { server: good.item as ServerResponse['server'] }
   return { response, lost: good.lost }
 }
 
 /**
- * Validates entries against the published schema, a slice at a time, so that the server keeps answering meanwhile. One
- * that is not valid is left out and told of; one whose optional members are odd loses these. `label` names the file or
- * page; `fallbackMs` dates entries that carry no date.
+ * Validates entries against the published schema in slices. Skips and reports invalid entries; removes invalid
+ * optional fields. `label` is the file or page; `fallbackMs` dates entries without a date.
  */
 export async function validateItems(items: readonly unknown[], label: string, fallbackMs: number): Promise<Reading> {
   const listed: Listed[] = []

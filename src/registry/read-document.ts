@@ -5,15 +5,15 @@ import { type Document, parseDocument } from './document.ts'
 import type { ParseAnswer, ParseOrder } from './parse-worker.ts'
 import { SourceError } from './source-error.ts'
 
-/** What is parsed at once: some milliseconds. */
+/** Maximum size for parsing at once, some milliseconds. */
 const SMALL_BYTES = 512 * 1024
 const SLICE_LENGTH = 256 * 1024
 
 const WORKER = programModule('registry/parse-worker')
 
 /**
- * The same as `parseDocument`, without holding up other requests for longer than some milliseconds: a large document is
- * parsed by a thread of its own. `bytes` must have a buffer of their own, and are gone afterwards. Rejects with `SourceError`.
+ * Like `parseDocument`, without blocking for more than some milliseconds: a thread parses large documents. `bytes`
+ * must own its buffer, which is transferred. Rejects with `SourceError`.
  */
 export async function readDocument(bytes: Uint8Array): Promise<Document> {
   if (bytes.length <= SMALL_BYTES) return parseDocument(bytes)
@@ -21,7 +21,7 @@ export async function readDocument(bytes: Uint8Array): Promise<Document> {
   const worker = new Worker(WORKER, { workerData: order, transferList: [bytes.buffer as ArrayBuffer] })
   try {
     const head = await answerOf(worker)
-    if (head.is !== 'head') throw new SourceError('failed', 'the data could not be read')
+    if (head.is !== 'head') throw new SourceError('failed', 'the data are unreadable')
     const items: unknown[] = []
     for (;;) {
       worker.postMessage('next', [])
@@ -36,7 +36,7 @@ export async function readDocument(bytes: Uint8Array): Promise<Document> {
 }
 
 async function answerOf(worker: Worker): Promise<ParseAnswer> {
-  // Rejects with what ends the worker: it may not have had the memory.
+  // Rejects with the error that stops the worker, such as a lack of memory.
   const [answer] = (await once(worker, 'message')) as [ParseAnswer]
   if (answer.is === 'problem') throw new SourceError(answer.problem, answer.detail)
   return answer

@@ -2,27 +2,27 @@ import { causeOf, type Clock, type Log, type Metrics } from '../core/index.ts'
 import type { Snapshot } from './listing/snapshot.ts'
 import { SourceError, type SourceProblem } from './source-error.ts'
 
-/** Reads everything that a source has now; `unchanged` when that is what it gave last time. Throws `SourceError`. */
+/** Reads all data of a source; `unchanged` if equal to the last time. Throws `SourceError`. */
 export type ReadAll = () => Promise<Snapshot | 'unchanged'>
 
 export interface RegistryState {
-  /** The last good data; undefined while there has never been any. */
+  /** The last valid data; undefined if there have never been any. */
   readonly snapshot: Snapshot | undefined
-  /** Why the newest data are not what is served. */
+  /** Why the served data are not the newest. */
   readonly problem: SourceProblem | undefined
   /** When the served data were loaded, in milliseconds since the epoch. */
   readonly loadedAtMs: number | undefined
-  /** Whole seconds that the source asked to be left alone for, at the last look. */
+  /** Retry-After of the source at the last refresh, in seconds. */
   readonly retryAfterSeconds?: number | undefined
 }
 
-/** The data of one registry, kept current. */
+/** The data of one registry, kept up to date. */
 export interface RegistryData {
   readonly name: string
   state(): RegistryState
-  /** Looks at the source; never throws. Calls during a look lead to one more look, and to no more. */
+  /** Reads the source; never throws. Calls during a refresh cause one more. */
   refresh(): Promise<void>
-  /** What a look finds that is under way changes nothing any more, the series of a registry that has gone least of all. */
+  /** A refresh in flight has no effect afterwards, in particular on the series of a removed registry. */
   close(): void
 }
 
@@ -35,8 +35,7 @@ export interface RegistryDataOptions {
 }
 
 /**
- * Holds the last good snapshot of a source: replaced as a whole by the next good one, kept when the next one is broken
- * (decisions §7, Registry file).
+ * Keeps the last valid snapshot of a source, replaced as a whole by the next valid one (decisions §7, Registry file).
  */
 export function createRegistryData(options: RegistryDataOptions): RegistryData {
   const { name, log, clock } = options
@@ -68,18 +67,19 @@ export function createRegistryData(options: RegistryDataOptions): RegistryData {
       loads.with(name, 'replaced').add()
       log.info({ registry: name, entries: snapshot.entries.length }, 'registry data loaded')
       const { count, amended, first } = snapshot.skipped
-      if (count > 0) log.warn({ registry: name, skipped: count, first }, 'registry entries were left out')
-      if (amended > 0) log.warn({ registry: name, amended, first }, 'registry entries lost optional members')
+      if (count > 0) log.warn({ registry: name, skipped: count, first }, 'invalid registry entries skipped')
+      if (amended > 0)
+        log.warn({ registry: name, amended, first }, 'invalid optional fields removed from registry entries')
     } catch (error) {
       if (isClosed) return
       const known =
-        error instanceof SourceError ? error : new SourceError('failed', 'the data could not be built', error)
+        error instanceof SourceError ? error : new SourceError('failed', 'the snapshot could not be built', error)
       const isNew = state.problem !== known.problem
       state = { ...state, problem: known.problem, retryAfterSeconds: known.retryAfterSeconds }
       loads.with(name, known.problem).add()
       const fields = { registry: name, problem: known.problem, detail: known.detail, cause: causeOf(known.cause) }
-      const consequence = state.snapshot === undefined ? 'there are no data' : 'the data from before stay'
-      log[isNew ? 'warn' : 'debug'](fields, `registry data could not be loaded: ${consequence}`)
+      const consequence = state.snapshot === undefined ? 'no data' : 'keeping the former data'
+      log[isNew ? 'warn' : 'debug'](fields, `registry data not loaded, ${consequence}`)
     }
   }
 

@@ -4,13 +4,13 @@ import { OFFICIAL_META } from './server-json.ts'
 
 type Path = readonly PropertyKey[]
 type Issue = Pick<z.core.$ZodIssue, 'path' | 'message'>
-/** Says what is wrong with an entry; empty when nothing is. */
-type Judge = (item: unknown) => readonly Issue[]
+/** Validates an entry; returns its problems. */
+type Validate = (item: unknown) => readonly Issue[]
 
-/** Members of an entry that may go before it is given up. */
-const MOST_LOST = 20
+/** Maximum number of removed fields before an entry is skipped. */
+const MAX_REMOVED = 20
 
-/** An entry that can be served, and where it lost members for it. */
+/** A valid entry, and the paths of its removed fields. */
 export interface Repaired {
   readonly item: unknown
   readonly lost: readonly string[]
@@ -22,24 +22,23 @@ export const sentenceOf = ({ path, message }: Issue): string => {
 }
 
 /**
- * An entry without the optional members that can't be served: `null` stands for an absent one, and of an odd one all
- * goes, an element of a list by itself, since half a package or link would be something else than was meant. A member
- * that has to be there, and a status that is none, are no odd ones: undefined then.
+ * Removes invalid optional fields of an entry: `null` counts as absent. An invalid list element is removed as a whole,
+ * since half a package or link would be wrong. Undefined if a required field or the status is invalid.
  */
-export function repair(item: unknown, judge: Judge): Repaired | undefined {
+export function repair(item: unknown, validate: Validate): Repaired | undefined {
   const copy: unknown = structuredClone(item)
   const lost: string[] = []
   for (;;) {
-    const [issue] = judge(copy)
+    const [issue] = validate(copy)
     if (issue === undefined) return { item: copy, lost }
     const at = removable(copy, issue.path)
-    if (at === undefined || lost.length === MOST_LOST) return undefined
+    if (at === undefined || lost.length === MAX_REMOVED) return undefined
     if (valueAt(copy, at) !== null) lost.push(sentenceOf(issue))
     remove(copy, at)
   }
 }
 
-/** The place that an issue takes away; undefined when it takes the entry. */
+/** The path to remove for an issue; undefined if the entry is invalid. */
 function removable(item: unknown, path: Path): Path | undefined {
   if (path.length > 0 && valueAt(item, path) === null) return path
   const start = isObject(item) && Object.hasOwn(item, 'server') ? path.indexOf('server') + 1 : 0

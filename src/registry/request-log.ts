@@ -8,7 +8,7 @@ import {
   type RefusedFrom,
 } from '../core/index.ts'
 
-/** What is known of a request when its answer has been sent. */
+/** A request whose response was sent. */
 export interface Finished {
   readonly id: string
   readonly method: string
@@ -21,7 +21,7 @@ export interface Finished {
   readonly from: RefusedFrom | undefined
 }
 
-/** Writes one line and counts once per request. */
+/** Logs and counts each request once. */
 export function createRequestLog(log: Log, metrics: Metrics): (finished: Finished) => void {
   const counter = metrics.counter('extauth_registry_requests_total', 'Requests to the registry API.', [
     'route',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Schemas with an id here become `components.schemas` of the OpenAPI document. */
+/** Schemas with an ID here become `components.schemas` of the OpenAPI document. */
 export const apiSchemas = z.registry<{ id: string }>()
 
 const named = <S extends z.ZodType>(id: string, schema: S): S => {
@@ -8,10 +8,10 @@ const named = <S extends z.ZodType>(id: string, schema: S): S => {
   return schema
 }
 
-/** `namespace/name`, the namespace in reverse-DNS form: exactly one slash (MCP registry API, ServerDetail.name). */
+/** `namespace/name` with a reverse-DNS namespace and exactly one slash (MCP registry API, ServerDetail.name). */
 export const SERVER_NAME = /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/
 
-/** Characters as JSON Schema counts them: code points, so that an emoji is one. */
+/** Length in code points, as JSON Schema counts. */
 const isShort = (value: string, most: number): boolean => value.length <= most || Array.from(value).length <= most
 
 const text = (max: number) =>
@@ -21,10 +21,10 @@ const text = (max: number) =>
     .refine((value) => isShort(value, max), { message: `more than ${max} characters` })
     .meta({ maxLength: max })
 
-/** Any URI that a client may show, but for what a browser would run or read from its own machine. */
+/** Any URI that a client may show, except those that a browser runs or reads locally. */
 const link = z.url({ protocol: /^(?!(?:javascript|vbscript|data|blob|file)$)/i }).meta({ format: 'uri' })
 
-/** URL of a transport; `{variables}` are filled in by the client, so it is no URL yet. */
+/** URL of a transport. The client fills in `{variables}`, so it may not be a URL yet. */
 const urlTemplate = z.string().regex(/^(?:https?:\/\/\S+|\{[a-zA-Z_][a-zA-Z0-9_]*\}\S*)$/)
 
 const inputFields = {
@@ -113,10 +113,10 @@ const icon = named(
   }),
 )
 
-/** `^1.2`, `>=1`, `1.x`, `1.*`, `1 - 2`, `1 || 2`: a range names no version, and `latest` is a word of the API. */
+/** `^1.2`, `>=1`, `1.x`, `1.*`, `1 - 2`, `1 || 2`: a range is not a version, and `latest` is reserved. */
 const VERSION_RANGE = /^[\^~<>=]|(?:^|\.)[xX*](?:\.|$)| - |\|\|/
 
-/** The published `server.json` (schema 2025-12-11). Members that it does not name are kept, as its schema allows. */
+/** The published `server.json` (schema 2025-12-11). Other fields are kept, as its schema allows. */
 export const serverDetail = named(
   'ServerDetail',
   z.looseObject({
@@ -136,7 +136,7 @@ export const serverDetail = named(
   }),
 )
 
-/** Name of the member of `_meta` that the registry itself is answerable for. */
+/** Name of the field of `_meta` that the registry itself sets. */
 export const OFFICIAL_META = 'io.modelcontextprotocol.registry/official'
 
 const dateTime = z.iso.datetime({ offset: true })
@@ -156,7 +156,7 @@ const officialMeta = named(
   }),
 )
 
-/** One entry of the API: the server and what the registry says of it. */
+/** One entry of the API: the server and the registry's metadata. */
 export const serverResponse = named(
   'ServerResponse',
   z.looseObject({

@@ -5,22 +5,25 @@ import { refusalOf } from './gate.ts'
 import { createSite, type RegistryContent, type SiteOptions } from './site.ts'
 
 export type RegistryOptions = SiteOptions & {
-  /** `host:port`, `:port`, `[::1]:port` or `unix:/path`; port 0 takes a free one. */
+  /** `host:port`, `:port`, `[::1]:port` or `unix:/path`; port 0 selects a free one. */
   readonly address: string
-  /** How long a client may take to send its headers, in milliseconds; 408 after it. Default 10 s, seen within a second. */
+  /** Timeout for request headers in milliseconds, then 408. Default 10 s, with a resolution of a second. */
   readonly headersTimeoutMs?: number
 }
 
 export interface RegistryServer {
-  /** `http://host:port` with the real port, or `unix:/path`. */
+  /** `http://host:port` with the actual port, or `unix:/path`. */
   readonly url: string
-  /** 503 without data or while draining, degraded while old data serve or entries are left out (decisions §7, Registry file). */
+  /**
+   * 503 without data or while draining; degraded while data are old or entries are skipped (decisions §7, Registry
+   * file).
+   */
   readiness(): Readiness
-  /** Requests from now on get other content; those under way end with what they began with. */
+  /** Serves new content to new requests; those in flight keep the old one. */
   replace(content: RegistryContent): void
   /**
-   * Takes no new connections, lets answers under way finish for up to `graceMs` milliseconds (default 10 s), then closes
-   * what is left.
+   * Stops listening, waits up to `graceMs` milliseconds (default 10 s) for responses in flight, then closes all
+   * connections.
    */
   drain(graceMs?: number): Promise<void>
 }
@@ -33,7 +36,8 @@ const MAX_HEADER_BYTES = 24 * 1024
 const DRAIN_GRACE_MS = 10_000
 
 /**
- * Starts the registry's main server. Rejects with `config_error` when the address is none or can't be bound. The sources stay whoever opened them's to close.
+ * Starts the main server of the registry. Rejects with `config_error` if the address is invalid or cannot be bound.
+ * The owner closes the sources.
  */
 export async function startRegistry(options: RegistryOptions): Promise<RegistryServer> {
   let isDraining = false

@@ -5,7 +5,7 @@ import { type ApiOptions, createApi } from './api.ts'
 import { admit } from './gate.ts'
 import type { RegistryData } from './registry-data.ts'
 
-/** What is served, and to whom: all that a reload may change. */
+/** The content that a reload may change, and its access policy. */
 export interface RegistryContent {
   readonly registries: ReadonlyMap<string, Pick<RegistryData, 'state'>>
   readonly access: AccessPolicy
@@ -15,18 +15,18 @@ export interface RegistryContent {
 
 export type SiteOptions = RegistryContent & Omit<ApiOptions, 'documents' | 'registries' | 'access'>
 
-/** The content of a registry server as answers to requests. */
+/** Serves the content of a registry server. */
 export interface Site {
   /** The response to a request. */
   serve(request: ClientRequest): EndpointResponse | Promise<EndpointResponse>
   /** The URL that documents name from now on. */
   listeningAt(url: string): void
-  /** Requests from now on get other content; those under way end with what they began with. */
+  /** Serves new content to new requests; those in flight keep the old one. */
   replace(content: RegistryContent): void
   readiness(isDraining: boolean): Readiness
 }
 
-/** Makes the answers of `options`; every content has an API of its own, so that a request never sees two. */
+/** Creates a site. Each content has its own API, so that a request never sees two. */
 export function createSite(options: SiteOptions): Site {
   let url = ''
   const make = (content: RegistryContent) => {
@@ -52,7 +52,7 @@ export function createSite(options: SiteOptions): Site {
 
 function readinessOf(registries: RegistryContent['registries'], isDraining: boolean): Readiness {
   const states = [...registries].map(([name, registry]) => [name, registry.state()] as const)
-  const told = states.map(([name, { snapshot, problem }]) => {
+  const details = states.map(([name, { snapshot, problem }]) => {
     const skipped = snapshot?.skipped.count ?? 0
     return [
       name,
@@ -63,7 +63,7 @@ function readinessOf(registries: RegistryContent['registries'], isDraining: bool
       },
     ]
   })
-  const detail: Record<string, unknown> = Object.fromEntries(told)
+  const detail: Record<string, unknown> = Object.fromEntries(details)
   if (isDraining) return { ok: false, detail: { draining: true, registries: detail } }
   return {
     ok: states.every(([, { snapshot }]) => snapshot !== undefined),

@@ -1,11 +1,11 @@
 export type SourceProblem =
   'missing' | 'unreadable' | 'too_large' | 'not_json' | 'invalid' | 'unreachable' | 'bad_status' | 'failed'
 
-/** Why a source gave nothing that can be served. `detail` is in our words, for the log. */
+/** Why a source has no valid data. `detail` is our own text, for the log. */
 export class SourceError extends Error {
   readonly problem: SourceProblem
   readonly detail: string
-  /** Whole seconds that the source asked to be left alone for. */
+  /** Retry-After of the source in seconds. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(problem: SourceProblem, detail: string, cause?: unknown, retryAfterSeconds?: number) {

@@ -5,12 +5,12 @@ import { readDirectorySource, readFileSource } from './file-source.ts'
 import { createRegistryData, type RegistryData } from './registry-data.ts'
 import { MAX_PAGE_BYTES, readUpstreamSource } from './upstream-source.ts'
 
-/** Where a registry's data come from (decisions §7, Registry file): exactly one of the three. Paths are absolute. */
+/** Source of a registry's data (decisions §7, Registry file): exactly one of the three. Paths are absolute. */
 export interface SourceConfig {
   readonly file?: string | undefined
   readonly directory?: string | undefined
   readonly url?: string | undefined
-  /** Most entries, all files or pages together. Default 50,000. */
+  /** Maximum number of entries over all files or pages. Default 50,000. */
   readonly maxEntries?: number | undefined
 }
 
@@ -18,38 +18,40 @@ export interface SourceDeps {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
-  /** The client for an upstream registry; the bounds are the source's. */
+  /** Creates the client for an upstream registry; the source sets the limits. */
   readonly outbound: (options: {
     readonly name: string
     readonly deadlineMs: number
     readonly maxBytes: number
     readonly retry: boolean
   }) => Outbound
-  /** Milliseconds between looks at files without an event. Default 30 s. */
+  /** Poll interval of files in milliseconds, besides events. Default 30 s. */
   readonly filePollMs?: number
-  /** Milliseconds between polls of an upstream. Default 60 s. */
+  /** Poll interval of an upstream in milliseconds. Default 60 s. */
   readonly upstreamPollMs?: number
 }
 
-/** The data of one registry, kept current until closed. */
+/** The data of one registry, kept up to date until closed. */
 export interface Source extends Omit<RegistryData, 'close'> {
   close(): Promise<void>
 }
 
 const UPSTREAM_POLL_MS = 60_000
 const UPSTREAM_DEADLINE_MS = 30_000
-/** Without any data the next try comes soon. */
+/** Retry interval without any data. */
 const EMPTY_RETRY_MS = 5_000
-/** A broken file is looked at again without an event: it may come back just as it was before. */
+/** A broken file is read again without an event: it may be restored unchanged. */
 const BROKEN_FILE_RETRY_MS = 30_000
 
 interface Poller {
   poll(): Promise<void>
-  /** Of the data as well. */
+  /** Also closes the data. */
   close(): void
 }
 
-/** Reads at each `poll`, then again after `waitMs()`; undefined waits for the next `poll`. Keeps no process alive. */
+/**
+ * Reads on each `poll`, then after `waitMs()`; undefined waits for the next `poll`. Does not keep the process alive.
+ */
 function createPoller(data: RegistryData, waitMs: () => number | undefined): Poller {
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
@@ -72,7 +74,7 @@ function createPoller(data: RegistryData, waitMs: () => number | undefined): Pol
 
 async function openWatched(data: RegistryData, watch: (onChange: () => void) => WatchedDirectory): Promise<Source> {
   const poller = createPoller(data, () => (data.state().problem === undefined ? undefined : BROKEN_FILE_RETRY_MS))
-  // Watched before it is read, so that no change falls between.
+  // Watched before it is read, so that no change is missed.
   const watched = watch(() => void poller.poll())
   await watched.ready
   await poller.poll()
@@ -98,9 +100,9 @@ async function openPolled(data: RegistryData, outbound: Outbound, pollMs: number
 }
 
 /**
- * Opens a source and waits for its first look, which may find nothing that can be served (see `state().problem`); then
- * keeps it current: files by the events of their directory, an upstream by polling with ETag (default every 60 s).
- * Rejects with TypeError when `config` names none of the three.
+ * Opens a source and waits for its first refresh, which may find no valid data (see `state().problem`). Then keeps it
+ * up to date: files by directory events, an upstream by polling with ETag (default every 60 s). Rejects with TypeError
+ * if `config` has none of the three.
  */
 export async function openSource(name: string, config: SourceConfig, deps: SourceDeps): Promise<Source> {
   const { file, directory, url } = config
@@ -114,7 +116,7 @@ export async function openSource(name: string, config: SourceConfig, deps: Sourc
     const data = createRegistryData({ ...deps, name, readAll: readDirectorySource(directory, bounds) })
     return openWatched(data, (onChange) => watchDirectory(directory, { onChange, ...files }))
   }
-  if (url === undefined) throw new TypeError('a source is a file, a directory or a url')
+  if (url === undefined) throw new TypeError('a source must be a file, a directory or a url')
   const outbound = deps.outbound({
     name: `registry ${name}`,
     deadlineMs: UPSTREAM_DEADLINE_MS,

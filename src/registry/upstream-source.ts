@@ -7,7 +7,7 @@ import type { ReadAll } from './registry-data.ts'
 import { buildSnapshot, joinSkipped, type Listed, NOTHING_SKIPPED, type Reading } from './listing/snapshot.ts'
 import { SourceError } from './source-error.ts'
 
-/** One answer of the upstream: a page of the API, or a whole file somewhere on the web. */
+/** Maximum response of an upstream: a page of the API, or a whole file. */
 export const MAX_PAGE_BYTES = 64 * 1024 * 1024
 
 const UPSTREAM: ServiceFailures = {
@@ -22,7 +22,7 @@ interface Page {
   readonly nextCursor: string | undefined
 }
 
-/** The address that is asked: a bare origin means the list of the published API. */
+/** The requested URL: an origin alone means the list of the published API. */
 export function listUrl(configured: string): string {
   const url = new URL(configured)
   if (url.pathname === '/' && url.search === '') url.pathname = '/v0.1/servers'
@@ -51,18 +51,18 @@ async function ask(outbound: Outbound, url: string, etag: string | undefined): P
 
 function badStatus(response: OutboundResponse, clock: Clock): SourceError {
   const wait = busyFailure(response, UPSTREAM, clock.now())?.retryAfterSeconds
-  return new SourceError('bad_status', `the upstream answered ${response.status}`, undefined, wait)
+  return new SourceError('bad_status', `the upstream returned ${response.status}`, undefined, wait)
 }
 
-/** When the upstream says that an answer was made, for entries that carry no date. */
+/** Time of the response, for entries without a date. */
 function lastModifiedMs(response: OutboundResponse, clock: Clock): number {
-  const said = Date.parse(response.headers['last-modified'] ?? '')
-  return Number.isNaN(said) ? clock.now() : said
+  const modified = Date.parse(response.headers['last-modified'] ?? '')
+  return Number.isNaN(modified) ? clock.now() : modified
 }
 
 /**
- * Reads all pages of an upstream registry (or one JSON document at a URL). Each page is asked for with the ETag of the
- * time before, so that a poll of unchanged data moves no data (RFC 9110 §13.1.2). No redirects. Throws `SourceError`.
+ * Reads all pages of an upstream registry, or one JSON document at a URL. Sends the former ETag of each page, so that
+ * polling unchanged data transfers none (RFC 9110 §13.1.2). Follows no redirects. Throws `SourceError`.
  */
 export function readUpstreamSource(configured: string, outbound: Outbound, clock: Clock, bounds: Bounds): ReadAll {
   const first = listUrl(configured)
@@ -76,7 +76,7 @@ export function readUpstreamSource(configured: string, outbound: Outbound, clock
     let cursor: string | undefined
     do {
       const url = pageUrl(first, cursor)
-      if (seen.has(url)) throw new SourceError('invalid', 'the upstream gave the same cursor twice')
+      if (seen.has(url)) throw new SourceError('invalid', 'the upstream returned the same cursor twice')
       if (seen.size === bounds.pages)
         throw new SourceError('too_large', `the upstream has more than ${bounds.pages} pages`)
       const before = pages.get(url)
@@ -104,7 +104,7 @@ export function readUpstreamSource(configured: string, outbound: Outbound, clock
     } while (cursor !== undefined)
     if (isUnchanged) return 'unchanged'
     const snapshot = await buildSnapshot({ listed, skipped })
-    // Only what became a snapshot may be taken for known at the next poll.
+    // Only pages of a complete snapshot count as known at the next poll.
     pages = seen
     return snapshot
   }

@@ -12,7 +12,8 @@ import type { TraceSettings } from './settings.ts'
 import { openTracer, type SpanTarget } from './tracer.ts'
 
 /**
- * The receiver that the environment names, for the whole process. `outbound` reaches it; `version` is that of this product.
+ * Opens the receiver configured by the environment, for the whole process. `outbound` connects to it; `version` is
+ * this product's.
  */
 export const openProcessReceiver = (
   settings: TraceSettings,

@@ -3,15 +3,15 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { SecretMask } from '../core/index.ts'
 import { isObject, parseMessage } from '../mcp/index.ts'
 
-/** Bodies that are read for the method of a request; larger ones are those of uploads. */
+/** Maximum size of bodies parsed for the method; larger ones are uploads. */
 const MAX_BODY_BYTES = 64 * 1024
 
 const METHOD = /^[\w$./-]{1,64}$/
-/** Names of tools and prompts; what looks like something else is left out. */
+/** Names of tools and prompts; other values are omitted. */
 const NAME = /^[\w.:/ -]{1,128}$/
 const VERSION = /^\d{4}-\d\d-\d\d$/
 
-/** What MCP says of a request in its headers (2026-07-28): method, name and revision, by the conventions for MCP. */
+/** Attributes of MCP headers (2026-07-28): method, name and revision, by the semantic conventions for MCP. */
 export function attributesOfHeaders(headers: IncomingHttpHeaders): Attributes {
   const version = headers['mcp-protocol-version']
   return {
@@ -20,15 +20,15 @@ export function attributesOfHeaders(headers: IncomingHttpHeaders): Attributes {
   }
 }
 
-/** What a body that is kept says: method and name, and the trace that its client puts it in. */
-export interface BodySaid {
+/** Method, name and trace context of a buffered body. */
+export interface BodyAttributes {
   readonly attributes: Attributes
-  /** `params._meta.traceparent` (MCP's conventions for trace context); not looked at yet. */
+  /** `params._meta.traceparent` (MCP's conventions for trace context), not validated. */
   readonly traceparent: string | undefined
 }
 
-/** The same of a body that is kept, for requests whose headers do not say it (2025-11-25). */
-export function saidInBody(bytes: Buffer): BodySaid {
+/** Reads a buffered body, for requests whose headers lack these values (2025-11-25). */
+export function attributesOfBody(bytes: Buffer): BodyAttributes {
   const message = bytes.length > MAX_BODY_BYTES ? undefined : parseMessage(bytes)
   if (message?.kind !== 'request' && message?.kind !== 'notification') return NOTHING
   const { method, params } = message
@@ -40,9 +40,9 @@ export function saidInBody(bytes: Buffer): BodySaid {
   }
 }
 
-const NOTHING: BodySaid = { attributes: {}, traceparent: undefined }
+const NOTHING: BodyAttributes = { attributes: {}, traceparent: undefined }
 
-/** The attributes whose texts hold nothing of a secret of the request: a client may write anything for a name. */
+/** Removes attributes that contain a secret of the request: a client may send any name. */
 export function withoutSecrets(attributes: Attributes, secrets: Pick<SecretMask, 'maskIn'>): Attributes {
   const masked = Object.entries(attributes).map(([name, value]) => [
     name,

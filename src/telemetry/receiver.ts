@@ -5,25 +5,25 @@ import { ParentBasedSampler, type SpanExporter, TraceIdRatioBasedSampler } from 
 import { asFailure, type Log, type Outbound, OutboundError, type SecretHandle } from '../core/index.ts'
 import { openTracer, type SpanTarget } from './tracer.ts'
 
-/** A receiver that a document names, and how it is reached. */
+/** A receiver configured by a document. */
 export interface ReceiverOptions {
-  /** What is called, in the log. */
+  /** Name in the log. */
   readonly name: string
-  /** Where spans are posted. */
+  /** URL of the export. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly secretHeaders: readonly { readonly name: string; readonly value: SecretHandle }[]
-  /** Share of the traces that begin here, 0 to 1. */
+  /** Share of sampled traces that start here, 0 to 1. */
   readonly samplingRate: number
-  /** Attributes of the resource, `service.name` among them. */
+  /** Attributes of the resource, including `service.name`. */
   readonly attributes: Readonly<Record<string, string>>
   readonly outbound: Outbound
   readonly log: Log
-  /** Of this product. */
+  /** Version of this product. */
   readonly version: string
 }
 
-/** Opens the way to it; nothing is sent before there are spans. */
+/** Opens a receiver; sends nothing before there are spans. */
 export const openReceiver = (options: ReceiverOptions): SpanTarget =>
   openTracer({
     attributes: options.attributes,
@@ -39,7 +39,7 @@ export const openReceiver = (options: ReceiverOptions): SpanTarget =>
     version: options.version,
   })
 
-/** The headers of an export as they are now. Throws `Failure` secret_unavailable. */
+/** Current headers of an export. Throws `Failure` secret_unavailable. */
 export const headersOfExport = ({
   headers,
   secretHeaders,
@@ -51,11 +51,11 @@ export const headersOfExport = ({
 
 const REFUSED: ReadonlySet<number> = new Set([401, 403])
 
-/** How one receiver takes its exports. */
+/** Export settings of one receiver. */
 interface ExportOptions extends Pick<ReceiverOptions, 'name' | 'url' | 'outbound' | 'log'> {
-  /** The headers of an export, its content type included, with secrets as they are now. Throws `Failure` secret_unavailable. */
+  /** Current headers of an export, with content type and secrets. Throws `Failure` secret_unavailable. */
   readonly headers: () => Record<string, string>
-  /** Reads the secrets again after a refusal; true if one has changed. */
+  /** Reads the secrets again after a rejection; true if one has changed. */
   readonly renew: () => Promise<boolean>
   readonly isJson: boolean
   readonly isCompressed: boolean
@@ -63,17 +63,17 @@ interface ExportOptions extends Pick<ReceiverOptions, 'name' | 'url' | 'outbound
 
 const compress = promisify(gzip)
 
-/** OTLP over HTTP, through the product's own client: egress proxy, certificates, deadline and retry are those of all its calls. */
+/** Exports OTLP over HTTP with the product's client: its egress proxy, certificates, deadline and retry apply. */
 export function exporterTo(options: ExportOptions): SpanExporter {
   const { name, url, outbound, log, isJson, isCompressed } = options
   const serializer = isJson ? JsonTraceSerializer : ProtobufTraceSerializer
   const encoding = isCompressed ? { 'content-encoding': 'gzip' } : {}
-  let isTold = false
+  let isLogged = false
   const post = async (spans: Uint8Array) => {
     const body = isCompressed ? await compress(spans) : spans
     return outbound.request({ method: 'POST', url, headers: { ...options.headers(), ...encoding }, body })
   }
-  /** Undefined when it was taken; else why not. */
+  /** Undefined if accepted, else the reason. */
   const send = async (body: Uint8Array): Promise<string | undefined> => {
     try {
       let { status } = await post(body)
@@ -87,11 +87,10 @@ export function exporterTo(options: ExportOptions): SpanExporter {
   }
   const exportOne = async (body: Uint8Array, done: Parameters<SpanExporter['export']>[1]): Promise<void> => {
     const reason = await send(body)
-    // A receiver that is away costs spans, and is told once until it is back.
-    if (reason !== undefined && !isTold)
-      log.warn({ receiver: name, reason }, 'traces are lost: the receiver does not take them')
-    if (reason === undefined && isTold) log.info({ receiver: name }, 'the receiver takes traces again')
-    isTold = reason !== undefined
+    // An unavailable receiver loses spans, and is logged once until it recovers.
+    if (reason !== undefined && !isLogged) log.warn({ receiver: name, reason }, 'traces dropped, receiver unavailable')
+    if (reason === undefined && isLogged) log.info({ receiver: name }, 'trace receiver available again')
+    isLogged = reason !== undefined
     done({ code: reason === undefined ? 0 : 1 })
   }
   return {

@@ -12,33 +12,33 @@ import {
   type RequestTrace,
   type Sealed,
 } from '../core/index.ts'
-import { attributesOfHeaders, saidInBody, withoutSecrets } from './mcp.ts'
+import { attributesOfHeaders, attributesOfBody, withoutSecrets } from './mcp.ts'
 import { formatTraceparent, parseTraceparent } from './traceparent.ts'
 
-/** Where calls to other services belong while a request is on its way. */
-export interface SpanPlace {
+/** Parent of the spans of outbound calls during a request. */
+export interface SpanParent {
   current: Context
-  /** Of whoever follows the request. */
+  /** Tracer of the request. */
   readonly tracer: Tracer
 }
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-/** Other methods are whatever a client writes (semantic conventions for HTTP). */
+/** Other methods may be any text of a client (semantic conventions for HTTP). */
 export const methodOf = (method: string): string => (METHODS.has(method) ? method : '_OTHER')
 
-/** The spans of one request: the request itself, and below it authenticate, obtain and each try at the backend. */
+/** The spans of one request: the request, and below it authenticate, obtain and each attempt at the backend. */
 export class RequestSpans implements RequestTrace {
   readonly #tracer: Tracer
   readonly #server: Span
   readonly #context: Context
-  readonly #place: SpanPlace
+  readonly #place: SpanParent
   readonly #inbound: Inbound
-  /** The stage that is under way: authenticate or obtain. */
+  /** The current stage: authenticate or obtain. */
   #stage: Span | undefined
   #forward: Span | undefined
   #attempt = 1
 
-  constructor(tracer: Tracer, server: Span, context: Context, place: SpanPlace, inbound: Inbound) {
+  constructor(tracer: Tracer, server: Span, context: Context, place: SpanParent, inbound: Inbound) {
     this.#tracer = tracer
     this.#server = server
     this.#context = context
@@ -57,7 +57,7 @@ export class RequestSpans implements RequestTrace {
   matched(matched: Matched): void {
     const { route, inbound } = matched
     this.#server.updateName(`${methodOf(inbound.method)} ${route.path}`)
-    // Of the path only what the configuration says: the rest is the caller's, and may be anything.
+    // The path as configured: the rest is from the client and may contain anything.
     this.#server.setAttributes({
       'http.route': route.path,
       'url.path': route.path,
@@ -83,16 +83,16 @@ export class RequestSpans implements RequestTrace {
     const resent = this.#attempt === 1 ? {} : { 'http.request.resend_count': this.#attempt - 1 }
     const attributes = { 'http.request.method': method, ...serverOf(route.target.origin), ...resent }
     this.#forward = this.#tracer.startSpan(method, { kind: SpanKind.CLIENT, attributes }, this.#context)
-    // What the backend does belongs to this try.
+    // Spans of the backend belong to this attempt.
     continueTrace(matched.headers, formatTraceparent(this.#forward.spanContext()))
   }
 
   sealed({ body }: Sealed): void {
     if (this.#attempt !== 1 || body.kind !== 'kept') return
-    const { attributes, traceparent } = saidInBody(body.bytes)
+    const { attributes, traceparent } = attributesOfBody(body.bytes)
     if (this.#inbound.request.headers['mcp-method'] === undefined)
       this.#server.setAttributes(withoutSecrets(attributes, this.#secrets))
-    // Where there are two, HTTP's is the parent: it began before the body was read.
+    // If both are sent, the HTTP header is the parent: it precedes the body.
     const context = parseTraceparent(traceparent)
     if (context !== undefined) this.#server.addLink({ context })
   }
@@ -127,7 +127,7 @@ export class RequestSpans implements RequestTrace {
     this.#forward?.end()
     server.setAttribute('http.response.status_code', status)
     if (isError) server.setAttribute('error.type', reason)
-    // What is the caller's fault is no error of the server (semantic conventions for HTTP).
+    // A client error is not an error of the server (semantic conventions for HTTP).
     if (status >= 500 || reason === 'aborted') server.setStatus({ code: SpanStatusCode.ERROR })
     if (this.#attempt > 1) server.setAttribute('extauth.attempts', this.#attempt)
     server.end()
@@ -149,7 +149,7 @@ function markFailed(span: Span | undefined, type: string): void {
   span?.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR })
 }
 
-/** Host and port as the conventions want them. */
+/** Host and port by the semantic conventions. */
 export function serverOf(origin: string): Record<string, string | number> {
   const url = URL.parse(origin)
   if (url === null) return {}
@@ -157,7 +157,7 @@ export function serverOf(origin: string): Record<string, string | number> {
   return { 'server.address': url.hostname, 'server.port': port }
 }
 
-/** Puts our own `traceparent` in the place of the caller's; `tracestate` and `baggage` stay as they came. */
+/** Replaces the client's `traceparent`; `tracestate` and `baggage` stay. */
 function continueTrace(headers: string[], traceparent: string): void {
   for (let index = headers.length - 2; index >= 0; index -= 2)
     if (headers[index]?.toLowerCase() === 'traceparent') headers.splice(index, 2)

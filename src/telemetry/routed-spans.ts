@@ -11,10 +11,10 @@ import type {
   Sealed,
 } from '../core/index.ts'
 
-/** Begins to follow a request: for a route by its name, or for none. */
+/** Starts the trace of a request, for a route by name or without one. */
 export type Begin = (inbound: Inbound, route: string | undefined) => RequestTrace | undefined
 
-/** Follows a request for whoever its route says: nothing of what happens before it is known is a span of its own. */
+/** Traces a request for the receiver of its route. Steps before the route is known have no span. */
 export class RoutedSpans implements RequestTrace {
   readonly #inbound: Inbound
   readonly #begin: Begin

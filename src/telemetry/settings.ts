@@ -1,21 +1,21 @@
 import type { Secret } from '../core/index.ts'
 
-/** The standard variables of OpenTelemetry for traces, validated (OTLP exporter and SDK specifications). */
+/** The standard OpenTelemetry variables for traces, validated (OTLP exporter and SDK specifications). */
 export interface TraceSettings {
-  /** Where spans are posted. */
+  /** URL of the export. */
   readonly url: string
   readonly protocol: 'http/protobuf' | 'http/json'
-  /** Header values are credentials as a rule. */
+  /** Header values are usually credentials. */
   readonly headers: Readonly<Record<string, Secret>>
-  /** Milliseconds of one export. Default 10,000. */
+  /** Timeout of an export in milliseconds. Default 10,000. */
   readonly timeoutMs: number
   readonly isCompressed: boolean
-  /** CA certificates that replace the system roots, and the certificate and key for TLS client authentication: PEM files. */
+  /** PEM files: CA certificates that replace the system's, and the client certificate with its key. */
   readonly files: { readonly ca?: string; readonly client?: { readonly certificate: string; readonly key: string } }
   readonly sampler: SamplerName
-  /** Share of the traces that begin here, 0 to 1; for the samplers by ratio. */
+  /** Share of sampled traces that start here, 0 to 1; for ratio samplers. */
   readonly ratio: number
-  /** Milliseconds between exports, spans in the queue, spans in an export, milliseconds of an export. */
+  /** Export interval in milliseconds, queue size, batch size, export timeout in milliseconds. */
   readonly batch: {
     readonly scheduledDelayMillis?: number
     readonly maxQueueSize?: number
@@ -24,7 +24,7 @@ export interface TraceSettings {
   }
 }
 
-/** Samplers of the specification that need nothing but the trace itself. */
+/** Samplers of the specification that depend only on the trace. */
 export type SamplerName =
   | 'always_on'
   | 'always_off'

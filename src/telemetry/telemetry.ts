@@ -1,23 +1,23 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api'
 import type { Inbound, Outbound, RequestObserver, RequestTrace } from '../core/index.ts'
-import { methodOf, type SpanPlace, RequestSpans, serverOf } from './request-spans.ts'
+import { methodOf, type SpanParent, RequestSpans, serverOf } from './request-spans.ts'
 import { RoutedSpans } from './routed-spans.ts'
 import type { SpanTarget } from './tracer.ts'
 import { parseTraceparent } from './traceparent.ts'
 
-/** Traces of requests and of the calls that they lead to, on their way to OTLP receivers. */
+/** Exports traces of requests and of their outbound calls to OTLP receivers. */
 export interface Telemetry {
   readonly observer: RequestObserver
-  /** The same client, with a span for each request; `service` says which service it is for, never a URL. */
+  /** Wraps a client with a span per request. `service` is its name, never a URL. */
   traced(outbound: Outbound, service: string): Outbound
-  /** From now on the requests of these routes, by name, are told to their own receivers, others to that of the process. */
+  /** Sets the receivers of routes, by name. Other routes use that of the process. */
   use(ofRoutes: ReadonlyMap<string, SpanTarget>): void
 }
 
-/** Starts tracing; `own` is the receiver of the process, where it has one. Whoever opened receivers closes them. */
+/** Starts tracing. `own` is the receiver of the process, if any. The owner closes receivers. */
 export function createTelemetry(own: SpanTarget | undefined): Telemetry {
-  const places = new AsyncLocalStorage<SpanPlace | undefined>()
+  const places = new AsyncLocalStorage<SpanParent | undefined>()
   let ofRoutes: ReadonlyMap<string, SpanTarget> = new Map()
   const begin = (inbound: Inbound, route: string | undefined): RequestTrace | undefined => {
     const target = (route === undefined ? undefined : ofRoutes.get(route)) ?? own
@@ -27,7 +27,7 @@ export function createTelemetry(own: SpanTarget | undefined): Telemetry {
   }
   return {
     observer: {
-      // Who follows it is known with its route, where routes have receivers of their own.
+      // The receiver is known with the route, if routes have their own.
       arrived: (inbound) => (ofRoutes.size === 0 ? begin(inbound, undefined) : new RoutedSpans(inbound, begin)),
     },
     use: (next) => void (ofRoutes = next),
@@ -45,7 +45,7 @@ export function createTelemetry(own: SpanTarget | undefined): Telemetry {
 
 function tracedRequest(
   tracer: Tracer,
-  place: SpanPlace | undefined,
+  place: SpanParent | undefined,
   outbound: Outbound,
   request: Parameters<Outbound['request']>[0],
   service: string,
@@ -74,7 +74,7 @@ function tracedRequest(
 
 function follow(
   tracer: Tracer,
-  places: AsyncLocalStorage<SpanPlace | undefined>,
+  places: AsyncLocalStorage<SpanParent | undefined>,
   inbound: Inbound,
 ): RequestTrace | undefined {
   const remote = parseTraceparent(single(inbound.request.headers['traceparent']))
@@ -82,7 +82,7 @@ function follow(
   const method = methodOf(inbound.method)
   const span = tracer.startSpan(method, { kind: SpanKind.SERVER, startTime: inbound.receivedAtMs }, parent)
   if (!span.isRecording()) {
-    // Nobody follows it, so that it costs what it costs without traces; its headers pass as they came.
+    // Not traced: no overhead, and headers stay unchanged.
     places.enterWith(undefined)
     return undefined
   }
@@ -93,8 +93,8 @@ function follow(
     'url.scheme': schemeOf(inbound),
   })
   const context = trace.setSpan(parent, span)
-  const place: SpanPlace = { current: context, tracer }
-  // Everything that this request leads to runs in what follows.
+  const place: SpanParent = { current: context, tracer }
+  // Asynchronous calls of this request inherit the place.
   places.enterWith(place)
   return new RequestSpans(tracer, span, context, place, inbound)
 }

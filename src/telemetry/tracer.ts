@@ -4,28 +4,28 @@ import { defaultResource, type Resource, resourceFromAttributes } from '@opentel
 import { BatchSpanProcessor, type Sampler, type SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace'
 import type { TraceSettings } from './settings.ts'
 
-/** Where spans go. */
+/** Destination of spans. */
 export interface SpanTarget {
   readonly tracer: Tracer
-  /** Exports what is left, for at most five seconds. */
+  /** Exports pending spans, for at most five seconds. */
   close(): Promise<void>
 }
 
 const CLOSE_MS = 5000
 
 interface TracerOptions {
-  /** Attributes of the resource that come before ours. */
+  /** Resource attributes that override the defaults. */
   readonly attributes: Attributes
-  /** What the environment says of the resource; it comes before everything. */
+  /** Resource of the environment; overrides all others. */
   readonly detected?: Resource
   readonly sampler: Sampler
   readonly exporter: SpanExporter
   readonly batch: TraceSettings['batch']
-  /** Of this product. */
+  /** Version of this product. */
   readonly version: string
 }
 
-/** What makes spans, and brings them away in batches. */
+/** Creates spans and exports them in batches. */
 export function openTracer({ attributes, detected, sampler, exporter, batch, version }: TracerOptions): SpanTarget {
   const own = resourceFromAttributes({
     'service.name': 'mcp-extauth',
@@ -44,7 +44,7 @@ export function openTracer({ attributes, detected, sampler, exporter, batch, ver
     async close() {
       let timer: NodeJS.Timeout | undefined
       const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_MS)))
-      // A receiver that is away costs spans, never a stop.
+      // An unavailable receiver loses spans and never delays the exit.
       await Promise.race([provider.shutdown().catch(() => undefined), late])
       clearTimeout(timer)
     },

@@ -8,9 +8,9 @@ import type { OpenLog } from '../report/index.ts'
 import type { MemoryOfWorkers } from './memory-of-workers.ts'
 import type { CommonMaterial, StartFailure, SupervisorMethods, WorkerMethods } from './messages.ts'
 import { type Channel, createPeer, NoAnswer } from './peer.ts'
-import type { Reception, Taker } from './reception.ts'
+import type { ConnectionDispatcher, WorkerSlot } from './connection-dispatcher.ts'
 
-/** Comes with a connection. */
+/** Sent with a connection. */
 interface Offer {
   readonly offer: number
 }
@@ -21,24 +21,27 @@ interface OfferAnswer {
 
 export interface ForkOptions {
   readonly memory: MemoryOfWorkers
-  readonly reception: Reception
+  readonly dispatcher: ConnectionDispatcher
   readonly common: CommonMaterial
   readonly ephemeralKeys: SupervisorMethods['ephemeralKeys']
-  /** Gets the worker's lines beside its own. */
+  /** Receives the worker's log lines. */
   readonly log: OpenLog
-  /** Whether that log is read on a terminal. */
+  /** Whether the log is written to a terminal. */
   readonly isTerminal: boolean
   readonly env: Io['env']
 }
 
-/** V8's option for the most that one half of the room for young objects may become, in MiB, and what is asked of it here. */
+/** V8's maximum size of one semi-space in MiB, and the value for workers. */
 const YOUNG_OPTION = '--max-semi-space-size'
 const YOUNG_MIB = 8
 
-/** SIGUSR1 opens no debugger. */
+/** Disables the debugger on SIGUSR1. */
 const NO_DEBUGGER = '--disable-sigusr1'
 
-/** Options of Node for a worker: those of this process, no debugger, and less room for young objects unless configured (docs/adr/0341). */
+/**
+ * Node options of a worker: those of this process, no debugger, and a smaller young generation unless configured
+ * (docs/adr/0341).
+ */
 function nodeOptions(env: Io['env']): string[] {
   const options = [...new Set([...process.execArgv, NO_DEBUGGER])]
   const given = [...options, env['NODE_OPTIONS'] ?? '']
@@ -48,18 +51,18 @@ function nodeOptions(env: Io['env']): string[] {
 }
 
 /**
- * Starts this program again, with the same arguments, as a worker of this process, which gets connections from `reception`
- * as soon as it has started. The worker writes its log to a pipe, from which whole lines go to `log`.
+ * Starts this program with the same arguments as a worker process, which joins `dispatcher` when started. Forwards
+ * complete lines of its log pipe to `log`.
  */
 export function forkWorker(options: ForkOptions): WorkerProcess {
-  const { memory, common, reception, ephemeralKeys, log, isTerminal, env } = options
+  const { memory, common, dispatcher, ephemeralKeys, log, isTerminal, env } = options
   const child = fork(process.argv[1] ?? '', process.argv.slice(2), {
     env: { ...env, [WORKER]: isTerminal ? 'terminal' : 'pipe' },
     execArgv: nodeOptions(env),
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     serialization: 'advanced',
   })
-  const taker = takerOf(child)
+  const slot = slotOf(child)
   if (child.stderr !== null) passLines(child.stderr, (lines) => log.pass(lines))
 
   const channel: Channel = {
@@ -78,25 +81,25 @@ export function forkWorker(options: ForkOptions): WorkerProcess {
     common: () => common,
     ephemeralKeys,
     ready() {
-      reception.join(taker)
+      dispatcher.join(slot)
       started.resolve(undefined)
     },
     failed: (failure) => started.resolve(failure),
   }
   const peer = createPeer<WorkerMethods>(channel, methods)
-  child.once('disconnect', () => part.letGo())
-  child.once('error', () => started.resolve({ code: 'internal_error', detail: 'a worker cannot be started' }))
+  child.once('disconnect', () => part.release())
+  child.once('error', () => started.resolve({ code: 'internal_error', detail: 'worker failed to start' }))
   let isDisconnected = false
   child.once('disconnect', () => (isDisconnected = true))
-  // After its end and the last message that it sent.
+  // After its exit and its last message.
   child.once('close', () => {
-    // Node does not say so of a channel on which a connection was under way.
+    // Node does not emit this for a channel with a connection in transit.
     if (!isDisconnected) child.emit('disconnect')
-    reception.leave(taker)
+    dispatcher.leave(slot)
   })
   child.once('exit', (code, signal) => {
-    part.letGo()
-    const detail = `a worker ended while it started (${signal ?? `exit code ${code}`})`
+    part.release()
+    const detail = `worker exited during startup (${signal ?? `exit code ${code}`})`
     started.resolve({ code: 'config_error', detail })
     ended.resolve({ code, signal })
   })
@@ -109,7 +112,7 @@ export function forkWorker(options: ForkOptions): WorkerProcess {
   }
 }
 
-/** The channel of a worker to its supervisor; the worker ends with it. */
+/** The channel of a worker to its supervisor. The worker exits when it closes. */
 export function channelToSupervisor(): Channel {
   process.once('disconnect', () => process.exit())
   return {
@@ -122,8 +125,8 @@ export function channelToSupervisor(): Channel {
   }
 }
 
-/** A worker as `reception` sees it. */
-function takerOf(child: ChildProcess): Taker {
+/** The slot of a worker in the dispatcher. */
+function slotOf(child: ChildProcess): WorkerSlot {
   let last = 0
   let answer: (isTaken: boolean) => void = () => undefined
   child.on('message', (message: Serializable) => {
@@ -133,7 +136,7 @@ function takerOf(child: ChildProcess): Taker {
     offer(socket, onAnswer) {
       answer = onAnswer
       last += 1
-      // Whether it was sent shows in its answer, or in the worker's end.
+      // The worker's response, or its exit, shows whether it arrived.
       if (child.connected) child.send({ offer: last } satisfies Offer, socket, { keepOpen: true }, () => undefined)
     },
   }
@@ -142,17 +145,17 @@ function takerOf(child: ChildProcess): Taker {
 const isOfferAnswer = (message: unknown): message is OfferAnswer =>
   typeof message === 'object' && message !== null && 'offered' in message && 'isTaken' in message
 
-/** In a worker: `take` gets each connection that the supervisor hands over, and says whether it serves it. */
+/** In a worker: `take` receives each dispatched connection and returns whether it accepts it. */
 export function onConnection(take: (socket: Socket) => boolean): void {
   process.on('message', (message: unknown, socket: unknown) => {
     if (typeof message !== 'object' || message === null || !('offer' in message)) return
-    // A client that has left meanwhile comes as none.
+    // The socket is undefined if the client has disconnected.
     const isTaken = socket === undefined || take(socket as Socket)
     process.send?.({ offered: message.offer, isTaken })
   })
 }
 
-/** Ends the channel, and with it this process: its supervisor knows all that it had to say. */
+/** Closes the channel, and with it this process. The supervisor has received all messages. */
 export const leave = (): void => process.disconnect()
 
 /** What a worker may write without a newline; more than any line of ours. */

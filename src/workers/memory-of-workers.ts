@@ -12,7 +12,7 @@ import {
 type Granted = { readonly id: number; readonly fence: number }
 type Bytes = Buffer
 
-/** What a worker may ask of the memory: the operations of `Store`, each with the scope that it is about. */
+/** Methods of the memory store for workers: those of `Store`, each with its scope. */
 export type StoreMethods = {
   get(scope: string, key: string): Promise<KeptValue | undefined>
   put(scope: string, key: string, value: Bytes, ttlMs: number): Promise<void>
@@ -59,20 +59,20 @@ export type StoreMethods = {
   unsubscribe(id: number): void
 }
 
-/** What one worker holds in the memory. */
+/** What one worker holds in the memory store. */
 export interface WorkersPart {
   readonly methods: StoreMethods
-  /** The worker has gone: its locks are free, its subscriptions end. */
-  letGo(): void
+  /** The worker has exited: releases its locks and subscriptions. */
+  release(): void
 }
 
-/** State that outlasts a request, kept by the supervisor for all workers. */
+/** Shared state of all workers, kept by the supervisor. */
 export interface MemoryOfWorkers {
-  /** For one worker; `onMessage` tells it what was published to one of its subscriptions. */
+  /** The part of one worker; `onMessage` receives messages of its subscriptions. */
   partOf(onMessage: (id: number, message: string) => void): WorkersPart
 }
 
-/** Makes it; a scope has one memory for as long as the process lives. */
+/** Creates it. A scope has one memory store for the life of the process. */
 export function createMemoryOfWorkers(options: MemoryStoreOptions): MemoryOfWorkers {
   const stores = new Map<string, Store>()
   const storeOf = (scope: string): Store => {
@@ -91,7 +91,7 @@ function createPart(storeOf: (scope: string) => Store, onMessage: (id: number, m
 
   const grant = (held: HeldLock & Partial<Pick<MakerLock, 'finish'>>): Granted => {
     const id = ++granted
-    // Whoever waited for it may have died meanwhile.
+    // The waiting worker may have exited.
     if (isGone) void held.release()
     else locks.set(id, held)
     return { id, fence: held.fence }
@@ -138,7 +138,7 @@ function createPart(storeOf: (scope: string) => Store, onMessage: (id: number, m
   }
   return {
     methods,
-    letGo() {
+    release() {
       isGone = true
       for (const held of locks.values()) void held.release()
       for (const one of subscriptions.values()) one.close()

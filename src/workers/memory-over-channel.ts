@@ -3,24 +3,24 @@ import { causeOf, type Log } from '../core/index.ts'
 import { NoAnswer, type Peer, RemoteError } from './peer.ts'
 import type { StoreMethods } from './memory-of-workers.ts'
 
-/** Beyond what an operation waits for by itself, in milliseconds. */
+/** Added to the wait of an operation itself, in milliseconds. */
 const ANSWER_MS = 5_000
 
-/** What a worker knows of the memory that its supervisor keeps for all workers. */
+/** A worker's view of the supervisor's memory store. */
 export interface MemoryOverChannel {
-  /** The memory of one scope. */
+  /** The memory store of one scope. */
   readonly open: (scope: string) => Store
-  /** The supervisor says that something was published to subscription `id`. */
+  /** The supervisor reports a message for subscription `id`. */
   onMessage(id: number, message: string): void
 }
 
-/** Stores whose entries are in the supervisor, so that every worker sees them: each operation is one question to it. */
+/** Stores with entries in the supervisor, shared by all workers. Each operation is one request. */
 export function createMemoryOverChannel(peer: Peer<StoreMethods>, log: Log): MemoryOverChannel {
   const listeners = new Map<number, StoreListener>()
   let subscriptions = 0
   let isClosed = false
   let isGone = false
-  /** Scopes whose last write found no room. */
+  /** Scopes whose last write exceeded the memory. */
   const full = new Set<string>()
 
   const ask: Peer<StoreMethods>['ask'] = (name, args, deadlineMs) => {
@@ -53,7 +53,7 @@ export function createMemoryOverChannel(peer: Peer<StoreMethods>, log: Log): Mem
       async release() {
         if (!isMine) return
         isMine = false
-        // A supervisor that has gone took the lock along.
+        // A supervisor that exited has released the lock.
         await ask('release', [scope, id]).catch(() => undefined)
       },
     }
@@ -64,7 +64,7 @@ export function createMemoryOverChannel(peer: Peer<StoreMethods>, log: Log): Mem
       try {
         listeners.get(id)?.onMessage(message)
       } catch (error) {
-        log.error({ error: causeOf(error) }, 'a listener of the store failed')
+        log.error({ error: causeOf(error) }, 'store listener failed')
       }
     },
     open: (scope) => ({
@@ -106,7 +106,7 @@ export function createMemoryOverChannel(peer: Peer<StoreMethods>, log: Log): Mem
         const detail = isClosed
           ? 'closed'
           : isGone
-            ? 'the supervisor has gone'
+            ? 'the supervisor has exited'
             : full.has(scope)
               ? 'its memory is full'
               : undefined

@@ -2,26 +2,27 @@ import type { CacheGroup, CacheListing } from '../cache/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import type { Purged, ReloadResult } from '../compose/index.ts'
 
-/** How many requests `GET /decisions` shows. */
+/** Number of requests in `GET /decisions`. */
 const DECISIONS = 200
 
 /**
- * Ready as long as one worker is; degraded while fewer run than wanted, or one of them says so. The detail is that of the
- * worker that is worst off, and how many run.
+ * Ready while one worker is ready. Degraded while fewer run than configured, or if one is degraded. The detail is the
+ * worst worker's, with the number of workers.
  */
 export function mergeReadiness(answers: readonly Readiness[], wanted: number): Readiness {
   const ready = answers.filter(({ ok }) => ok)
   const isShort = answers.length < wanted
   const worst = answers.find(({ ok }) => !ok) ?? answers.find(({ degraded }) => degraded === true) ?? answers[0]
-  const told = worst?.detail
+  const worstDetail = worst?.detail
   const workers = isShort ? { workers: { running: answers.length, wanted } } : {}
-  const detail = typeof told === 'object' && told !== null ? { ...told, ...workers } : (told ?? workers)
+  const detail =
+    typeof worstDetail === 'object' && worstDetail !== null ? { ...worstDetail, ...workers } : (worstDetail ?? workers)
   const isDegraded = isShort || answers.some(({ ok, degraded }) => !ok || degraded === true)
   const hasDetail = typeof detail !== 'object' || detail === null || Object.keys(detail).length > 0
   return { ok: ready.length > 0, ...(isDegraded ? { degraded: true } : {}), ...(hasDetail ? { detail } : {}) }
 }
 
-/** The caches of all workers as one: their sums, and the oldest and newest of each group. */
+/** Merges the caches of all workers: sums, and the oldest and newest entry of each group. */
 export function mergeListings(listings: readonly CacheListing[]): CacheListing {
   const sum = (of: (listing: CacheListing) => number): number => listings.reduce((all, one) => all + of(one), 0)
   const groups = new Map<string, CacheGroup>()
@@ -56,18 +57,18 @@ export function mergeDecisions(lists: readonly (readonly object[])[]): readonly 
     .slice(0, DECISIONS)
 }
 
-/** In force when it is so everywhere; else each problem once. */
+/** Successful if all reloads are; else each problem once. */
 export function mergeReloads(results: readonly ReloadResult[]): ReloadResult {
   const problems = new Set(results.flatMap((result) => (result.ok ? [] : result.problems)))
   if (results.length === 0) problems.add('no worker is running')
   return problems.size === 0 ? { ok: true } : { ok: false, problems: [...problems] }
 }
 
-/** All workers share one store: each of them has to reach it. */
+/** All workers share one store, and each must reach it. */
 export function mergePurges(results: readonly Purged[]): Purged {
   const purged = results.reduce((sum, result) => sum + result.purged, 0)
-  const told = results.flatMap(({ isTold }) => isTold ?? [])
+  const notified = results.flatMap(({ isTold }) => isTold ?? [])
   const counts = results.flatMap(({ receivers }) => receivers ?? [])
   const receivers = counts.length === 0 ? undefined : Math.max(...counts)
-  return told.length === 0 ? { purged } : { purged, isTold: told.every(Boolean), receivers }
+  return notified.length === 0 ? { purged } : { purged, isTold: notified.every(Boolean), receivers }
 }

@@ -5,29 +5,29 @@ import type { MetricsSnapshot, NamesInUse } from '../report/index.ts'
 import type { FixedSettings } from '../compose/proxy/index.ts'
 import type { StoreMethods } from './memory-of-workers.ts'
 
-/** What a worker says of its start when it failed; as the command would have said it. */
+/** The error of a failed start, as the command prints it. */
 export interface StartFailure {
-  /** Of a `ConfigError`. */
+  /** Lines of a `ConfigError`. */
   readonly lines?: readonly string[]
-  /** Of another failure. */
+  /** Code of another failure. */
   readonly code?: string
   readonly detail?: string | undefined
-  /** The system's, such as EADDRINUSE. */
+  /** System code, such as EADDRINUSE. */
   readonly systemCode?: string | undefined
 }
 
-/** What all workers have in common; secrets in clear, between processes of one proxy only. */
+/** Shared by all workers. Secrets are in clear, only between processes of one proxy. */
 export interface CommonMaterial {
-  /** Where the supervisor accepts connections. */
+  /** URL of the supervisor's listener. */
   readonly url: string
   readonly sessionKey: string
   readonly ticketKeys: Buffer
   readonly settings: FixedSettings
-  /** What the supervisor read from its standard input for the path `-`. */
+  /** Standard input of the supervisor, for the path `-`. */
   readonly stdin: string | undefined
 }
 
-/** What a supervisor asks of a worker. */
+/** Requests from the supervisor to a worker. */
 export type WorkerMethods = {
   config(): object
   readiness(): Readiness
@@ -36,18 +36,18 @@ export type WorkerMethods = {
   purge(filter: PurgeFilter): Promise<Purged>
   decisions(): readonly object[]
   reload(): Promise<ReloadResult>
-  /** Something was published to a subscription of this worker. */
+  /** A message for a subscription of this worker. */
   published(id: number, message: string): void
-  /** Says nothing: that it is answered at all is what counts. */
+  /** Heartbeat; only the response matters. */
   beat(): void
-  /** Drains and ends. */
+  /** Drains and exits. */
   stop(): void
 }
 
-/** What a worker asks of its supervisor. */
+/** Requests from a worker to its supervisor. */
 export type SupervisorMethods = StoreMethods & {
   common(): CommonMaterial
-  /** Keys of an authorization server that has none configured: the same for every worker. */
+  /** Generated keys of an authorization server without configured ones, shared by all workers. */
   ephemeralKeys(server: string): { readonly signing: string; readonly sealing: string }
   ready(): void
   failed(failure: StartFailure): void

@@ -1,25 +1,25 @@
-/** What can be asked of the other process, by name. */
+/** Methods of the other process, by name. */
 export type Methods = Readonly<Record<string, (...args: never[]) => unknown>>
 
-/** A channel between two processes, as a `ChildProcess` and `process` have it. */
+/** A channel between two processes, like `ChildProcess` and `process`. */
 export interface Channel {
-  /** False or an error when the other has gone. */
+  /** False or an error if the other process has exited. */
   send(message: object, onSent: (error: Error | null) => void): void
   onMessage(listener: (message: unknown) => void): void
   onClose(listener: () => void): void
 }
 
-/** The other process did not answer: it has gone, or it took too long. */
+/** No response: the other process has exited or timed out. */
 export class NoAnswer extends Error {
   readonly reason: 'gone' | 'late'
   constructor(reason: 'gone' | 'late') {
-    super(reason === 'gone' ? 'the other process has gone' : 'the other process did not answer in time')
+    super(reason === 'gone' ? 'the other process has exited' : 'the other process did not respond in time')
     this.name = 'NoAnswer'
     this.reason = reason
   }
 }
 
-/** What the other process threw: the name of the error and its plain members. */
+/** An error of the other process: its name and plain fields. */
 export class RemoteError extends Error {
   readonly members: Readonly<Record<string, unknown>>
   constructor(name: string, message: string, members: Readonly<Record<string, unknown>>) {
@@ -44,9 +44,12 @@ interface Reply {
   }
 }
 
-/** The other process: what it is asked, and what it gets to hear. */
+/** The other process, as a set of methods. */
 export interface Peer<Theirs extends Methods> {
-  /** Asks and waits at most `deadlineMs`, by default 5 s. Throws `NoAnswer`, or `RemoteError` for what the other threw. */
+  /**
+   * Calls a method and waits up to `deadlineMs`, by default 5 s. Throws `NoAnswer`, or `RemoteError` for the other's
+   * error.
+   */
   ask<K extends keyof Theirs & string>(
     name: K,
     args: Parameters<Theirs[K]>,
@@ -55,14 +58,11 @@ export interface Peer<Theirs extends Methods> {
 }
 
 const DEADLINE_MS = 5_000
-/** Members of an error that may be told: codes and texts of our own. */
-const MEMBERS = ['kind', 'code', 'detail', 'lines'] as const
+/** Fields of an error that may be sent: codes and messages of this program. */
+const FIELDS = ['kind', 'code', 'detail', 'lines'] as const
 
-/**
- * Questions and answers over a channel between two processes of ours, each in the order of its making. Messages that are
- * none of these are left to others.
- */
-export function createPeer<Theirs extends Methods>(channel: Channel, ours: Methods): Peer<Theirs> {
+/** Sends requests and responses over a channel between two processes, each in order. Ignores other messages. */
+export function createPeer<Theirs extends Methods>(channel: Channel, methods: Methods): Peer<Theirs> {
   const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
   let asked = 0
   let isGone = false
@@ -70,11 +70,11 @@ export function createPeer<Theirs extends Methods>(channel: Channel, ours: Metho
   const answer = async ({ id, ask, args }: Ask): Promise<void> => {
     const ignore = (): void => undefined
     try {
-      const method = Object.hasOwn(ours, ask) ? ours[ask] : undefined
-      if (method === undefined) throw new RangeError(`there is no ${ask}`)
+      const method = Object.hasOwn(methods, ask) ? methods[ask] : undefined
+      if (method === undefined) throw new RangeError(`no method ${ask}`)
       channel.send({ reply: id, value: await method(...(args as never[])) } satisfies Reply, ignore)
     } catch (error) {
-      channel.send({ reply: id, error: tellable(error) } satisfies Reply, ignore)
+      channel.send({ reply: id, error: serializable(error) } satisfies Reply, ignore)
     }
   }
 
@@ -121,10 +121,10 @@ const isAsk = (message: unknown): message is Ask =>
 const isReply = (message: unknown): message is Reply =>
   typeof message === 'object' && message !== null && 'reply' in message
 
-/** Never a cause or a stack: they may quote what came from outside. */
-function tellable(error: unknown): NonNullable<Reply['error']> {
+/** Omits cause and stack, which may quote external text. */
+function serializable(error: unknown): NonNullable<Reply['error']> {
   if (!(error instanceof Error)) return { name: typeof error, message: '', members: {} }
-  const members = MEMBERS.flatMap((name) => {
+  const members = FIELDS.flatMap((name) => {
     const value = (error as unknown as Record<string, unknown>)[name]
     return value === undefined ? [] : [[name, value] as const]
   })

@@ -13,24 +13,24 @@ import {
   type RunningProxy,
   startAdmin,
 } from '../compose/proxy/index.ts'
-import { type Crew, startCrew, WorkerNotStarted } from './crew.ts'
+import { type WorkerPool, startPool, WorkerNotStarted } from './worker-pool.ts'
 import { forkWorker } from './fork.ts'
 import { createMemoryOfWorkers } from './memory-of-workers.ts'
 import { mergeDecisions, mergeListings, mergePurges, mergeReadiness, mergeReloads } from './merge.ts'
 import type { StartFailure, WorkerMethods } from './messages.ts'
 import { NoAnswer } from './peer.ts'
-import { openReception } from './reception.ts'
+import { openDispatcher } from './connection-dispatcher.ts'
 
-/** So long a worker may take to answer for itself; scrapers wait about ten seconds. */
+/** Timeout for requests to a worker; scrapers wait about ten seconds. */
 const ANSWER_MS = 3_000
-/** A reload reads files and may ask for keys. */
+/** A reload reads files and may fetch keys. */
 const RELOAD_MS = 30_000
-/** What a worker gets beyond its drain to let go of everything. */
+/** Time for a worker to exit after its drain. */
 const LAST_MS = 5_000
 
 /**
- * Runs the proxy as `workers` processes on one port, and one admin listener that speaks for all. Throws what one process
- * alone would; nothing is left running then.
+ * Runs the proxy as `workers` processes on one port, with one admin listener for all. Throws the errors of a single
+ * process, after stopping all.
  */
 export async function runWorkers(
   options: ProxyProcessOptions & { readonly log: OpenLog; readonly workers: number; readonly isTerminal: boolean },
@@ -49,11 +49,11 @@ export async function runWorkers(
     return { signing: material.signing.reveal(), sealing: material.sealing.reveal() }
   }
   const scheme = first.listen.tls === undefined ? 'http' : 'https'
-  const reception = await placedListener(first.places, 'listen', () =>
-    openReception(parseListenAddress(first.listen.address), { scheme, log }),
+  const dispatcher = await placedListener(first.places, 'listen', () =>
+    openDispatcher(parseListenAddress(first.listen.address), { scheme, log }),
   )
-  opening.defer(() => reception.close())
-  const { url } = reception
+  opening.defer(() => dispatcher.close())
+  const { url } = dispatcher
   const common = {
     url,
     sessionKey: randomBytes(32).toString('base64url'),
@@ -61,57 +61,54 @@ export async function runWorkers(
     settings: fixedSettings(first),
     stdin: options.stdin,
   }
-  const crew = await startCrew({
+  const pool = await startPool({
     count: workers,
-    fork: () => forkWorker({ memory, common, reception, ephemeralKeys, log, isTerminal, env }),
+    fork: () => forkWorker({ memory, common, dispatcher, ephemeralKeys, log, isTerminal, env }),
     log,
     metrics,
     onEnded: (worker) => merged.depart(worker),
   }).catch((error: unknown) => {
-    throw error instanceof WorkerNotStarted ? asItWas(error.failure) : error
+    throw error instanceof WorkerNotStarted ? errorOf(error.failure) : error
   })
   let isDraining = false
   const drain = (): Promise<void> => {
     isDraining = true
-    reception.close()
-    return crew.stop(drainGraceMs + LAST_MS)
+    dispatcher.close()
+    return pool.stop(drainGraceMs + LAST_MS)
   }
   opening.defer(drain)
 
   const controls: ProxyControls = {
     async config() {
-      const [answer] = (await ask(crew, 'config', [])).answers
-      if (answer === undefined) throw new Failure('internal_error', { detail: 'no worker answers' })
+      const [answer] = (await ask(pool, 'config', [])).answers
+      if (answer === undefined) throw new Failure('internal_error', { detail: 'no worker responds' })
       return answer
     },
     readiness: async () =>
       isDraining
         ? { ok: false, detail: { draining: true } }
-        : mergeReadiness((await ask(crew, 'readiness', [])).answers, workers),
+        : mergeReadiness((await ask(pool, 'readiness', [])).answers, workers),
     async metrics() {
       const inUse: NamesInUse[] = []
-      await each(crew, async (worker) => {
+      await each(pool, async (worker) => {
         const { snapshot, names } = await worker.peer.ask('metrics', [], ANSWER_MS)
         merged.take(worker, snapshot)
         inUse.push(names)
       })
       return merged.render(await metrics.snapshot(), inUse)
     },
-    cache: async () => mergeListings(await every(crew, 'cache', [])),
-    purge: async (filter) => mergePurges(await every(crew, 'purge', [filter])),
-    decisions: async () => mergeDecisions(await every(crew, 'decisions', [])),
+    cache: async () => mergeListings(await every(pool, 'cache', [])),
+    purge: async (filter) => mergePurges(await every(pool, 'purge', [filter])),
+    decisions: async () => mergeDecisions(await every(pool, 'decisions', [])),
     reload: async () =>
       isDraining
         ? { ok: false, problems: ['the proxy is shutting down'] }
-        : mergeReloads(await every(crew, 'reload', [], RELOAD_MS)),
+        : mergeReloads(await every(pool, 'reload', [], RELOAD_MS)),
   }
   const admin = await startAdmin(first.admin, controls, log, opening)
-  // Each worker would show its own requests only.
+  // A worker sees only its own requests.
   if (first.admin.inspector !== 'off')
-    log.warn(
-      { inspector: first.admin.inspector, workers },
-      'the inspector needs a single process, and is off with workers',
-    )
+    log.warn({ inspector: first.admin.inspector, workers }, 'inspector is off: it requires a single process')
   const shares = memorySharesOf(options, first.listen.bufferedBodiesBytes)
   log.info({ url, admin: admin.url, routes: first.routes.length, workers, ...shares, version: VERSION }, 'listening')
   const opened = opening.move()
@@ -134,20 +131,20 @@ export async function runWorkers(
 
 interface Answers<T> {
   readonly answers: T[]
-  /** Process ids of those that did not answer in time. */
+  /** Process IDs of workers that timed out. */
   readonly late: readonly (number | undefined)[]
 }
 
-/** Asks all that serve. One that ends meanwhile has nothing to say. */
+/** Calls a method of all serving workers. Skips workers that exit meanwhile. */
 async function ask<K extends keyof WorkerMethods>(
-  crew: Crew,
+  pool: WorkerPool,
   name: K,
   args: Parameters<WorkerMethods[K]>,
   deadlineMs = ANSWER_MS,
 ): Promise<Answers<Awaited<ReturnType<WorkerMethods[K]>>>> {
   const answers: Awaited<ReturnType<WorkerMethods[K]>>[] = []
   const late: (number | undefined)[] = []
-  await each(crew, async (worker) => {
+  await each(pool, async (worker) => {
     try {
       answers.push(await worker.peer.ask(name, args, deadlineMs))
     } catch (error) {
@@ -157,24 +154,24 @@ async function ask<K extends keyof WorkerMethods>(
   return { answers, late }
 }
 
-/** The same where half an answer would be a wrong one. Throws `internal_error`. */
+/** Like `ask`, if a partial result would be wrong. Throws `internal_error`. */
 async function every<K extends keyof WorkerMethods>(
-  crew: Crew,
+  pool: WorkerPool,
   name: K,
   args: Parameters<WorkerMethods[K]>,
   deadlineMs?: number,
 ): Promise<Awaited<ReturnType<WorkerMethods[K]>>[]> {
-  const { answers, late } = await ask(crew, name, args, deadlineMs)
+  const { answers, late } = await ask(pool, name, args, deadlineMs)
   if (late.length === 0) return answers
-  throw new Failure('internal_error', { detail: `worker ${late.join(', ')} did not answer for ${name} in time` })
+  throw new Failure('internal_error', { detail: `worker ${late.join(', ')} did not respond to ${name} in time` })
 }
 
-/** What fails for one worker keeps nobody else's answer away. */
-const each = async (crew: Crew, ask: (worker: WorkerProcess) => Promise<void>): Promise<void> =>
-  void (await Promise.allSettled(crew.serving.map(ask)))
+/** An error of one worker does not affect the others. */
+const each = async (pool: WorkerPool, ask: (worker: WorkerProcess) => Promise<void>): Promise<void> =>
+  void (await Promise.allSettled(pool.serving.map(ask)))
 
-/** The same error that the worker had, so that the command says the same. */
-function asItWas({ lines, code, detail, systemCode }: StartFailure): Error {
+/** Recreates the worker's error, so that the command prints the same. */
+function errorOf({ lines, code, detail, systemCode }: StartFailure): Error {
   if (lines !== undefined) return new ConfigError(lines)
   return new Failure((code ?? 'internal_error') as FailureCode, {
     ...(detail === undefined ? {} : { detail }),

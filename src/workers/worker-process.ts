@@ -1,18 +1,18 @@
 import type { Peer } from './peer.ts'
 import type { StartFailure, WorkerMethods } from './messages.ts'
-/** How a process ended. */
+/** Exit of a process. */
 export interface WorkerEnd {
   readonly code: number | null
   readonly signal: string | null
 }
 
-/** A process that was started as a worker. */
+/** A worker process. */
 export interface WorkerProcess {
   readonly pid: number | undefined
   readonly peer: Peer<WorkerMethods>
-  /** How its start came out: what failed, or undefined. */
+  /** Result of its start: the failure, or undefined. */
   readonly started: Promise<StartFailure | undefined>
-  /** Resolves when the process has ended, however it did. */
+  /** Resolves when the process has exited. */
   readonly ended: Promise<WorkerEnd>
   kill(): void
 }

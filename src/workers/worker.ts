@@ -9,8 +9,8 @@ import type { StartFailure, SupervisorMethods, WorkerMethods } from './messages.
 import { type Channel, createPeer, type Peer } from './peer.ts'
 
 /**
- * One worker of a proxy, over the channel to its supervisor: it serves until it is told to stop or the supervisor has gone.
- * Gives the exit code.
+ * Runs one worker of a proxy over the channel to its supervisor, until stopped or the supervisor exits. Returns the
+ * exit code.
  */
 export async function runWorker(
   options: ProxyProcessOptions & { readonly log: OpenLog },
@@ -19,10 +19,10 @@ export async function runWorker(
   io: Pick<Io, 'stop' | 'onReload'>,
 ): Promise<number> {
   const { log } = options
-  const { promise: told, resolve: stop } = Promise.withResolvers<string>()
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<string>()
   let proxy: ProxyProcess | undefined
   const running = (): ProxyProcess => {
-    if (proxy === undefined) throw new Error('this worker has not started')
+    if (proxy === undefined) throw new Error('the worker has not started')
     return proxy
   }
   const methods: WorkerMethods = {
@@ -38,7 +38,7 @@ export async function runWorker(
     reload: () => running().reload(),
     published: (id, message) => memory.onMessage(id, message),
     beat: () => undefined,
-    stop: () => stop('told'),
+    stop: () => stop('stopped'),
   }
   const peer = createPeer<SupervisorMethods>(channel, methods)
   const memory = createMemoryOverChannel(peer, log)
@@ -55,10 +55,10 @@ export async function runWorker(
   const serving = proxy
   onConnection((socket) => serving.take(socket))
   await peer.ask('ready', [])
-  // A terminal that closes tells every process, and a worker reloads when its supervisor says so.
+  // A closing terminal signals all processes; workers reload on request of the supervisor.
   io.onReload(() => undefined)
-  // A terminal tells every process; the supervisor tells its workers.
-  await Promise.race([io.stop, told])
+  // A terminal signals all processes; the supervisor stops its workers.
+  await Promise.race([io.stop, stopped])
   await opened.disposeAsync()
   log.flush()
   return EXIT.fine
@@ -78,7 +78,7 @@ async function commonOf(
     memory,
     ephemeralKeys(server) {
       const found = keys.get(server)
-      if (found === undefined) throw new Error('keys of an authorization server that was not prepared')
+      if (found === undefined) throw new Error('the authorization server has no prepared keys')
       return found
     },
     async prepare(config) {

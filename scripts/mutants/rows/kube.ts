@@ -131,12 +131,12 @@ export default [
       ['one silent connection does not cost the lease', 'const REQUEST_SHARE = 0.4', 'const REQUEST_SHARE = 1'],
       [
         'who holds the lease is left alone',
-        "if (!isOurs && !isFree) return lose('another one holds the lease')",
-        "if (!isOurs && !isFree) lose('another one holds the lease')",
+        "if (!isOurs && !isFree) return lose('a different holder has the lease')",
+        "if (!isOurs && !isFree) lose('a different holder has the lease')",
       ],
       [
         'a holder gives up in time',
-        "cancelDeadline = timers.after(heldUntilMs - timers.now(), () => lose('could not be renewed in time'))",
+        "cancelDeadline = timers.after(heldUntilMs - timers.now(), () => lose('not renewed in time'))",
         'cancelDeadline = () => undefined',
       ],
       [

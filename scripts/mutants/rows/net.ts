@@ -95,7 +95,7 @@ export default [
       ],
       [
         'metadata services are asked past every egress proxy',
-        'const egressProxy = options.isNextDoor === true ? undefined : options.egressProxy',
+        'const egressProxy = options.bypassEgressProxy === true ? undefined : options.egressProxy',
         'const { egressProxy } = options',
         ['test/unit/obtain/cloud-sts/identity/metadata.test.ts'],
       ],
@@ -130,14 +130,14 @@ export default [
     ],
   ),
   ...within(
-    'src/net/rest.ts',
+    'src/net/cool-down.ts',
     ['test/system/net/protection.test.ts'],
     [
       ['a throttled caller rests alone', 'if (!isMany) return', ''],
       [
-        'what rests the client of the proxy rests no caller',
-        'if (by === undefined) restCaller(endMs, caller)',
-        'if (by === undefined) restService(endMs)',
+        'a cool-down of the own client pauses no caller',
+        'if (by === undefined) pauseCaller(endMs, caller)',
+        'if (by === undefined) pauseService(endMs)',
       ],
       ['a throttled caller rests', 'Math.max(untilMs, callers.peek(by.caller) ?? -Infinity)', 'untilMs'],
     ],
@@ -165,8 +165,8 @@ export default [
     ],
   ),
   ...within(
-    'src/net/turns.ts',
-    ['test/unit/net/turns.test.ts'],
+    'src/net/fair-queue.ts',
+    ['test/unit/net/fair-queue.test.ts'],
     [
       [
         'places that are lent take nothing from the shares of others',

@@ -3,7 +3,7 @@ import { within } from '../mutation.ts'
 /** Guards of `src/workers`. */
 export default [
   ...within(
-    'src/workers/reception.ts',
+    'src/workers/connection-dispatcher.ts',
     ['test/slow/e2e/workers-hung.test.ts'],
     [
       [

@@ -9,14 +9,14 @@ export interface Position {
 const MAX_CURSOR_LENGTH = 2048
 
 /**
- * The cursor after an entry: its position in the total order, not a count, so that it stays right when other entries
- * come and go between two pages.
+ * The cursor after an entry: its position in the total order, not an offset, so that it stays correct when entries
+ * change between pages.
  */
 export function encodeCursor(position: Position): string {
   return Buffer.from(JSON.stringify([position.name, position.version])).toString('base64url')
 }
 
-/** The position in a cursor that `encodeCursor` made. Throws `bad_request` for any other text. */
+/** The position in a cursor of `encodeCursor`. Throws `bad_request` for other text. */
 export function decodeCursor(cursor: string): Position {
   if (cursor.length > MAX_CURSOR_LENGTH) throw refused()
   let parts: unknown
@@ -29,12 +29,12 @@ export function decodeCursor(cursor: string): Position {
   const [name, version] = parts as readonly unknown[]
   if (typeof name !== 'string' || typeof version !== 'string' || !SERVER_NAME.test(name)) throw refused()
   const position = { name, version }
-  // One text per position: base64url decoders skip what they don't know.
+  // One text per position: base64url decoders skip unknown characters.
   if (encodeCursor(position) !== cursor) throw refused()
   return position
 }
 
-/** Whether a text is a cursor that `encodeCursor` made. */
+/** Whether a text is a cursor of `encodeCursor`. */
 export function isCursor(text: string): boolean {
   try {
     decodeCursor(text)
@@ -44,4 +44,4 @@ export function isCursor(text: string): boolean {
   }
 }
 
-const refused = () => new Failure('bad_request', { detail: 'the cursor is none that was given out' })
+const refused = () => new Failure('bad_request', { detail: 'the cursor is invalid' })

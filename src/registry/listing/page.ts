@@ -5,17 +5,17 @@ export interface ListQuery {
   /** 1 to 100. */
   readonly limit: number
   readonly cursor?: string | undefined
-  /** Part of the server's name, title or description, in any case. */
+  /** Part of the server's name, title or description, case-insensitive. */
   readonly search?: string | undefined
   /** RFC 3339. */
   readonly updated_since?: string | undefined
   /** `latest` or an exact version. */
   readonly version?: string | undefined
-  /** Default false, but true with `updated_since`, so that whoever keeps a copy learns what went away. */
+  /** Default false; true with `updated_since`, so that mirrors learn of deletions. */
   readonly include_deleted?: boolean | undefined
 }
 
-/** The first of `length` sorted things that is not before what is looked for. */
+/** Binary search: the first index of `length` sorted items for which `isBefore` is false. */
 function firstIndex(length: number, isBefore: (index: number) => boolean): number {
   let low = 0
   let high = length
@@ -35,7 +35,7 @@ function indexAfter(entries: readonly Entry[], position: { name: string; version
   })
 }
 
-/** The conditions of a query as one function, worked out once per request. */
+/** The filter of a query, computed once per request. */
 function matcherOf(query: ListQuery): (entry: Entry) => boolean {
   const search = query.search?.toLowerCase()
   const since = query.updated_since === undefined ? undefined : Date.parse(query.updated_since)
@@ -48,7 +48,7 @@ function matcherOf(query: ListQuery): (entry: Entry) => boolean {
     (version === undefined || (version === 'latest' ? entry.isLatest : entry.version === version))
 }
 
-/** The entries from `from` on that may match, in order: those that the index knows, or all. */
+/** The entries from `from` that may match, in order: those of the index, or all. */
 function* candidates(snapshot: Snapshot, search: string | undefined, from: number): Generator<Entry> {
   const { entries } = snapshot
   if (search === undefined || search === '') {
@@ -71,8 +71,8 @@ const render = (entries: readonly Entry[], nextCursor: string | undefined): stri
 }
 
 /**
- * One page of the list as JSON text: `{servers, metadata: {count, nextCursor?}}`, in the order of names and versions.
- * Looks at entries one by one and keeps at most `limit` of them. Throws `bad_request` for a cursor that is none.
+ * Renders a page of the list as JSON: `{servers, metadata: {count, nextCursor?}}`, ordered by name and version. Keeps
+ * at most `limit` entries. Throws `bad_request` for an invalid cursor.
  */
 export function renderPage(snapshot: Snapshot, query: ListQuery): string {
   const isWanted = matcherOf(query)
@@ -89,13 +89,16 @@ export function renderPage(snapshot: Snapshot, query: ListQuery): string {
   return render(found, undefined)
 }
 
-/** All versions of one server by date of publication, newest first, in the shape of the list; undefined when there is no such server. */
+/**
+ * Renders all versions of a server by date of publication, newest first, like the list; undefined for an unknown
+ * server.
+ */
 export function renderVersions(snapshot: Snapshot, name: string, withDeleted: boolean): string | undefined {
   const versions = snapshot.byName.get(name)?.filter((entry) => withDeleted || !entry.isDeleted) ?? []
   return versions.length === 0 ? undefined : render(versions, undefined)
 }
 
-/** One version of one server, `latest` included; undefined when there is none. */
+/** Renders one version of a server, or `latest`; undefined if unknown. */
 export function renderVersion(
   snapshot: Snapshot,
   name: string,

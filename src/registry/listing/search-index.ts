@@ -1,12 +1,12 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 
 const LONGEST_GRAM = 3
-/** Texts looked at before other requests get their turn. */
+/** Texts processed per slice, between other requests. */
 const SLICE = 200
 const BITS = 6
 const SYMBOLS = 1 << BITS
 
-/** Six bits per character: letters, digits and what stands in names are told apart, the rest shares the other places. */
+/** Six bits per character: letters, digits and common name characters are distinct, the others share the rest. */
 const SYMBOL_OF = new Uint8Array(128).map((_, code) => {
   const at = 'abcdefghijklmnopqrstuvwxyz0123456789-._/ '.indexOf(String.fromCharCode(code))
   return at === -1 ? symbolOfOther(code) : at
@@ -18,15 +18,15 @@ function symbolOfOther(code: number): number {
 
 const symbolOf = (code: number): number => SYMBOL_OF[code] ?? symbolOfOther(code)
 
-/** Where the texts are that hold each sequence of `length` characters: `found` from `starts[gram]` to `starts[gram + 1]`. */
+/** The texts with each sequence of `length` characters: `found` from `starts[gram]` to `starts[gram + 1]`. */
 interface Grams {
   readonly starts: Uint32Array
   readonly found: Uint32Array
 }
 
 /**
- * Finds the texts that may contain another, without looking at all of them: for every one, two or three characters in a
- * row it knows the texts that have them, in order. 10,000 texts of 150 characters take about 13 MiB and half a second.
+ * Finds candidates for a substring search with an index of sequences of two or three characters. 10,000 texts of 150
+ * characters take about 13 MiB and half a second.
  */
 export class SearchIndex {
   readonly #grams: readonly Grams[]
@@ -35,14 +35,14 @@ export class SearchIndex {
     this.#grams = grams
   }
 
-  /** An index of `texts`, which are in lower case; made a slice at a time. */
+  /** Builds an index of lower-case `texts` in slices. */
   static async of(texts: readonly string[]): Promise<SearchIndex> {
     const grams: Grams[] = []
     for (let length = 1; length <= LONGEST_GRAM; length++) grams.push(await gramsOf(texts, length))
     return new SearchIndex(grams)
   }
 
-  /** Indexes, in order, of texts that may contain `wanted` (lower case, not empty); the ones that do are among them. */
+  /** Sorted indexes of texts that may contain `wanted` (lower case, not empty). Includes all that do. */
   candidates(wanted: string): Uint32Array {
     const length = Math.min(wanted.length, LONGEST_GRAM)
     const grams = this.#grams[length - 1]
@@ -67,7 +67,7 @@ function eachGram(text: string, length: number, use: (gram: number) => void): vo
   }
 }
 
-/** Counts first and fills then, so that there is one array instead of one per gram. */
+/** Counts first, then fills: one array instead of one per gram. */
 async function gramsOf(texts: readonly string[], length: number): Promise<Grams> {
   const starts = new Uint32Array(SYMBOLS ** length + 1)
   await eachOfAll(texts, length, (gram) => void (starts[gram + 1] = (starts[gram + 1] ?? 0) + 1))
@@ -82,13 +82,13 @@ async function gramsOf(texts: readonly string[], length: number): Promise<Grams>
   return { starts, found }
 }
 
-/** Each gram of each text, once per text. */
+/** Each distinct gram of each text. */
 async function eachOfAll(
   texts: readonly string[],
   length: number,
   use: (gram: number, index: number) => void,
 ): Promise<void> {
-  // The text, counted from 1, in which a gram was last seen.
+  // The last text with a gram, counted from 1.
   const last = new Uint32Array(SYMBOLS ** length)
   for (const [index, text] of texts.entries()) {
     if (index % SLICE === SLICE - 1) await breathe()

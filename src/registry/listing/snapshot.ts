@@ -6,7 +6,7 @@ import { sortInSlices } from './sort-in-slices.ts'
 import { SourceError } from '../source-error.ts'
 import { compareVersions } from './version-order.ts'
 
-/** One version of one server, ready to send. */
+/** One version of one server, rendered. */
 export interface Entry {
   readonly name: string
   readonly version: string
@@ -16,55 +16,55 @@ export interface Entry {
   readonly publishedAtMs: number
   readonly isLatest: boolean
   readonly isDeleted: boolean
-  /** `{"server":…,"_meta":…}`, serialised once at load, so that a list is a join of strings. */
+  /** `{"server":…,"_meta":…}`, serialized at load, so that a list is a join of strings. */
   readonly json: string
 }
 
-/** All entries of a registry at one moment; never changes, only replaced as a whole. */
+/** All entries of a registry at one time. Immutable, replaced as a whole. */
 export interface Snapshot {
-  /** By name, then version, in code-unit order: a total order that paging relies on. */
+  /** By name, then version, in code-unit order: the total order of paging. */
   readonly entries: readonly Entry[]
   /** Versions of each server by date of publication, newest first. */
   readonly byName: ReadonlyMap<string, readonly Entry[]>
-  /** Over the `searchText` of `entries`. */
+  /** Index of the `searchText` of `entries`. */
   readonly searchIndex: SearchIndex
-  /** Another one for other entries, the same in all replicas: for entity tags. */
+  /** Hash of the entries, equal in all replicas, for entity tags. */
   readonly revision: string
   readonly skipped: Skipped
 }
 
-/** Entries that were left out because they can't be served. */
+/** Entries that were skipped as invalid. */
 export interface Skipped {
   readonly count: number
-  /** Of those that are served: entries that lost optional members which can't be served. */
+  /** Served entries without some invalid optional fields. */
   readonly amended: number
-  /** What is wrong with the first of them, each with its place. */
+  /** The first problems, with locations. */
   readonly first: readonly string[]
 }
 
 export const NOTHING_SKIPPED: Skipped = { count: 0, amended: 0, first: [] }
 const MAX_TOLD = 5
 
-/** Both together. */
+/** Merges two results. */
 export const joinSkipped = (a: Skipped, b: Skipped): Skipped => ({
   count: a.count + b.count,
   amended: a.amended + b.amended,
   first: a.first.length === MAX_TOLD ? a.first : [...a.first, ...b.first].slice(0, MAX_TOLD),
 })
 
-/** What was read of a file or page: the good entries, and what was left out. */
+/** Content of a file or page: the valid entries, and what was skipped. */
 export interface Reading {
   readonly listed: readonly Listed[]
   readonly skipped: Skipped
 }
 
-/** A validated entry and the time that counts for it when it says none itself. */
+/** A validated entry with its fallback time. */
 export interface Listed {
   readonly response: ServerResponse
   readonly fallbackMs: number
 }
 
-/** Position of an entry in the total order; the same comparison as the sort below. */
+/** Compares positions in the total order, like the sort below. */
 export function comparePosition(
   a: { readonly name: string; readonly version: string },
   b: { readonly name: string; readonly version: string },
@@ -97,10 +97,10 @@ function date(listed: Listed): Dated {
 const newestFirst = (a: Dated, b: Dated): number =>
   compareVersions(b.version, a.version) || b.publishedAtMs - a.publishedAtMs || comparePosition(a, b)
 
-/** The order of the published API. Who was published at the same time, or at no known one, comes by version. */
+/** The order of the published API. Equal or unknown dates are ordered by version. */
 const lastPublishedFirst = (a: Dated, b: Dated): number => b.publishedAtMs - a.publishedAtMs || newestFirst(a, b)
 
-/** The latest of one server's versions: the one that says so, if it is the only one; else the newest that lives. */
+/** The latest version of a server: the only one marked so, else the newest that is not deleted. */
 function latestOf(versions: readonly Dated[]): Dated | undefined {
   const marked = versions.filter((version) => version.given.isLatest === true)
   if (marked.length === 1) return marked[0]
@@ -130,12 +130,12 @@ function toEntry(dated: Dated, isLatest: boolean): Entry {
   }
 }
 
-/** Servers serialised before other requests get their turn. */
+/** Servers serialized per slice, between other requests. */
 const SLICE = 100
 
 /**
- * Orders, dates, serialises and indexes entries, a slice at a time. Every server gets exactly one latest version; of a
- * version that comes twice the first counts. Throws `SourceError` when there are entries and none can be served.
+ * Orders, dates, serializes and indexes entries in slices. Each server gets exactly one latest version; of duplicate
+ * versions, the first counts. Throws `SourceError` if there are entries and none is valid.
  */
 export async function buildSnapshot(reading: Reading): Promise<Snapshot> {
   const { byServer, skipped } = await withoutDoubles(reading)
@@ -154,7 +154,7 @@ export async function buildSnapshot(reading: Reading): Promise<Snapshot> {
   return { entries: sorted, byName, searchIndex, revision: await revisionOf(sorted), skipped }
 }
 
-/** The versions of each server, each version once. */
+/** The versions of each server without duplicates. */
 async function withoutDoubles(
   reading: Reading,
 ): Promise<{ readonly byServer: ReadonlyMap<string, readonly Dated[]>; readonly skipped: Skipped }> {
@@ -164,7 +164,7 @@ async function withoutDoubles(
   for (const [index, listed] of reading.listed.entries()) {
     if (index % SLICE === SLICE - 1) await breathe()
     const one = date(listed)
-    // No name and no version has a NUL in it.
+    // Names and versions contain no NUL.
     const position = `${one.name}\0${one.version}`
     if (seen.has(position)) {
       skipped = joinSkipped(skipped, { count: 1, amended: 0, first: [`${one.name}: a version is listed twice`] })

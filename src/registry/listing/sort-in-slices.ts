@@ -1,9 +1,9 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 
-/** Elements that are sorted or merged before other requests get their turn: about a millisecond. */
+/** Elements sorted or merged per slice, about a millisecond. */
 const SLICE = 1000
 
-/** A sorted copy of `list`, stable as `Array.prototype.toSorted`, made a slice at a time. */
+/** Returns a stable sorted copy of `list`, like `Array.prototype.toSorted`, in slices. */
 export async function sortInSlices<T>(list: readonly T[], compare: (a: T, b: T) => number): Promise<T[]> {
   let runs: T[][] = []
   for (let from = 0; from < list.length; from += SLICE) {
@@ -23,7 +23,7 @@ async function merge<T>(left: readonly T[], right: readonly T[], compare: (a: T,
   let [l, r] = [0, 0]
   while (l < left.length || r < right.length) {
     if (merged.length % SLICE === SLICE - 1) await breathe()
-    // Of equal ones the left stays first.
+    // Of equal elements, the left stays first.
     if (r === right.length || (l < left.length && compare(left[l] as T, right[r] as T) <= 0))
       merged.push(left[l++] as T)
     else merged.push(right[r++] as T)

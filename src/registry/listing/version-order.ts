@@ -1,4 +1,4 @@
-/** Semantic Versioning 2.0.0, `v` in front tolerated; build metadata does not order. */
+/** Semantic Versioning 2.0.0, with an optional leading `v`. Build metadata does not order. */
 const SEMVER = /^v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$/
 
 interface Semantic {
@@ -17,7 +17,7 @@ const byCodeUnits = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 
 const byNumber = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0)
 
 function comparePrerelease(a: readonly string[], b: readonly string[]): number {
-  // A version without a pre-release is the finished one.
+  // A version without pre-release is later.
   if (a.length === 0 || b.length === 0) return b.length - a.length
   for (let index = 0; index < Math.max(a.length, b.length); index++) {
     const left = a[index]
@@ -34,8 +34,8 @@ function comparePrerelease(a: readonly string[], b: readonly string[]): number {
 }
 
 /**
- * Negative when `a` is older than `b` (SemVer 2.0.0 §11). A version that is not semantic is older than one that is;
- * two of them compare by code units.
+ * Compares versions: negative if `a` is older than `b` (SemVer 2.0.0 §11). Other versions are older than semantic ones
+ * and compare by code units.
  */
 export function compareVersions(a: string, b: string): number {
   const left = parse(a)

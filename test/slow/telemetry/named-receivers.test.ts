@@ -129,13 +129,13 @@ describe('the receiver that an MCPTelemetryConfig names', () => {
       await fetch(url)
       expect(receiver.requests.at(-1)?.headers.authorization).toBe('old')
     }, PATIENT)
-    await running.line('traces are lost: the receiver does not take them')
+    await running.line('traces dropped, receiver unavailable')
     await write('secrets/otel/token', 'new')
     await vi.waitFor(async () => {
       await fetch(url)
       expect(receiver.requests.at(-1)?.headers.authorization).toBe('new')
     }, PATIENT)
-    await running.line('the receiver takes traces again')
+    await running.line('trace receiver available again')
     await write('all.json', plain['all.json'])
     await vi.waitFor(async () => {
       const headers = (await (await fetch(url)).json()) as Record<string, string>

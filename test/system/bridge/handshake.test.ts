@@ -21,11 +21,11 @@ describe('what a server says in a handshake', () => {
   })
 
   it.each(['', 'a b', 'ä', 'a\r\nx: y', 'x'.repeat(2049)])('is no session id: %j', (id) => {
-    expect(() => establish(id, '2025-11-25')).toThrow('a session id that can not be one')
+    expect(() => establish(id, '2025-11-25')).toThrow('an invalid session id')
   })
 
   it.each([undefined, 1, '', 'a b', 'a\r\nx: y', 'x'.repeat(65)])('is no revision: %j', (version) => {
-    expect(() => establish('s-1', version)).toThrow('without a protocol version')
+    expect(() => establish('s-1', version)).toThrow('no protocolVersion')
   })
 })
 

@@ -150,28 +150,28 @@ describe('an answer that can not be one is an error of the request that it belon
       403,
       'application/json',
       '{"message":"Credential should be scoped to a valid region."}',
-      /answered 403: Credential should be scoped to a valid region\. The server refuses this caller/,
+      /returned 403: Credential should be scoped to a valid region\. The server rejects this caller/,
     ],
     [
       403,
       'application/json',
       '{"Message":"User is not authorized","Code":"AccessDenied"}',
-      /answered 403: User is not authorized\. The server refuses/,
+      /returned 403: User is not authorized\. The server rejects/,
     ],
     [
       404,
       'text/html',
       '<html><h1>404 Not Found</h1><hr>nginx</html>',
-      /answered 404: 404 Not Found nginx\. Check the address/,
+      /returned 404: 404 Not Found nginx\. Check the URL/,
     ],
     [
       500,
       'text/plain',
       'oops\u0007\n\nBearer abcdefghijkl',
-      /answered 500: oops\\u\{7\} Bearer \[masked\]\. This is an error of the server/,
+      /returned 500: oops\\u\{7\} Bearer \[masked\]\. Server error/,
     ],
-    [500, 'text/plain', `key given-token-of-the-user`, /answered 500: key \[masked\]\. /],
-    [400, 'application/json', `{"error":"${'x'.repeat(1000)}"}`, /answered 400: x{300}…\. See the status/],
+    [500, 'text/plain', `key given-token-of-the-user`, /returned 500: key \[masked\]\. /],
+    [400, 'application/json', `{"error":"${'x'.repeat(1000)}"}`, /returned 400: x{300}…\. See the status/],
   ])('%s says what the server says: %s %s', async (status, type, body, expected) => {
     const token = new Secret('given-token-of-the-user')
     const credentials = { current: () => Promise.resolve(token), refused: () => Promise.resolve(true as const) }
@@ -184,7 +184,7 @@ describe('an answer that can not be one is an error of the request that it belon
   it('does not wait for the end of a text that never ends', async () => {
     await open(({ response }) => void response.writeHead(403, { 'content-type': 'text/plain' }).write('forbidden here'))
     bridge.send(CALL)
-    expect((await bridge.answer(7)).error?.message).toContain('answered 403: forbidden here.')
+    expect((await bridge.answer(7)).error?.message).toContain('returned 403: forbidden here.')
   })
 
   it('says when to come back', async () => {

@@ -332,7 +332,7 @@ describe('streams (2025-11-25)', () => {
     bridge.send({ id: 8, method: 'tools/call', params: { name: 'x' } })
     const { error } = await bridge.answer(8)
     expect(error).toMatchObject({ data: { reason: 'stream_lost' } })
-    expect(error?.message).toContain('may or may not have done it')
+    expect(error?.message).toContain('may have been executed')
     await bridge.close()
   })
 })

@@ -163,7 +163,7 @@ describe('stateless requests (2026-07-28)', () => {
     await open((arrived) => void waiting.push(arrived))
     bridge.send(call(1, 'a'), call('1', 'b'), call(1, 'c'))
     await vi.waitFor(() => expect(waiting).toHaveLength(2))
-    expect((await bridge.answer(1)).error?.message).toContain('no answer yet')
+    expect((await bridge.answer(1)).error?.message).toContain('still in flight')
     for (const arrived of waiting) arrived.json(200, result(arrived.body.id))
     expect(await bridge.answer('1')).toMatchObject({ result: {} })
     await vi.waitFor(() => expect(bridge.lines).toHaveLength(3))

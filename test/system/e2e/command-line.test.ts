@@ -167,7 +167,7 @@ describe('wrong words', () => {
     ['half of the short form', ['proxy', '--target', 'https://x.example'], 'must be given together'],
     ['an unknown option', ['proxy', '--confg', 'x'], 'Did you mean --config?'],
     ['no file to validate', ['validate'], 'needs a FILE or DIR'],
-    ['an unknown command', ['prxy'], 'no command "prxy"'],
+    ['an unknown command', ['prxy'], 'unknown command "prxy"'],
   ])('%s: exit code 2 and what would be right', async (_, args, expected) => {
     running = extauth(args)
     expect(await running.ended).toBe(2)

@@ -192,7 +192,7 @@ describe('extauth init', () => {
     const before = readdirSync(directory)
     const { code, stdout, stderr } = await run('init', 'bearerToken', directory)
     expect([code, stdout]).toEqual([1, ''])
-    expect(stderr).toContain(`${path.join(directory, name)} is there already; nothing was written.`)
+    expect(stderr).toContain(`${path.join(directory, name)} exists already; nothing was written.`)
     expect(readdirSync(directory)).toEqual(before)
   })
 
@@ -217,10 +217,10 @@ describe('extauth init', () => {
   })
 
   it.each([
-    [[], 'expected TYPE'],
+    [[], 'TYPE is required'],
     [['bearertoken'], 'Did you mean bearerToken?'],
     [['constructor'], 'unknown type "constructor"'],
-    [['bearerToken', 'a', 'b'], 'expected TYPE'],
+    [['bearerToken', 'a', 'b'], 'TYPE is required'],
   ])('%j is a usage error', async (argv, message) => {
     const { code, stderr } = await run('init', ...argv)
     expect(code).toBe(2)

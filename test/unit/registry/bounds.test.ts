@@ -56,7 +56,7 @@ describe('a registry with more entries than it may have', () => {
     async (_name, start, size) => {
       expect((await start(4)).state()).toMatchObject({ snapshot: undefined, problem: 'too_large' })
       expect(log.lines.at(-1)).toMatch(size)
-      expect(log.lines.at(-1)).toContain('the limit is 4; source.maxEntries sets it')
+      expect(log.lines.at(-1)).toContain('the limit is 4; raise source.maxEntries')
       await source?.close()
       expect((await start(5)).state().snapshot?.entries).toHaveLength(5)
     },

@@ -65,7 +65,7 @@ describe('a file as source', () => {
     const source = await open({ file: file() })
     expect(names(source)).toEqual(['a/b 1.0.0'])
     expect(source.state()).toMatchObject({ problem: undefined, snapshot: { skipped: { count: 2 } } })
-    const line = log.lines.find((text) => text.startsWith('warn registry entries were left out'))
+    const line = log.lines.find((text) => text.startsWith('warn invalid registry entries skipped'))
     expect(line).toContain('servers.json: entry 1: server.name')
   })
 

@@ -80,7 +80,7 @@ describe('the registry over HTTP', () => {
       expect(got.status).toBe(404)
       expect(got.json).toEqual({
         error: 'not_found',
-        error_description: 'No resource at this path. There is no such registry, server or version.',
+        error_description: 'No resource at this path. Registry, server or version not found.',
       })
     },
   )

@@ -170,7 +170,7 @@ describe('GET /registry/{name}/v0.1/servers', () => {
     expect(got.status).toBe(400)
     expect(got.json).toEqual({
       error: 'invalid_request',
-      error_description: expect.stringContaining('cursor is a metadata.nextCursor, as it was given.') as string,
+      error_description: expect.stringContaining('cursor is the unchanged metadata.nextCursor of a page.') as string,
     })
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { secretsOfRequest } from '../../../src/core/index.ts'
-import { attributesOfHeaders, saidInBody, withoutSecrets } from '../../../src/telemetry/mcp.ts'
+import { attributesOfHeaders, attributesOfBody, withoutSecrets } from '../../../src/telemetry/mcp.ts'
 
 describe('what traces say of a request', () => {
   test('is its method, its tool and its revision', () => {
@@ -12,7 +12,7 @@ describe('what traces say of a request', () => {
       'mcp.protocol.version': '2026-07-28',
     })
     const prompt = { jsonrpc: '2.0', method: 'prompts/get', params: { name: 'greet' } }
-    expect(saidInBody(Buffer.from(JSON.stringify(prompt))).attributes).toEqual({
+    expect(attributesOfBody(Buffer.from(JSON.stringify(prompt))).attributes).toEqual({
       'mcp.method.name': 'prompts/get',
       'gen_ai.prompt.name': 'greet',
     })
@@ -49,7 +49,7 @@ describe('what traces say of a request', () => {
     const large = { jsonrpc: '2.0', method: 'ping', params: { text: 'x'.repeat(64 * 1024) } }
     expect(
       [JSON.stringify(large), 'null', '[]', '{', '{"jsonrpc":"2.0","method":1}'].map(
-        (text) => saidInBody(Buffer.from(text)).attributes,
+        (text) => attributesOfBody(Buffer.from(text)).attributes,
       ),
     ).toEqual(Array.from({ length: 5 }, () => ({})))
   })

@@ -16,7 +16,7 @@ function open(maxBytes?: number) {
     const { ends, cut } = openChannels()
     const part = memory.partOf((id, message) => void peer.ask('published', [id, message]))
     const peer = createPeer<{ published(id: number, message: string): void }>(ends[0], part.methods)
-    ends[0].onClose(() => part.letGo())
+    ends[0].onClose(() => part.release())
     const stores = createMemoryOverChannel(
       createPeer(ends[1], { published: (id: number, message: string) => stores.onMessage(id, message) }),
       log,

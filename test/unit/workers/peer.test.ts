@@ -42,7 +42,7 @@ describe('questions between processes', () => {
     expect(answer.toString()).toBe('abab')
   })
 
-  it('give back errors by name and with what may be told of them, never their cause', async () => {
+  it('give back errors by name and with what may be stopped of them, never their cause', async () => {
     const { peer } = open()
     const failure = await peer.ask('refuse', []).catch((error: unknown) => error)
     expect(failure).toMatchObject({ name: 'ConfigError', members: { lines: ['one.yaml:3:1 is wrong'] } })

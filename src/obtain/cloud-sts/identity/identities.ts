@@ -68,7 +68,7 @@ function openAmbient(spec: IdentitySpec, place: AmbientSpec, deps: IdentityDeps)
   const assumers = createRoleAssumers({ region, endpoint, outbound }, () => deps.clock.now())
   const metadata = deps.outbound({
     name: 'aws-metadata',
-    isNextDoor: true,
+    bypassEgressProxy: true,
     deadlineMs: NEXT_DOOR_MS,
     maxBytes: MOST_METADATA_BYTES,
     retry: true,

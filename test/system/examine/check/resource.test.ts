@@ -83,7 +83,7 @@ describe('where clients connect to', () => {
     const found = await checked(port, url)
     expect(found).toMatchObject({ status: 'warning', code: 0 })
     expect(found.detail).toContain(
-      'from this machine nobody answers: connection refused: no server listens at this host and port',
+      'unreachable from this machine: connection refused: no server listens at this host and port',
     )
   })
 
@@ -97,7 +97,7 @@ describe('where clients connect to', () => {
     await proxyOf(port, `http://127.0.0.1:${port}/before`)
     const found = await checked(port, `http://127.0.0.1:${port}/r`)
     expect(found).toMatchObject({ status: 'warning', code: 0 })
-    expect(found.detail).toMatch(/leads to http:.*\/before, .*or is this configuration not the one that runs there/)
+    expect(found.detail).toMatch(/is http:.*\/before; .*or a different configuration runs there/)
   })
 
   async function handOn(url: string, method: string, response: ServerResponse): Promise<void> {
@@ -116,7 +116,7 @@ describe('where clients connect to', () => {
     return `${origin}/r`
   }
   it.each<[string, RequestListener, string, RegExp]>([
-    ['is fine', () => undefined, 'ok', /lead clients here/],
+    ['is fine', () => undefined, 'ok', /challenge and document match/],
     [
       'keeps the document',
       ({ url }, response) => void (url?.startsWith('/.well-known') === true && response.writeHead(404).end()),
@@ -130,15 +130,15 @@ describe('where clients connect to', () => {
           url?.startsWith('/.well-known') === true && response.end('{"resource":"https://other.example/x?secret"}')
         ),
       'failed',
-      /names https:\/\/other\.example\/x$/,
+      /has the resource https:\/\/other\.example\/x; expected this URL$/,
     ],
     [
       'asks for a token itself',
       (_request, response) => void response.writeHead(401, { 'www-authenticate': 'Bearer realm="gateway"' }).end(),
       'failed',
-      /its challenge leads to no document/,
+      /resource_metadata of the challenge is no document/,
     ],
-    ['is broken', (_request, response) => void response.writeHead(502).end(), 'warning', /it answers 502/],
+    ['is broken', (_request, response) => void response.writeHead(502).end(), 'warning', /status 502/],
   ])('by way of something in front that %s', async (_what, change, status, detail) => {
     const port = await freePort()
     const url = await inFront(port, change)

@@ -78,12 +78,9 @@ describe('extauth test --from-decisions', () => {
 
   it.each([
     ['{', /is not valid JSON/],
-    ['{"decisions":[{}]}', /is not what GET \/decisions/],
+    ['{"decisions":[{}]}', /is not a response of GET \/decisions/],
     ['{"decisions":[]}', /has no decision/],
-    [
-      JSON.stringify({ decisions: [record({ claims: undefined })] }),
-      /no claims; they are recorded by extauth proxy --show-claims/,
-    ],
+    [JSON.stringify({ decisions: [record({ claims: undefined })] }), /no claims; start the proxy with --show-claims/],
   ])('refuses %s', async (text, message) => {
     const { code, out, err } = await extauth(['test', '--from-decisions', '-'], text)
     expect([code, out]).toEqual([2, ''])
@@ -177,7 +174,7 @@ aws  ada of https://issuer.example
   it.each([
     [['--against', 'x'], /--against needs --decisions/],
     [['--decisions', 'x'], /--decisions needs --against/],
-    [['--against', 'x', '--decisions', 'y', '--route', 'aws'], /--route is for one caller/],
+    [['--against', 'x', '--decisions', 'y', '--route', 'aws'], /--route is for a single caller/],
   ])('refuses %j', async (argv, message) => {
     const { code, err } = await extauth(['explain', ...argv])
     expect(code).toBe(2)

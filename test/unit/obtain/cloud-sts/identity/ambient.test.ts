@@ -36,7 +36,14 @@ function ambient(spec: AmbientSpec, env: Readonly<Record<string, string>>) {
   const outbound = createOutbound({ name: 'test', clock, metrics, breaker: false })
   const assumers = createRoleAssumers({ region: 'eu-central-1', endpoint: rig.sts.url, outbound }, clock.now)
   const limits = { deadlineMs: NEXT_DOOR_MS, maxBytes: MOST_METADATA_BYTES }
-  const metadata = createOutbound({ name: 'metadata', clock, metrics, breaker: false, isNextDoor: true, ...limits })
+  const metadata = createOutbound({
+    name: 'metadata',
+    clock,
+    metrics,
+    breaker: false,
+    bypassEgressProxy: true,
+    ...limits,
+  })
   const sso = createOutbound({ name: 'sso', clock, metrics, breaker: false })
   return createAmbient(spec, { env, assumers, metadata, sso })
 }

@@ -2,49 +2,47 @@ import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
 import type { Log, Metrics } from '../core/index.ts'
 import type { StartFailure } from './messages.ts'
 import { NoAnswer } from './peer.ts'
-import { watchPulse } from './pulse.ts'
+import { watchHeartbeats } from './heartbeat.ts'
 
-export interface CrewOptions {
+export interface PoolOptions {
   readonly count: number
   readonly fork: () => WorkerProcess
   readonly log: Log
   readonly metrics: Metrics
-  /** A worker that had started has ended; its figures are final. */
+  /** A started worker has exited; its figures are final. */
   readonly onEnded: (worker: WorkerProcess) => void
 }
 
-/** The workers of a proxy, kept at their number. */
-export interface Crew {
-  /** Those that serve. */
+/** The worker pool of a proxy, kept at its size. */
+export interface WorkerPool {
+  /** Workers that serve requests. */
   readonly serving: readonly WorkerProcess[]
-  /** Tells all to drain, and ends those that are still there after `withinMs`. */
+  /** Drains all workers and kills those left after `withinMs`. */
   stop(withinMs: number): Promise<void>
 }
 
-/** A worker did not start: what it said of it. */
+/** A worker failed to start, with its reason. */
 export class WorkerNotStarted extends Error {
   readonly failure: StartFailure
   constructor(failure: StartFailure) {
-    super('a worker did not start')
+    super('worker failed to start')
     this.name = 'WorkerNotStarted'
     this.failure = failure
   }
 }
 
-/** A worker that lived shorter than this is replaced after a pause, which doubles with each such one. */
+/** A worker with a shorter life is replaced after a pause, which doubles each time. */
 const SHORT_LIFE_MS = 10_000
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
 
 /**
- * Starts the first worker, then the others, and replaces each that ends by itself or answers no more. Throws
- * `WorkerNotStarted` when one of the first can't start; none is left then.
+ * Starts the first worker, then the others; replaces workers that exit or hang. Throws `WorkerNotStarted` if one of
+ * the first fails to start, after stopping all.
  */
-export async function startCrew({ count, fork, log, metrics, onEnded }: CrewOptions): Promise<Crew> {
+export async function startPool({ count, fork, log, metrics, onEnded }: PoolOptions): Promise<WorkerPool> {
   const running = metrics.gauge('extauth_workers', 'Worker processes that serve.').with()
-  const ends = metrics.counter('extauth_worker_ends_total', 'Worker processes that ended by themselves or hung.', [
-    'reason',
-  ])
+  const ends = metrics.counter('extauth_worker_ends_total', 'Worker processes that crashed or hung.', ['reason'])
   const ended = { crashed: ends.with('crashed'), hung: ends.with('hung') }
   running.set(0)
   const all = new Set<WorkerProcess>()
@@ -60,8 +58,8 @@ export async function startCrew({ count, fork, log, metrics, onEnded }: CrewOpti
     if (isStopping) return
     const reason = hung.has(worker) ? 'hung' : 'crashed'
     ended[reason].add()
-    const how = reason === 'hung' ? 'a worker that had hung is gone' : 'a worker ended by itself'
-    log.error({ worker: worker.pid, code, signal }, `${how}, another one takes its place`)
+    const how = reason === 'hung' ? 'hung worker killed' : 'worker exited unexpectedly'
+    log.error({ worker: worker.pid, code, signal }, `${how}, starting a replacement`)
     shortLives = livedMs < SHORT_LIFE_MS ? shortLives + 1 : 0
     replace()
   }
@@ -90,19 +88,19 @@ export async function startCrew({ count, fork, log, metrics, onEnded }: CrewOpti
       start().catch((error: unknown) => {
         if (isStopping) return
         const problems = error instanceof WorkerNotStarted ? (error.failure.lines ?? error.failure) : undefined
-        log.error({ problems }, 'a worker could not be replaced; it is tried again')
+        log.error({ problems }, 'replacement worker failed to start, retrying')
         shortLives += 1
         replace()
       })
     }, pauseMs)
   }
 
-  const pulse = watchPulse({
+  const heartbeats = watchHeartbeats({
     workers: () => all,
     hasStarted: (worker) => serving.has(worker),
     onHung(worker, unansweredSeconds) {
       hung.add(worker)
-      log.error({ worker: worker.pid, unansweredSeconds }, 'a worker does not answer any more; it is killed')
+      log.error({ worker: worker.pid, unansweredSeconds }, 'worker is unresponsive, killing it')
       worker.kill()
     },
   })
@@ -116,12 +114,12 @@ export async function startCrew({ count, fork, log, metrics, onEnded }: CrewOpti
     }, withinMs)
     for (const worker of workers)
       worker.peer.ask('stop', []).catch((error: unknown) => {
-        // Too busy to answer: it is killed when its time is over. One that is just starting has nothing to drain.
+        // A busy worker is killed after the limit. A starting worker has nothing to drain.
         if (!(error instanceof NoAnswer)) worker.kill()
       })
     await Promise.all(workers.map((worker) => worker.ended))
     clearTimeout(timer)
-    pulse.close()
+    heartbeats.close()
   }
 
   try {

@@ -1,25 +1,25 @@
 import type { WorkerProcess } from './worker-process.ts'
 
-/** How often each worker is asked whether it is there, in milliseconds. */
+/** Heartbeat interval in milliseconds. */
 const BEAT_MS = 1_000
-/** So many questions in a row that a worker leaves without an answer it has hung. */
+/** Consecutive missed heartbeats of a hung worker. */
 const HUNG_AFTER = 12
-/** One that is just starting has no answer before its program is loaded, which takes its time on a busy machine. */
+/** A starting worker responds only after loading, which takes longer on a busy machine. */
 const HUNG_AT_START_AFTER = 60
 
-export interface PulseOptions {
-  /** Those to ask, as they are at each beat. */
+export interface HeartbeatOptions {
+  /** The workers at each heartbeat. */
   readonly workers: () => Iterable<WorkerProcess>
   readonly hasStarted: (worker: WorkerProcess) => boolean
-  /** Called once for each that has hung. */
+  /** Called once per hung worker. */
   readonly onHung: (worker: WorkerProcess, unansweredSeconds: number) => void
 }
 
 /**
- * Notices workers that are there and do nothing. What counts are beats of this process, not the time between them: a machine
- * that sleeps or a supervisor that is stopped comes to one beat, however long it was, and costs no worker its life.
+ * Detects hung workers. Counts heartbeats and not time, so a suspended machine or a stopped supervisor costs at most
+ * one.
  */
-export function watchPulse({ workers, hasStarted, onHung }: PulseOptions): { close(): void } {
+export function watchHeartbeats({ workers, hasStarted, onHung }: HeartbeatOptions): { close(): void } {
   const unanswered = new WeakMap<WorkerProcess, number>()
   const beat = (worker: WorkerProcess): void => {
     const count = unanswered.get(worker) ?? 0
@@ -29,7 +29,7 @@ export function watchPulse({ workers, hasStarted, onHung }: PulseOptions): { clo
     if (count > most) return
     worker.peer.ask('beat', [], most * BEAT_MS).then(
       () => unanswered.set(worker, 0),
-      // It has gone, which its end tells, or it is late, which counts.
+      // Either it has exited, which is reported, or it is late, which counts.
       () => undefined,
     )
   }

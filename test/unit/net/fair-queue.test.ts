@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { createTurns, type Place } from '../../../src/net/turns.ts'
+import { createFairQueue, type Slot } from '../../../src/net/fair-queue.ts'
 import { settleMicrotasks } from '../../support/cache/world.ts'
 
-/** Turns whose calls end when a test says so, and the order in which they began. Strangers begin with an s. */
+/** A queue whose calls end when a test says so, and the order in which they began. Strangers begin with an s. */
 function open(bounds: { maxConcurrent: number; share: number; maxQueued: number }) {
-  const turns = createTurns(bounds)
+  const turns = createFairQueue(bounds)
   const begun: string[] = []
   const refused: string[] = []
-  const places = new Map<string, Place>()
+  const places = new Map<string, Slot>()
   return {
     begun,
     refused,

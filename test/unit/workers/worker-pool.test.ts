@@ -1,6 +1,6 @@
 import type { WorkerProcess, WorkerEnd } from '../../../src/workers/worker-process.ts'
 import { describe, expect, it, vi } from 'vitest'
-import { startCrew } from '../../../src/workers/crew.ts'
+import { startPool } from '../../../src/workers/worker-pool.ts'
 import type { StartFailure } from '../../../src/workers/messages.ts'
 import { openMetrics } from '../../../src/report/metrics.ts'
 import { createRecordingLog } from '../../support/ports.ts'
@@ -50,37 +50,37 @@ function createWorld(outcome: (index: number) => StartFailure | undefined = () =
     workers,
     onEnded,
     disobey: () => void (isObedient = false),
-    start: (count: number) => startCrew({ count, fork, log, metrics, onEnded }),
+    start: (count: number) => startPool({ count, fork, log, metrics, onEnded }),
   }
 }
 
-describe('a crew of workers', () => {
+describe('a pool of workers', () => {
   it('has the number that is wanted, and a new one for each that ends by itself', async () => {
     const { start, workers, metrics, log, onEnded } = createWorld()
-    const crew = await start(3)
-    expect(crew.serving).toHaveLength(3)
+    const pool = await start(3)
+    expect(pool.serving).toHaveLength(3)
     workers[1]?.die()
-    await vi.waitFor(() => expect(crew.serving).toContain(workers[3]?.worker))
-    expect(crew.serving).toHaveLength(3)
+    await vi.waitFor(() => expect(pool.serving).toContain(workers[3]?.worker))
+    expect(pool.serving).toHaveLength(3)
     expect(onEnded).toHaveBeenCalledExactlyOnceWith(workers[1]?.worker)
-    expect(log.lines.join('\n')).toContain('another one takes its place')
+    expect(log.lines.join('\n')).toContain('starting a replacement')
     const text = await metrics.render()
     expect(text).toContain('extauth_workers 3')
     expect(text).toContain('extauth_worker_ends_total{reason="crashed"} 1')
-    await crew.stop(1_000)
-    expect(crew.serving).toHaveLength(0)
+    await pool.stop(1_000)
+    expect(pool.serving).toHaveLength(0)
     expect(workers).toHaveLength(4)
   })
 
   it('tries again and again when a replacement does not start', async () => {
     const lines = ['proxy.yaml:1:1 is broken']
     const { start, workers, log } = createWorld((index) => (index === 2 || index === 3 ? { lines } : undefined))
-    const crew = await start(2)
+    const pool = await start(2)
     workers[0]?.die()
     await vi.waitFor(() => expect(workers.length).toBeGreaterThan(4), 5_000)
-    await vi.waitFor(() => expect(crew.serving).toHaveLength(2))
+    await vi.waitFor(() => expect(pool.serving).toHaveLength(2))
     expect(log.lines.join('\n')).toContain('proxy.yaml:1:1 is broken')
-    await crew.stop(1_000)
+    await pool.stop(1_000)
   })
 
   it('does not start when one of the first does not, and leaves none running', async () => {
@@ -95,16 +95,16 @@ describe('a crew of workers', () => {
     vi.useFakeTimers()
     try {
       const { start, workers, metrics, log, hang } = createWorld()
-      const crew = await start(1)
+      const pool = await start(1)
       await vi.advanceTimersByTimeAsync(30_000)
       expect(workers).toHaveLength(1)
       hang()
       await vi.advanceTimersByTimeAsync(14_000)
       expect(workers.map(({ killed }) => killed)).toEqual([true, false])
-      expect(crew.serving).toEqual([workers[1]?.worker])
-      expect(log.lines.join('\n')).toContain('does not answer any more')
+      expect(pool.serving).toEqual([workers[1]?.worker])
+      expect(log.lines.join('\n')).toContain('is unresponsive')
       expect(await metrics.render()).toContain('extauth_worker_ends_total{reason="hung"} 1')
-      await crew.stop(1_000)
+      await pool.stop(1_000)
       expect(vi.getTimerCount()).toBe(0)
     } finally {
       vi.useRealTimers()
@@ -113,10 +113,10 @@ describe('a crew of workers', () => {
 
   it('ends those that do not stop in time', async () => {
     const { start, workers, disobey } = createWorld()
-    const crew = await start(2)
+    const pool = await start(2)
     disobey()
-    await crew.stop(50)
+    await pool.stop(50)
     expect(workers.every(({ stopped, killed }) => stopped && killed)).toBe(true)
-    expect(crew.serving).toHaveLength(0)
+    expect(pool.serving).toHaveLength(0)
   })
 })

@@ -1,25 +1,28 @@
 import { type OnBehalf, OutboundError } from '../core/index.ts'
 
-export interface TurnsOptions {
-  /** Calls at a time. Callers within their shares may have as many again while others' calls hold places that were lent. */
+export interface FairQueueOptions {
+  /** Concurrent calls. Callers within their share may use as many again while others hold borrowed slots. */
   readonly maxConcurrent: number
-  /** Of these, as many as a caller may have whoever else waits. */
+  /** Of these, the guaranteed share of a caller. */
   readonly share: number
-  /** Calls that wait; with one more, the last of whoever has most waiting is refused, of strangers first. */
+  /**
+   * Queued calls; beyond, the last call of the caller with most queued calls is rejected, unauthenticated callers
+   * first.
+   */
   readonly maxQueued: number
 }
 
-/** One call's place in the queue, and then among the calls that run. */
-export interface Place {
-  /** Settles when it is this call's turn. Rejects with `OutboundError` overloaded when the turn never comes. */
+/** A call's slot: in the queue, then among running calls. */
+export interface Slot {
+  /** Resolves when the call may run. Rejects with `OutboundError` overloaded if it may not. */
   readonly turn: Promise<void>
-  /** The call has ended, or waits no longer. May be called more than once. */
+  /** Releases the slot, or leaves the queue. May be called repeatedly. */
   leave(): void
 }
 
-export interface Turns {
-  /** `by` undefined: a call of the proxy itself, which counts as a caller of its own. */
-  take(by: Pick<OnBehalf, 'caller' | 'isUnauthenticated'> | undefined): Place
+export interface FairQueue {
+  /** `by` undefined: a call by the proxy itself, which counts as a caller. */
+  take(by: Pick<OnBehalf, 'caller' | 'isUnauthenticated'> | undefined): Slot
 }
 
 interface Waiter {
@@ -34,18 +37,18 @@ interface Line {
   readonly waiting: Waiter[]
 }
 
-/** Lines in which somebody waits, in the order in which they have their next turn. */
+/** Queues of waiting callers, in round-robin order. */
 type Queue = Set<Line>
 
 /**
- * A concurrency bound that is fair between callers (decisions §2.10). Each has a share, and those that wait are served
- * round robin, known callers before strangers. Places that nobody else wants are lent, all of them to one if need be; what
- * is lent counts nothing against the shares of others, so that slow calls hold up whoever makes them and nobody else.
+ * Creates a fair concurrency limit (decisions §2.10). Each caller has a share; waiting callers are served round robin,
+ * known callers first. Free slots are borrowed, even all by one caller. Borrowed slots do not count against the shares
+ * of others, so slow calls delay only their caller.
  */
-export function createTurns({ maxConcurrent, share, maxQueued }: TurnsOptions): Turns {
+export function createFairQueue({ maxConcurrent, share, maxQueued }: FairQueueOptions): FairQueue {
   const lines = new Map<string | symbol, Line>()
   const known: Queue = new Set()
-  const strangers: Queue = new Set()
+  const unauthenticated: Queue = new Set()
   let running = 0
   /** Of these, calls within the share of their caller. */
   let shared = 0
@@ -59,7 +62,7 @@ export function createTurns({ maxConcurrent, share, maxQueued }: TurnsOptions): 
     return line
   }
 
-  /** Keeps a line only where it belongs. A call that leaves again must not take the line of the caller's next calls with it. */
+  /** Keeps a queue only while it has calls; a leaving call must not remove the queue of later ones. */
   const settle = (line: Line): void => {
     if (line.waiting.length > 0) return
     line.queue.delete(line)
@@ -68,9 +71,9 @@ export function createTurns({ maxConcurrent, share, maxQueued }: TurnsOptions): 
 
   const mayStart = (line: Line): boolean => (line.running < share && shared < maxConcurrent) || running < maxConcurrent
 
-  /** The line whose turn it is. */
+  /** The next queue. */
   const first = (): Line | undefined => {
-    const all = [known, strangers]
+    const all = [known, unauthenticated]
     if (shared < maxConcurrent) for (const queue of all) for (const line of queue) if (line.running < share) return line
     if (running < maxConcurrent) for (const queue of all) for (const line of queue) return line
     return undefined
@@ -88,12 +91,12 @@ export function createTurns({ maxConcurrent, share, maxQueued }: TurnsOptions): 
     }
   }
 
-  /** Makes room in the queue for a caller; false when nobody has more waiting than that caller would have. */
+  /** Frees a place in the queue; false if no other caller has more queued calls. */
   const makeRoom = (line: Line): boolean => {
     if (queued < maxQueued) return true
-    const givesWay = line.queue === known && strangers.size > 0
+    const givesWay = line.queue === known && unauthenticated.size > 0
     let longest: Line | undefined
-    for (const other of givesWay ? strangers : line.queue)
+    for (const other of givesWay ? unauthenticated : line.queue)
       if (longest === undefined || other.waiting.length > longest.waiting.length) longest = other
     if (longest === undefined || (!givesWay && longest.waiting.length <= line.waiting.length + 1)) return false
     queued -= 1
@@ -104,7 +107,10 @@ export function createTurns({ maxConcurrent, share, maxQueued }: TurnsOptions): 
 
   return {
     take(by) {
-      const line = lineOf(by?.caller ?? Symbol('the proxy itself'), by?.isUnauthenticated === true ? strangers : known)
+      const line = lineOf(
+        by?.caller ?? Symbol('the proxy itself'),
+        by?.isUnauthenticated === true ? unauthenticated : known,
+      )
       const { promise: turn, resolve, reject } = Promise.withResolvers<void>()
       let state: 'waiting' | 'running' | 'gone' = 'gone'
 

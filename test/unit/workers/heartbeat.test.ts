@@ -1,7 +1,7 @@
 import type { WorkerProcess } from '../../../src/workers/worker-process.ts'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { NoAnswer } from '../../../src/workers/peer.ts'
-import { watchPulse } from '../../../src/workers/pulse.ts'
+import { watchHeartbeats } from '../../../src/workers/heartbeat.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -20,18 +20,18 @@ function createWorker() {
 function watch(...workers: ReturnType<typeof createWorker>[]) {
   const starting = new Set<WorkerProcess>()
   const hung: { worker: WorkerProcess; seconds: number }[] = []
-  const pulse = watchPulse({
+  const heartbeats = watchHeartbeats({
     workers: () => workers.map(({ worker }) => worker),
     hasStarted: (worker) => !starting.has(worker),
     onHung: (worker, seconds) => hung.push({ worker, seconds }),
   })
-  return { pulse, hung, starting }
+  return { heartbeats, hung, starting }
 }
 
-describe('the pulse of workers', () => {
+describe('the heartbeats of workers', () => {
   it('names a worker that leaves twelve questions unanswered, once, and nobody who answers', async () => {
     const [well, ill] = [createWorker(), createWorker()]
-    const { pulse, hung } = watch(well, ill)
+    const { heartbeats, hung } = watch(well, ill)
     await vi.advanceTimersByTimeAsync(60_000)
     expect(hung).toEqual([])
     ill.one.isAlive = false
@@ -41,7 +41,7 @@ describe('the pulse of workers', () => {
     expect(hung).toEqual([{ worker: ill.worker, seconds: 12 }])
     await vi.advanceTimersByTimeAsync(120_000)
     expect(hung).toHaveLength(1)
-    pulse.close()
+    heartbeats.close()
     const { asked } = well.one
     await vi.advanceTimersByTimeAsync(10_000)
     expect(well.one.asked).toBe(asked)
