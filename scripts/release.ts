@@ -2,6 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { PAGE_LIBRARIES } from '../src/inspect/page-libraries.ts'
+import { type Bom, bundledIn, type Lock, releaseBom } from './sbom.ts'
 import { parseArgs } from 'node:util'
 
 const root = path.join(import.meta.dirname, '..')
@@ -58,10 +60,16 @@ function make(): void {
   run(process.execPath, [path.join(root, 'scripts/build.ts')])
   run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', out])
   const [tarball = ''] = readdirSync(out)
-  const sbom = run('npm', ['sbom', '--omit', 'dev', '--sbom-format', 'cyclonedx', '--package-lock-only'])
-  const bom = JSON.parse(sbom) as { metadata: { component: { name: string } } }
+  const readRoot = (name: string): string => readFileSync(path.join(root, name), 'utf8')
+  const bundled = new Set([
+    ...bundledIn(readRoot('dist/THIRD-PARTY-LICENSES')),
+    ...Object.values(PAGE_LIBRARIES).map((file) => file.split('/', 1)[0] ?? ''),
+  ])
+  const lock = JSON.parse(readRoot('package-lock.json')) as Lock
+  const sbom = run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'])
+  const bom = releaseBom(JSON.parse(sbom) as Bom, lock, bundled)
   // npm names it after the folder.
-  bom.metadata.component.name = about.name
+  bom.metadata.component.name = (JSON.parse(readRoot('package.json')) as { name: string }).name
   writeFileSync(path.join(out, tarball.replace(/\.tgz$/, '.cdx.json')), `${JSON.stringify(bom, null, 2)}\n`)
   const sums = readdirSync(out).map((name) => {
     const digest = createHash('sha256')
@@ -70,5 +78,7 @@ function make(): void {
     return `${digest}  ${name}\n`
   })
   writeFileSync(path.join(out, 'SHA256SUMS'), sums.join(''))
+  const inDist = bom.components.filter(({ name }) => bundled.has(name)).length
+  process.stdout.write(`${bom.components.length - inDist} packages are installed with it, ${inDist} are in dist/\n`)
   process.stdout.write(`release/:\n${sums.join('')}`)
 }
