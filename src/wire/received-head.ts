@@ -28,8 +28,8 @@ export interface ReceivedHead {
 /** RFC 9112 §3; several blanks between the parts are taken for one, as §3 allows. */
 const REQUEST_LINE = /^([A-Z-]+) +([\x21-\x7e]+) +HTTP\/1\.([01])$/
 
-/** Origin-form, absolute-form or asterisk-form; what of it is served is decided elsewhere. */
-const TARGET = /^(?:\/|\*$|[A-Za-z][A-Za-z0-9+.-]*:\/\/)/
+/** Origin-form, asterisk-form, or absolute-form without user information; what of it is served is decided elsewhere. */
+const TARGET = /^(?:\/|\*$|https?:\/\/[A-Za-z0-9._~:[\]-]+(?:[/?]|$))/i
 
 /** Those that Node's parser knows but for the source of a stream (ICE); the usual ones are compared first. */
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS.filter((method) => method !== 'SOURCE'))
