@@ -28,8 +28,9 @@ export interface ReceivedHead {
 /** RFC 9112 §3; several blanks between the parts are taken for one, as §3 allows. */
 const REQUEST_LINE = /^([A-Z-]+) +([\x21-\x7e]+) +HTTP\/1\.([01])$/
 
-/** Origin-form, asterisk-form, or absolute-form without user information; what of it is served is decided elsewhere. */
-const TARGET = /^(?:\/|\*$|https?:\/\/[A-Za-z0-9._~:[\]-]+(?:[/?]|$))/i
+const SLASH = 0x2f
+/** Beside origin-form: asterisk-form, or absolute-form without user information. What of it is served is decided elsewhere. */
+const TARGET = /^(?:\*$|https?:\/\/[A-Za-z0-9._~:[\]-]+(?:[/?]|$))/i
 
 /** Those that Node's parser knows but for the source of a stream (ICE); the usual ones are compared first. */
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS.filter((method) => method !== 'SOURCE'))
@@ -74,7 +75,8 @@ export function requestLineOf(line: string): Pick<ReceivedHead, 'method' | 'targ
   if (match === null) throw malformed('no request line of HTTP/1.1 or 1.0')
   const [, method = '', target = '', minor] = match
   if (!isMethod(method)) throw malformed('no method of HTTP')
-  if (method !== 'CONNECT' && !TARGET.test(target)) throw malformed('a request target in no known form')
+  const isOrigin = target.charCodeAt(0) === SLASH
+  if (!isOrigin && method !== 'CONNECT' && !TARGET.test(target)) throw malformed('a request target in no known form')
   return { method, target, isOld: minor === '0' }
 }
 

@@ -197,7 +197,7 @@ export default [
       ['a head that is taken has no control characters', 'checkSection(text)\n', '\n'],
       ['only HTTP/1.1 and 1.0 are taken', '([01])$/', '([0-9])$/'],
       ['a method is one of HTTP', "if (!isMethod(method)) throw malformed('no method of HTTP')", ''],
-      ['a target has a known form', '!TARGET.test(target)', 'false'],
+      ['a target has a known form', '!isOrigin && method', 'false && method'],
       [
         'a second protocol does not begin behind a body',
         'said.upgrade && !isOld && body === 0',
