@@ -2,26 +2,26 @@ import { Failure } from '../core/index.ts'
 import { FORM_POST, upstreamsInOrder } from '../resources/index.ts'
 import type { AuthServerConfig } from './config.ts'
 
-/** Where an upstream sends the browser back to, and where the pages of that login are. */
+/** An upstream's redirect URI, and the pages of that login. */
 export interface Callback {
-  /** `redirect_uri` as it is registered at the upstream. */
+  /** `redirect_uri` as registered at the upstream. */
   readonly url: string
   readonly origin: string
   readonly path: string
-  /** Beside it, on the same origin, as cookies have to be: shows the consent and takes its form. */
+  /** Path beside it, on the same origin because of cookies: shows the consent page and receives its form. */
   readonly continueUrl: string
   readonly continuePath: string
-  /** An upstream has the browser post its response there (`response_mode=form_post`). */
+  /** An upstream posts its response there (`response_mode=form_post`). */
   readonly takesForms: boolean
 }
 
-/** One way of a login through the upstreams of a resource, in order. */
+/** One upstream in the login chain of a resource. */
 export interface ChainLink {
   readonly provider: string
   readonly callback: Callback
 }
 
-/** All addresses of a server, worked out once. */
+/** All addresses of a server, computed once. */
 export interface Addresses {
   readonly issuer: string
   readonly jwksUrl: string
@@ -29,24 +29,26 @@ export interface Addresses {
   readonly tokenUrl: string
   readonly registerUrl: string
   readonly revokeUrl: string
-  /** Raw paths at which `authorize` is served: the issuer's, and the one that is advertised. */
+  /** Raw paths at which `authorize` is served: the issuer's, and the advertised one. */
   readonly authorizePaths: readonly string[]
-  /** The paths of RFC 8414 §3.1 … */
+  /** The paths of RFC 8414 §3.1. */
   readonly metadataPaths: readonly string[]
-  /** … and of OpenID Connect Discovery §4.1, in both spellings for an issuer with a path. */
+  /** The paths of OpenID Connect Discovery §4.1, in both forms for an issuer with a path. */
   readonly openidPaths: readonly string[]
   readonly jwksPath: string
-  /** Every callback that can be reached, each once. */
+  /** All callbacks, without duplicates. */
   readonly callbacks: readonly Callback[]
-  /** The upstreams that a login for this resource (as configured) visits, in order; the first one says who it is. */
+  /**
+   * The upstreams that a login for this resource (as configured) visits, in order; the first one identifies the user.
+   */
   chainOf(resourceUrl: string): readonly ChainLink[]
-  /** Where this upstream may send browsers back to, in the order of code units, each once. */
+  /** Redirect URIs of this upstream, in code unit order, without duplicates. */
   redirectUrisOf(upstream: string): readonly string[]
 }
 
 /**
- * Works out the addresses of a server (authserver.md §2, §3). Throws `config_error` when the callbacks of one chain are not
- * on one origin: the browser's cookie could not follow.
+ * Computes the addresses of a server (authserver.md §2, §3). Throws `config_error` when the callbacks of one chain
+ * are on different origins: the browser's cookie could not follow.
  */
 export function addressesOf({ spec, resources }: AuthServerConfig): Addresses {
   const { issuer } = spec

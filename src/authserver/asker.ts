@@ -4,19 +4,19 @@ import type { OnBehalf } from '../core/index.ts'
 import { hashKey } from '../cache/index.ts'
 
 /**
- * Whose request is being answered. What a client names is fetched on behalf of the network that named it, so that slow addresses
- * hold up whoever names them and nobody else (decisions §2.10).
+ * The client network of the current request. Fetches of client-supplied URLs are attributed to it, so that slow URLs
+ * only delay the network that sent them (decisions §2.10).
  */
 export interface Asker {
-  /** Does the work for a request from this address. */
+  /** Runs `work` in the context of a request from this address. */
   run<T>(address: string, work: () => Promise<T>): Promise<T>
-  /** The network that asks now; empty for nobody in particular. */
+  /** The network of the current request; empty outside a request. */
   readonly network: string
-  /** For a request to `url` that the asker has named. */
+  /** Attributes a request to `url`, which the client supplied. */
   onBehalf(url: string): OnBehalf
 }
 
-/** One for each server. */
+/** Creates the context of one server. */
 export function createAsker(): Asker {
   const networks = new AsyncLocalStorage<string>()
   return {

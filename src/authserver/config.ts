@@ -1,18 +1,18 @@
 import type { EmbeddedAuthServer } from '../resources/index.ts'
 
-/** One resource that clients log in for: a route (or several with one `resourceUrl`) that uses this server. */
+/** A resource: one route, or several with one `resourceUrl`, that use this server. */
 export interface AuthServerResource {
   /** `resourceUrl` as configured: the `aud` of tokens for it. */
   readonly url: string
-  /** What clients may ask for there. */
+  /** Scopes that clients may request there. */
   readonly scopes: readonly string[]
-  /** Names of the upstream providers whose tokens its routes use, beside the first one. */
+  /** Upstream providers whose tokens its routes use, in addition to the first one. */
   readonly providers: readonly string[]
 }
 
-/** One embedded authorization server, and the routes that point at it. */
+/** An embedded authorization server and its routes. */
 export interface AuthServerConfig {
-  /** `namespace/name` of its document; what is stored is kept apart by it. */
+  /** `namespace/name` of its document; also the namespace of its stored state. */
   readonly name: string
   readonly spec: EmbeddedAuthServer
   readonly resources: readonly AuthServerResource[]

@@ -3,17 +3,17 @@ import type { Store } from '../storage/index.ts'
 import type { EphemeralKeys } from '../signing/index.ts'
 import type { UpstreamDeps } from '../upstreams/index.ts'
 
-/** Everything that an authorization server needs from outside. */
+/** Dependencies of an authorization server. */
 export interface AuthServerDeps {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
   readonly secrets: Secrets
-  /** Makes the client for one service; `createOutbound` of net with what only the composition knows. */
+  /** Creates the HTTP client for one service (`createOutbound` of net, bound by the composition). */
   readonly outbound: UpstreamDeps['outbound']
   readonly tokenFile: UpstreamDeps['tokenFile']
-  /** The state of this server and of no other. */
+  /** The state of this server only. */
   readonly store: Store
-  /** What stands in for keys that are not configured. */
+  /** Generated keys for those that are not configured. */
   readonly ephemeral: EphemeralKeys
 }

@@ -4,27 +4,27 @@ import type { AuthMethod, GrantType } from './clients/client.ts'
 import type { SigningKey } from '../signing/index.ts'
 import type { ResourceNames } from './resource-names.ts'
 
-/** What a server gives tokens for. */
+/** The advertised capabilities of a server. */
 export interface Offers {
   readonly grantTypes: readonly GrantType[]
   /** Profiles of RFC 7523 (draft-ietf-oauth-identity-assertion-authz-grant §6). */
   readonly grantProfiles: readonly string[]
   /** How its clients authenticate. */
   readonly authMethods: readonly AuthMethod[]
-  /** Whether clients may be known by metadata documents. */
+  /** Whether client ID metadata documents are supported. */
   readonly readsDocuments: boolean
 }
 
 export const ID_JAG_PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
 
-/** The authorization server metadata (RFC 8414 §2): what is served here, and nothing else. */
+/** The authorization server metadata (RFC 8414 §2). */
 export function serverMetadata(
   addresses: Addresses,
   resources: ResourceNames,
   { grantTypes, grantProfiles, ...offers }: Offers,
 ): Record<string, unknown> {
   const algorithms = offers.authMethods.includes('private_key_jwt') ? SIGNATURE_ALGORITHMS : undefined
-  // What is undefined is not in the document.
+  // JSON omits undefined fields.
   const authMethods = {
     token_endpoint_auth_methods_supported: offers.authMethods,
     token_endpoint_auth_signing_alg_values_supported: algorithms,
@@ -51,8 +51,9 @@ export function serverMetadata(
 }
 
 /**
- * The same as an OpenID provider configuration, for clients that look only there: with the members that OpenID Connect Discovery
- * §3 requires. No ID token is ever issued (`openid` is not among the scopes); the algorithms are those of the keys.
+ * The metadata as an OpenID provider configuration, for clients that read only that, with the fields that OpenID
+ * Connect Discovery §3 requires. No ID token is ever issued (`openid` is not among the scopes); the algorithms are
+ * those of the keys.
  */
 export function openidConfiguration(
   metadata: Record<string, unknown>,
@@ -62,7 +63,7 @@ export function openidConfiguration(
     ...metadata,
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: [...new Set(keys.map(({ alg }) => alg))],
-    // These count as supported where they are absent (OpenID Connect Discovery §3).
+    // Absent, they would count as supported (OpenID Connect Discovery §3).
     request_uri_parameter_supported: false,
     claims_parameter_supported: false,
   }

@@ -26,7 +26,7 @@ import type { ResourceNames } from './resource-names.ts'
 import { storeFailure } from './store-failure.ts'
 import { createTokenEndpoint, type TokenEndpointParts } from './token-endpoint.ts'
 
-/** Largest form at the token and revocation endpoints, in bytes. */
+/** Form size limit of the token and revocation endpoints, in bytes. */
 const TOKEN_FORM_BYTES = 56 * 1024
 
 export interface EndpointParts extends Omit<TokenEndpointParts, 'issuer' | 'grantTypes'> {
@@ -45,7 +45,7 @@ export interface EndpointParts extends Omit<TokenEndpointParts, 'issuer' | 'gran
   readonly log: Log
 }
 
-/** Every endpoint of a server (authserver.md §3). */
+/** Creates all endpoints of a server (authserver.md §3). */
 export function createEndpoints(parts: EndpointParts): readonly LocalHandler[] {
   return [...documentEndpoints(parts), ...clientEndpoints(parts), ...browserEndpoints(parts)]
 }
@@ -107,7 +107,7 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
       return responseOf(await answer())
     } catch (error) {
       const failure = asFailure(storeFailure(error))
-      // Somebody looks at a browser.
+      // The reader is a user with a browser.
       const { code: reason, detail } = failure
       log.warn({ reason, detail, request: request.id }, 'a page of the login could not be shown')
       return responseOf(failurePage(failure, request.id))
@@ -157,7 +157,7 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
 const CALLBACK_PARAMETERS = ['code', 'state', 'iss', 'error'] as const
 
 /**
- * A response in `form_post` mode (OAuth 2.0 Form Post Response Mode): browsers send no cookies with a form of another site, so that the
+ * A `form_post` response (OAuth 2.0 Form Post Response Mode). Browsers send no cookies with cross-site forms, so the
  * login continues with a GET of the same address.
  */
 function postedBack(form: URLSearchParams): Reply {
@@ -169,6 +169,6 @@ function postedBack(form: URLSearchParams): Reply {
 function readForm({ request, body }: LocalRequest): URLSearchParams {
   const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/x-www-form-urlencoded')
-    throw new Failure('bad_request', { detail: 'a form of another content type' })
+    throw new Failure('bad_request', { detail: 'the content type must be application/x-www-form-urlencoded' })
   return new URLSearchParams(body.toString('utf8'))
 }

@@ -11,28 +11,28 @@ export interface Lifespans {
 }
 
 const { expiredSeconds, earlySeconds } = clockTolerance(undefined)
-/** How long after `exp` an assertion of a client or issuer is accepted. */
+/** Seconds after `exp` during which an assertion is still accepted. */
 export const EXPIRED_SECONDS = expiredSeconds
-/** How long before `nbf` and `iat`: by so much their clocks may be ahead of the proxy's. */
+/** Seconds before `nbf` and `iat` at which it is accepted: the tolerated clock skew. */
 export const EARLY_SECONDS = earlySeconds
 
-/** Nothing ends a token that no login stands behind before its time. */
+/** A token without a login can't be revoked. */
 export const WITHOUT_LOGIN_MS = 3_600_000
 
-/** From pressing the first button to the code: what a login may take. */
+/** Maximum duration of a login, from the first button to the code. */
 export const LOGIN_MS = 10 * 60_000
 
-/** A refresh family ends this long after its login at the latest (authserver.md §5). */
+/** Maximum lifetime of a refresh token family (authserver.md §5). */
 export const FAMILY_MS = 30 * 24 * 3_600_000
 
-/** What the specification has where nothing is said; the schema gives the same to a section that is there. */
+/** Defaults of the specification; the schema applies the same to a section that is present. */
 const DEFAULTS = { authCodeLifespan: '10m', accessTokenLifespan: '1h', refreshTokenLifespan: '168h' } as const
 
-/** `tokenLifespans` with its defaults; the schema has judged them. */
+/** `tokenLifespans` with defaults; validated by the schema. */
 export function lifespansOf({ tokenLifespans }: Pick<EmbeddedAuthServer, 'tokenLifespans'>): Lifespans {
   const read = (name: keyof typeof DEFAULTS): number => {
     const ms = parseGoDuration(tokenLifespans?.[name] ?? DEFAULTS[name])
-    if (ms === undefined) throw new Failure('config_error', { detail: `tokenLifespans.${name} is no duration` })
+    if (ms === undefined) throw new Failure('config_error', { detail: `tokenLifespans.${name} is not a duration` })
     return ms
   }
   return {

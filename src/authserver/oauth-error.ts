@@ -1,4 +1,4 @@
-/** Error codes of the OAuth endpoints that are ours to say, with their HTTP status. */
+/** Error codes of the OAuth endpoints, with their HTTP status. */
 const STATUSES = {
   access_denied: 403,
   consent_required: 400,
@@ -23,10 +23,10 @@ const STATUSES = {
 
 export type OAuthErrorCode = keyof typeof STATUSES
 
-/** A refusal in the words of OAuth: `error` and `error_description` of RFC 6749 §4.1.2.1 and §5.2, RFC 7591 §3.2.2, RFC 8707 §2. */
+/** An OAuth error: `error` and `error_description` of RFC 6749 §4.1.2.1 and §5.2, RFC 7591 §3.2.2, RFC 8707 §2. */
 export class OAuthError extends Error {
   readonly error: OAuthErrorCode
-  /** Printable ASCII without quote and backslash (RFC 6749 §5.2), in our words only. */
+  /** Printable ASCII without quote and backslash (RFC 6749 §5.2), without external values. */
   readonly description: string
 
   constructor(error: OAuthErrorCode, description: string, options: { readonly cause?: unknown } = {}) {

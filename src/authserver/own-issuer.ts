@@ -2,7 +2,7 @@ import { type Claims, type Clock, holderWithoutLogin, type InProcessIssuer } fro
 import type { KeyRing } from '../signing/index.ts'
 import type { UpstreamSessions } from './sessions/session.ts'
 
-/** What routes of this process know of a server: its keys, and which of its sessions there are. */
+/** The server as an in-process issuer: its keys and session state. */
 export function createOwnIssuer(
   issuer: string,
   { ring, sessions, clock }: { readonly ring: KeyRing; readonly sessions: UpstreamSessions; readonly clock: Clock },
@@ -11,14 +11,14 @@ export function createOwnIssuer(
   return {
     issuer,
     keys: () => ring.keys(),
-    // A token of ours that names neither a session nor what it came of without one never existed.
+    // A token that names neither a session nor a grant without login is invalid.
     isRevoked: (claims) =>
       !isWithoutLogin(claims) && (typeof claims.tsid !== 'string' || sessions.isEnded(claims.tsid)),
     async hasSession(claims) {
-      // Nothing ended it: it lives an hour at most.
+      // It can't be revoked; it lives an hour at most.
       if (isWithoutLogin(claims)) return true
       const { tsid, iat } = claims
-      // What ended before is forgotten with a store in memory, and whoever writes another can take it away.
+      // An in-memory store forgets earlier sessions, and a writer of another store can delete them.
       if (typeof iat === 'number' && iat * 1000 > openedAtMs) return true
       return typeof tsid === 'string' && (await sessions.isKept(tsid))
     },

@@ -1,7 +1,7 @@
 import type { EndpointResponse } from '../core/index.ts'
 import { PAGE_HEADERS } from './pages/layout.ts'
 
-/** What a browser gets: a page, or the way on. */
+/** The response to a browser: a page or a redirect. */
 export type Reply =
   | {
       readonly kind: 'page'
@@ -12,7 +12,7 @@ export type Reply =
     }
   | { readonly kind: 'redirect'; readonly url: string; readonly setCookies?: readonly string[] }
 
-/** Redirects are never kept, and say to the next server only where the page was, not what was in its address. */
+/** Redirects are not cached, and send the next server only the origin as referrer. */
 const REDIRECT_HEADERS = { 'cache-control': 'no-store', 'referrer-policy': 'same-origin' }
 
 /** A redirect is 303: whatever came, a GET follows (RFC 9110 §15.4.4, RFC 9700 §4.12). */

@@ -1,16 +1,19 @@
 import type { AuthServerConfig, AuthServerResource } from './config.ts'
 
-/** The resources of a server by the names that clients give them (RFC 8707). */
+/** Looks up resources by the names that clients send (RFC 8707). */
 export interface ResourceNames {
-  /** Compared byte for byte after removing one trailing slash (authserver.md §3). */
+  /** Compared exactly, after removing one trailing slash (authserver.md §3). */
   find(indicator: string): AuthServerResource | undefined
-  /** The only resource, for requests that name none. */
+  /** The only resource, for requests without `resource`. */
   readonly only: AuthServerResource | undefined
-  /** Every scope of every resource, and `offline_access`. */
+  /** All scopes of all resources, and `offline_access`. */
   readonly scopes: ReadonlySet<string>
 }
 
-/** Asked for by clients that want a refresh token; needs no prompt here and means nothing to a resource (authserver.md §5). */
+/**
+ * Requested by clients that want a refresh token. It needs no prompt here and is not passed to a resource
+ * (authserver.md §5).
+ */
 export const OFFLINE_ACCESS = 'offline_access'
 
 export function resourceNamesOf({ resources }: Pick<AuthServerConfig, 'resources'>): ResourceNames {

@@ -43,15 +43,15 @@ import { createTokenService } from './tokens/token-service.ts'
 import { createUpstream } from '../upstreams/index.ts'
 import { createUpstreamRegistrations } from './upstream-registrations.ts'
 
-/** What a server says of itself for `/readiness`. */
+/** The server's part of `/readiness`. */
 export interface AuthServerReadiness {
-  /** False while nobody can log in: a secret or the store is missing. */
+  /** False while logins are impossible: a secret or the store is missing. */
   readonly isReady: boolean
-  /** What is missing, and what holds for one replica only; a sentence each. */
+  /** Missing parts, and single-replica restrictions; a sentence each. */
   readonly remarks: readonly string[]
 }
 
-/** One embedded authorization server with one configuration; its state is in the store, which outlives it. */
+/** One embedded authorization server with one configuration. Its state is in the store, which outlives it. */
 export interface AuthServer {
   /** `namespace/name` of its document. */
   readonly name: string
@@ -61,18 +61,18 @@ export interface AuthServer {
   readonly upstreamTokens: UpstreamTokens
   readiness(): AuthServerReadiness
   /**
-   * Resolves when the store was asked which sessions have ended, whatever it answered: before that all requests with tokens of
-   * ours get 503. Put a server in force after it.
+   * Resolves after the first attempt to read the revoked sessions, even a failed one; until then requests with this
+   * server's tokens get 503. Activate a server after it.
    */
   opened(): Promise<void>
-  /** What should be known before somebody relies on it; a sentence each. */
+  /** Configuration warnings; a sentence each. */
   readonly warnings: readonly string[]
   close(): Promise<void>
 }
 
 /**
- * Opens a server: nothing is fetched. Throws `config_error` for keys, secrets, lifespans and redirect URIs that can't be used;
- * secrets that are missing are waited for.
+ * Opens a server; fetches nothing. Throws `config_error` for invalid keys, secrets, lifespans and redirect URIs;
+ * waits for missing secrets.
  */
 export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): AuthServer {
   const { spec } = config
@@ -160,18 +160,18 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   }
 }
 
-/** What should be known before somebody relies on a server. */
+/** Configuration warnings of a server. */
 function warningsOf({ name, spec }: AuthServerConfig, { scopes }: ResourceNames, isAlone: boolean): readonly string[] {
   const unknown = (spec.baselineClientScopes ?? []).filter((scope) => !scopes.has(scope))
   return [
     ...(isAlone ? [ONE_REPLICA] : []),
     ...(unknown.length === 0
       ? []
-      : [`no route has these of "baselineClientScopes", and no client gets them: ${unknown.join(', ')}`]),
+      : [`"baselineClientScopes" has scopes of no route, which no client gets: ${unknown.join(', ')}`]),
   ].map((warning) => `authorization server ${name}: ${warning}`)
 }
 
-/** The keys and secrets of a server, each looked at once. Throws what no waiting mends. */
+/** Opens the keys and secrets of a server and checks each once. Throws permanent errors. */
 function openKeys({ spec }: AuthServerConfig, { clock, log, ephemeral, secrets: known }: AuthServerDeps) {
   const handlesOf = (refs: typeof spec.hmacSecretRefs = [], form?: SecretForm): readonly SecretHandle[] =>
     refs.map((ref) => known.handle(ref, form))
@@ -210,7 +210,7 @@ function readinessOf(
   }
 }
 
-/** What a server says that it does. */
+/** The capabilities a server advertises. */
 const offersOf = (spec: AuthServerConfig['spec'], grantTypes: Offers['grantTypes']): Offers => ({
   grantTypes,
   grantProfiles: spec.identityAssertions === undefined ? [] : [ID_JAG_PROFILE],
@@ -218,7 +218,7 @@ const offersOf = (spec: AuthServerConfig['spec'], grantTypes: Offers['grantTypes
   readsDocuments: readsDocuments(spec),
 })
 
-/** The steps of a login, from the request of a client to its code. */
+/** The steps of a login, from the client's request to the code. */
 function stepsOf(login: LoginParts) {
   const conclude = createConclude(login)
   const legs = createLegs(login, conclude)
@@ -245,7 +245,7 @@ const tokensOfUpstreams = ({ upstreamProviders }: AuthServerConfig['spec'], { to
     .map(upstreamClient)
     .flatMap((client) => (client?.method === 'tokenFile' ? [tokenFile(client.tokenFile?.path)] : []))
 
-/** The kind of store, which is told in a gauge: alerts about the store concern logins only where they use it. */
+/** Reports the kind of store in a gauge: store alerts concern only servers that use it. */
 function tellKind(server: string, { store, metrics }: AuthServerDeps) {
   const { kind } = store.health()
   metrics
@@ -256,7 +256,7 @@ function tellKind(server: string, { store, metrics }: AuthServerDeps) {
 }
 
 const ONE_REPLICA =
-  'one replica only: without hmacSecretRefs and signingKeySecretRefs replicas do not know each other’s tokens'
+  'one replica only: without hmacSecretRefs and signingKeySecretRefs, replicas cannot verify each other’s tokens'
 
 const DEFAULT_LIMITS = {
   registration: { perSecond: 1, burst: 10 },
@@ -264,7 +264,7 @@ const DEFAULT_LIMITS = {
   token: { perSecond: 20, burst: 100 },
 } as const
 
-/** Throws what no waiting mends; a secret that is missing may still come. */
+/** Throws permanent errors; a missing secret may still appear. */
 function checkAtStart(look: () => unknown): void {
   try {
     look()

@@ -23,7 +23,7 @@ export interface TokenEndpointParts {
 
 type Handle = (request: LocalRequest) => Promise<EndpointResponse>
 
-/** Parameters that may be there more than once (RFC 8707 §2.1). */
+/** Parameters that may occur several times (RFC 8707 §2.1). */
 const SEVERAL = 'resource'
 const ONCE = [
   'client_id',
@@ -43,7 +43,7 @@ const ONCE = [
 
 type Form = { readonly [K in (typeof ONCE)[number]]?: string } & ClientForm & TokenParameters
 
-/** The token endpoint (RFC 6749 §3.2) for clients who authenticate, and revocation (RFC 7009). */
+/** The token endpoint (RFC 6749 §3.2) with client authentication, and revocation (RFC 7009). */
 export function createTokenEndpoint(parts: TokenEndpointParts): { readonly token: Handle; readonly revoke: Handle } {
   const { clients, tokens, withoutLogin } = parts
   const grants: Readonly<Record<GrantType, (client: Client, form: Form) => Promise<TokenAnswer>>> = {
@@ -56,15 +56,17 @@ export function createTokenEndpoint(parts: TokenEndpointParts): { readonly token
   const issue = async (client: Client, form: Form): Promise<object> => {
     if (form.grant_type === undefined) throw new OAuthError('invalid_request', 'grant_type is missing')
     const grant = parts.grantTypes.find((one) => one === form.grant_type)
-    if (grant === undefined) throw new OAuthError('unsupported_grant_type', 'there is no such grant here')
+    if (grant === undefined) throw new OAuthError('unsupported_grant_type', 'this grant is not supported')
     if (!client.grantTypes.includes(grant))
-      throw new OAuthError('unauthorized_client', 'the client has not registered this grant')
+      throw new OAuthError('unauthorized_client', 'the client is not registered for this grant')
     const answer = await grants[grant](client, form)
     await clients.noteUse(client)
     return answer
   }
 
-  /** Of a workload, which shows its own token and no client (RFC 7521 §4.1); a `client_id` beside it says nothing, and is not asked about. */
+  /**
+   * For a workload, which presents its own token and no client (RFC 7521 §4.1); a `client_id` beside it is ignored.
+   */
   const forWorkload = (form: Form, authorization: string | undefined) => {
     const { grant_type: type, assertion, client_secret: secret, client_assertion: shown } = form
     const isAlone = authorization === undefined && secret === undefined && shown === undefined
@@ -75,9 +77,9 @@ export function createTokenEndpoint(parts: TokenEndpointParts): { readonly token
   const revoke = async (client: Client, { token }: Form): Promise<undefined> => {
     if (token === undefined) throw new OAuthError('invalid_request', 'token is missing')
     if (shapeOf(token).kind !== 'opaque')
-      throw new OAuthError('unsupported_token_type', 'access tokens end with the refresh token of their login')
+      throw new OAuthError('unsupported_token_type', 'access tokens are revoked with the refresh token of their login')
     const family = await tokens.familyOf(token)
-    // Somebody else's token is left alone, and nobody is told that it is one (RFC 7009 §2.2).
+    // Another client's token is ignored, without revealing that it exists (RFC 7009 §2.2).
     if (family !== undefined && family.clientId === client.id) await tokens.end(family.tsid)
   }
 
@@ -96,7 +98,7 @@ export function createTokenEndpoint(parts: TokenEndpointParts): { readonly token
       } catch (error) {
         if (!(error instanceof OAuthError)) throw error
         if (error.status >= 500) throw new Failure('internal_error', { detail: error.description, cause: error })
-        // RFC 6749 §5.2: who came with the header is told the scheme.
+        // RFC 6749 §5.2: a client that used the header is told the scheme.
         const isAsked = error.status === 401 && authorization !== undefined
         const challenge = isAsked ? { 'www-authenticate': `Basic realm="${parts.issuer}"` } : {}
         return jsonResponse(error.status, { error: error.error, error_description: error.description }, challenge)
@@ -106,7 +108,7 @@ export function createTokenEndpoint(parts: TokenEndpointParts): { readonly token
   return { token: forClients(issue, forWorkload), revoke: forClients(revoke) }
 }
 
-/** Each parameter once, and without a value as if it were not there (RFC 6749 §3.2). What is not known is ignored. */
+/** Parses parameters: each once, empty ones count as absent (RFC 6749 §3.2), unknown ones are ignored. */
 function readForm({ request, body }: LocalRequest): Form {
   const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/x-www-form-urlencoded')
@@ -115,7 +117,7 @@ function readForm({ request, body }: LocalRequest): Form {
   const form: Partial<Record<(typeof ONCE)[number], string>> = {}
   for (const name of ONCE) {
     const [value = '', ...more] = sent.getAll(name)
-    if (more.length > 0) throw new OAuthError('invalid_request', `${name} is there more than once`)
+    if (more.length > 0) throw new OAuthError('invalid_request', `${name} occurs more than once`)
     if (value !== '') form[name] = value
   }
   const resource = sent.getAll(SEVERAL).filter((value) => value !== '')

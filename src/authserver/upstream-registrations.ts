@@ -4,14 +4,14 @@ import { type Seal, StoreError, type Store } from '../storage/index.ts'
 import type { UpstreamRegistrations } from '../upstreams/index.ts'
 import { storeFailure } from './store-failure.ts'
 
-/** What was registered at an upstream is kept for so long after it was last looked at. */
+/** Retention of an upstream registration after its last use. */
 const KEPT_MS = 90 * 24 * 3_600_000
-/** It is said that it was looked at once a day. */
+/** The last use is updated once a day. */
 const NOTED_MS = 24 * 3_600_000
-/** One replica registers, and the others wait for it. */
+/** One replica registers while the others wait. */
 const LOCK = { ttlMs: 15_000, waitMs: 20_000 }
 
-/** Keeps what was registered at upstreams in the store, sealed; all replicas have the same. */
+/** Stores the registrations at upstreams, sealed and shared by all replicas. */
 export function createUpstreamRegistrations(store: Store, seal: Seal): UpstreamRegistrations {
   const read = async (key: string): Promise<Buffer | undefined> => {
     const stored = await store.get(key)
@@ -23,7 +23,7 @@ export function createUpstreamRegistrations(store: Store, seal: Seal): UpstreamR
         await store.compareAndSet(key, stored.version, seal.seal(key, opened.plain), KEPT_MS)
       return opened.plain
     } catch (error) {
-      // Of a secret that was taken away.
+      // The sealing secret was removed.
       if (error instanceof StoreError && error.kind === 'unknown_key') return undefined
       throw error
     }

@@ -16,12 +16,12 @@ import { OAuthError } from '../oauth-error.ts'
 import type { Client } from './client.ts'
 import { createFetched } from './fetched.ts'
 
-/** Longest life of a client assertion, seconds: as long as its identifier is remembered. */
+/** Maximum lifetime of a client assertion in seconds; its `jti` is kept as long. */
 const MOST_ASSERTION_SECONDS = 3_600
 const MOST_KEY_SETS = 200
 
 export interface AssertionParts {
-  /** Whom an assertion may be for (RFC 7523 §3): the issuer and its endpoints. */
+  /** Accepted audiences of an assertion (RFC 7523 §3): the issuer and its endpoints. */
   readonly audiences: ReadonlySet<string>
   readonly store: Store
   /** For the `jwks_uri` of clients: through the address guard. */
@@ -32,8 +32,8 @@ export interface AssertionParts {
 }
 
 /**
- * Takes the assertion of a client (RFC 7523 §3, `private_key_jwt`), once. Throws `OAuthError` `invalid_client`, `StoreError`, and
- * `overloaded` where its keys cannot be fetched now.
+ * Verifies a client assertion (RFC 7523 §3, `private_key_jwt`) and consumes its `jti`. Throws `OAuthError`
+ * `invalid_client`, `StoreError`, and `overloaded` when the client's keys cannot be fetched now.
  */
 export type TakeAssertion = (client: Client, assertion: string, jwt: UnverifiedJwt) => Promise<void>
 
@@ -62,8 +62,8 @@ export function createTakeAssertion(parts: AssertionParts): TakeAssertion {
     if (typeof jti !== 'string' || jti === '') throw refused('jti of the assertion is missing')
     const named = [aud].flat()
     if (named.length === 0 || !named.every((one) => typeof one === 'string' && audiences.has(one)))
-      throw refused('the assertion is not for this server alone')
-    if ((await check(client, assertion, signature)) !== 'good') throw refused('no key of the client made the assertion')
+      throw refused('aud of the assertion must be this server only')
+    if ((await check(client, assertion, signature)) !== 'good') throw refused("the assertion's signature matches no key of the client")
     const problem = timeProblem(payload, clock.now() / 1_000)
     if (problem !== undefined) throw refused(problem)
     const ttlMs = (MOST_ASSERTION_SECONDS + EXPIRED_SECONDS) * 1_000
@@ -76,13 +76,13 @@ const refused = (why: string): OAuthError => new OAuthError('invalid_client', wh
 
 function keysOf(document: Claims | undefined): readonly VerificationKey[] {
   const keys = document && readKeySet(document)
-  if (keys === undefined) throw refused('the client key set is none')
+  if (keys === undefined) throw refused('the client key set is invalid')
   return keys
 }
 
 /**
- * With keys that the client or the operator gave us, so few that each may be tried: one without a name (PEM has none) may have
- * signed whatever `kid` says, and of several such, as there are while keys are changed, any.
+ * Tries each of the few keys that the client or operator supplied: keys without `kid` (PEM) may match any `kid`, and
+ * several exist during key rotation.
  */
 async function checkAtHand(assertion: string, header: SignatureHeader, keys: readonly VerificationKey[]) {
   const { check } = await lookAtSignature(assertion, header, keys)
@@ -95,16 +95,16 @@ async function checkAtHand(assertion: string, header: SignatureHeader, keys: rea
 
 function headerOf({ alg, kid }: Claims, { assertionAlgorithm }: Client): SignatureHeader {
   const allowed: readonly string[] = assertionAlgorithm === undefined ? SIGNATURE_ALGORITHMS : [assertionAlgorithm]
-  if (typeof alg !== 'string' || !allowed.includes(alg)) throw refused('alg of the assertion is not one of the client')
-  if (kid !== undefined && typeof kid !== 'string') throw refused('kid of the assertion is no text')
+  if (typeof alg !== 'string' || !allowed.includes(alg)) throw refused('alg of the assertion is not allowed for the client')
+  if (kid !== undefined && typeof kid !== 'string') throw refused('kid of the assertion is not a string')
   return { alg, kid }
 }
 
-/** RFC 7523 §3: `exp` is required, `nbf` and `iat` may be there. */
+/** RFC 7523 §3: `exp` is required, `nbf` and `iat` are optional. */
 function timeProblem({ exp, nbf = 0, iat = 0 }: Claims, nowSeconds: number): string | undefined {
   if (typeof exp !== 'number' || typeof nbf !== 'number' || typeof iat !== 'number')
-    return 'exp, nbf and iat are numbers'
+    return 'exp, nbf and iat must be numbers'
   if (nowSeconds - EXPIRED_SECONDS >= exp) return 'the assertion has expired'
   if (Math.max(nbf, iat) > nowSeconds + EARLY_SECONDS) return 'the assertion is not valid yet'
-  return exp > nowSeconds + MOST_ASSERTION_SECONDS ? 'the assertion lives too long' : undefined
+  return exp > nowSeconds + MOST_ASSERTION_SECONDS ? "the assertion's lifetime is too long" : undefined
 }

@@ -5,7 +5,7 @@ import type { TakeAssertion } from './assertion.ts'
 import type { Client } from './client.ts'
 import type { ClientDirectory } from './directory.ts'
 
-/** What a client says of itself in a form that it posts (RFC 6749 §2.3). */
+/** The client authentication parameters of a form (RFC 6749 §2.3). */
 export interface ClientForm {
   readonly client_id?: string | undefined
   readonly client_secret?: string | undefined
@@ -14,8 +14,8 @@ export interface ClientForm {
 }
 
 /**
- * The client that sent a form, by the one method that it registered (RFC 6749 §2.3, RFC 7523 §2.2). Throws `OAuthError`
- * `invalid_request` and `invalid_client`, and what the directory and the store throw.
+ * Authenticates the client of a form with its one registered method (RFC 6749 §2.3, RFC 7523 §2.2). Throws
+ * `OAuthError` `invalid_request` and `invalid_client`, and the errors of the directory and the store.
  */
 export type AuthenticateClient = (form: ClientForm, authorization: string | undefined) => Promise<Client>
 
@@ -27,19 +27,19 @@ export function createAuthenticateClient(clients: ClientDirectory, takeAssertion
     const { id } = shown
     if (id === undefined) throw invalid('client_id is missing')
     if (form.client_id !== undefined && form.client_id !== id)
-      throw invalid('client_id is not the client that is shown')
+      throw invalid('client_id differs from the authenticated client')
     const client = await find(clients, id)
     switch (client.authMethod) {
       case 'none':
-        if (shown.kind !== 'nothing') throw refused('the client has no secret and no key')
+        if (shown.kind !== 'nothing') throw refused('the client is public and must not authenticate')
         break
       case 'client_secret_basic':
       case 'client_secret_post':
-        if (shown.kind !== 'secret') throw refused('the secret of the client is missing')
-        if (!isSecretOf(client, shown.secret)) throw refused('the secret is not that of the client')
+        if (shown.kind !== 'secret') throw refused('the client secret is missing')
+        if (!isSecretOf(client, shown.secret)) throw refused('the client secret is wrong')
         break
       case 'private_key_jwt':
-        if (shown.kind !== 'assertion') throw refused('the assertion of the client is missing')
+        if (shown.kind !== 'assertion') throw refused('the client assertion is missing')
         await takeAssertion(client, shown.assertion, shown.jwt)
     }
     return client
@@ -54,7 +54,7 @@ type Shown =
 const invalid = (why: string): OAuthError => new OAuthError('invalid_request', why)
 const refused = (why: string): OAuthError => new OAuthError('invalid_client', why)
 
-/** What is shown, nothing of it verified. More than one method is refused (RFC 6749 §2.3). */
+/** The presented credentials, unverified. More than one method is rejected (RFC 6749 §2.3). */
 function shownBy(form: ClientForm, authorization: string | undefined): Shown {
   const { client_id: id, client_secret: secret, client_assertion: assertion } = form
   if ([authorization, secret, assertion].filter((one) => one !== undefined).length > 1)
@@ -66,7 +66,7 @@ function shownBy(form: ClientForm, authorization: string | undefined): Shown {
 
 function readAssertion(assertion: string, type: string | undefined): Shown {
   const shape = shapeOf(assertion)
-  if (shape.kind !== 'jwt') throw invalid('client_assertion is no JWT')
+  if (shape.kind !== 'jwt') throw invalid('client_assertion is not a JWT')
   if (type !== ASSERTION_TYPE) throw invalid(`client_assertion_type is not ${ASSERTION_TYPE}`)
   const { sub } = shape.jwt.payload
   if (typeof sub !== 'string' || sub === '') throw refused('sub of the assertion is missing')
@@ -74,8 +74,8 @@ function readAssertion(assertion: string, type: string | undefined): Shown {
 }
 
 /**
- * RFC 6749 §2.3.1: both parts are encoded as in forms before they become a user and a password. Another scheme is a way to
- * authenticate that we don't have, and an empty secret a wrong one (§5.2).
+ * RFC 6749 §2.3.1: both parts are form-encoded before they become user and password. Another scheme is an unsupported
+ * method; an empty secret is a wrong one (§5.2).
  */
 function readBasic(authorization: string): { readonly id: string; readonly secret: string } {
   if (!/^basic(?: |$)/i.test(authorization)) throw refused('the scheme of the Authorization header is not Basic')
@@ -83,11 +83,11 @@ function readBasic(authorization: string): { readonly id: string; readonly secre
   const bytes = Buffer.from(encoded, 'base64')
   const isEncoded = encoded !== '' && bytes.toString('base64').replace(/=+$/, '') === encoded.replace(/=+$/, '')
   const [, id, secret] = (isEncoded && /^([^:]+):(.*)$/s.exec(bytes.toString('utf8'))) || []
-  if (id === undefined || secret === undefined) throw invalid('the Authorization header is not Basic with both parts')
+  if (id === undefined || secret === undefined) throw invalid('the Basic Authorization header needs a client id and a secret')
   try {
     return { id: formDecoded(id), secret: formDecoded(secret) }
   } catch {
-    throw invalid('the parts of the Authorization header are not encoded as in forms')
+    throw invalid('the client id and secret in the Authorization header are not form-encoded')
   }
 }
 
@@ -98,10 +98,10 @@ async function find(clients: ClientDirectory, id: string): Promise<Client> {
     const client = await clients.find(id)
     if (client !== undefined) return client
   } catch (error) {
-    // Whatever is wrong with a metadata document, here it means that the client is not known.
+    // Any defect of a metadata document means here that the client is unknown.
     throw error instanceof OAuthError ? refused(error.description) : error
   }
-  throw refused('the client is not known')
+  throw refused('unknown client')
 }
 
 function isSecretOf({ secretHash = '' }: Client, given: string): boolean {

@@ -7,17 +7,17 @@ export type AuthMethod = (typeof AUTH_METHODS)[number]
 const GRANT_TYPES = ['authorization_code', 'refresh_token', JWT_BEARER, 'client_credentials'] as const
 export type GrantType = (typeof GRANT_TYPES)[number]
 
-/** The grants of a server: what comes of logins, and what its configuration adds. */
+/** The grants of a server: those of logins, and those that its configuration adds. */
 export const grantTypesOf = (spec: EmbeddedAuthServer): readonly GrantType[] =>
   GRANT_TYPES.filter((type) => {
     if (type === JWT_BEARER) return spec.identityAssertions !== undefined || takesWorkloads(spec)
     return type !== 'client_credentials' || (spec.clients ?? []).some(({ grantTypes }) => grantTypes.includes(type))
   })
 
-/** Whether clients are known by metadata documents here. */
+/** Whether the server supports client ID metadata documents. */
 export const readsDocuments = ({ cimd }: Pick<EmbeddedAuthServer, 'cimd'>): boolean => cimd?.enabled !== false
 
-/** How clients of a server may authenticate: those that register, those that are known by a document, those that are configured. */
+/** Authentication methods for registered, document-based and configured clients. */
 export function authMethodsOf(
   spec: Pick<EmbeddedAuthServer, 'allowConfidentialClientRegistration' | 'cimd' | 'clients'>,
 ): readonly AuthMethod[] {
@@ -29,42 +29,42 @@ export function authMethodsOf(
   return AUTH_METHODS.filter((method) => method === 'none' || (method === 'private_key_jwt' ? hasKeys : hasSecrets))
 }
 
-/** What a client says of itself, after our rules: the members of RFC 7591 §2 that are kept. */
+/** Validated client metadata: the supported fields of RFC 7591 §2. */
 export interface ClientMetadata {
   readonly name: string | undefined
   readonly redirectUris: readonly string[]
   readonly authMethod: AuthMethod
   readonly grantTypes: readonly GrantType[]
-  /** Scopes of ours, space-separated; undefined when it named none. */
+  /** Supported scopes, space-separated; undefined when the client sent none. */
   readonly scope: string | undefined
   readonly applicationType: 'native' | 'web'
   readonly jwksUri: string | undefined
   readonly jwks: Claims | undefined
-  /** The one algorithm of its assertions, where it names one. */
+  /** `token_endpoint_auth_signing_alg`, if the client sent it. */
   readonly assertionAlgorithm: string | undefined
 }
 
-/** A client that we know: registered here, or known by its metadata document (CIMD). */
+/** A known client: registered, configured, or with a metadata document (CIMD). */
 export interface Client extends ClientMetadata {
   readonly id: string
   /**
-   * `registered`: anybody can claim any name. `document`: its identifier is the URL at which it publishes itself. `configured`: the
-   * operator made it.
+   * `registered`: unverified name. `document`: its identifier is the URL of its metadata. `configured`: from the
+   * configuration.
    */
   readonly kind: 'registered' | 'document' | 'configured'
-  /** SHA-256 of its secret, base64url; the secret has 256 random bits, so that no slow hash is needed. */
+  /** SHA-256 of its secret, base64url; the secret has 256 random bits, so a slow hash is unnecessary. */
   readonly secretHash: string | undefined
   /** Seconds since the epoch. */
   readonly issuedAt: number
-  /** What tokens without a login may be for; only of a configured one. */
+  /** Limits of tokens without a login; only for configured clients. */
   readonly bounds?: ClientBounds
 }
 
-/** What tokens of a caller without a login may be for. */
+/** Limits of tokens without a login. */
 export interface ClientBounds {
   /** Names of resources; undefined: all. */
   readonly resources: readonly string[] | undefined
-  /** Undefined: none for itself, and no bound of its own beside an assertion's. */
+  /** Undefined: none for the client itself, and no limit on those of an assertion. */
   readonly scopes: readonly string[] | undefined
   readonly lifetimeMs: number | undefined
 }

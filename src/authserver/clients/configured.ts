@@ -5,9 +5,9 @@ import type { ConfiguredClient } from '../../resources/index.ts'
 import type { ResourceNames } from '../resource-names.ts'
 import type { Client } from './client.ts'
 
-/** The clients that the operator made. */
+/** Clients from the configuration. */
 export interface ConfiguredClients {
-  /** Undefined when there is none of this identifier. Throws `secret_unavailable` while its secret can't be read. */
+  /** Undefined for an unknown identifier. Throws `secret_unavailable` while its secret is unreadable. */
   find(id: string): Client | undefined
 }
 
@@ -45,15 +45,15 @@ function prepare(spec: ConfiguredClient, resources: ResourceNames, secrets: Secr
       lifetimeMs: lifetime === undefined ? undefined : parseGoDuration(lifetime),
     },
   }
-  // The value now: a secret that was changed counts from then on.
+  // The current value: a changed secret is used from then on.
   return () => (secret === undefined ? client : { ...client, secretHash: secret.current().digest() })
 }
 
-/** What a configuration lists must be there: a name with a mistake in it would be a caller who is refused. Throws `config_error`. */
+/** Configured resource names must exist; a typo would reject a caller at run time. Throws `config_error`. */
 export function checkResources(whose: string, listed: readonly string[] | undefined, names: ResourceNames): void {
   const unknown = listed?.find((name) => names.find(name) === undefined)
   if (unknown === undefined) return
   throw new Failure('config_error', {
-    detail: `${whose}: resource ${unknown} is not that of a route which uses this authorization server`,
+    detail: `${whose}: resource ${unknown} belongs to no route of this authorization server`,
   })
 }

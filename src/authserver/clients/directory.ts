@@ -11,48 +11,50 @@ import { readJsonObject } from '../../http/index.ts'
 
 const COLLECTION = 'clients'
 const MOST_CLIENTS = 10_000
-/** What one registration may hold, in bytes: anybody may register. */
+/** Size limit of one registration in bytes, because registration is open. */
 const CLIENT_BYTES = 8 * 1024
-/** Room for all registrations, in bytes for each place: an ordinary one takes 500. */
+/** Memory budget of all registrations, in bytes per slot; a typical one takes 500. */
 const BYTES_PER_PLACE = 4 * 1024
-/** Memory of one process has logins beside them: they get a quarter of it at most. */
+/** In-memory stores also hold logins; registrations get at most a quarter. */
 const MOST_MEMORY_BYTES = 128 * 1024 * 1024
-/** Registered clients live this long after their last use. */
+/** Registered clients expire this long after their last use. */
 const CLIENT_MS = 90 * 24 * 3_600_000
-/** Use is noted in the store at most this often for a client. */
+/** Minimum interval between updates of a client's last use in the store. */
 const NOTED_MS = 3_600_000
 const FULL_RETRY_SECONDS = 60
 
-/** Every client that the server knows. */
+/** All known clients. */
 export interface ClientDirectory {
   /**
-   * The client of this identifier; undefined when there is none. Throws `OAuthError` for a metadata document that can't be used,
+   * The client with this identifier; undefined when unknown. Throws `OAuthError` for an invalid metadata document,
    * `store_unavailable`.
    */
   find(id: string): Promise<Client | undefined>
   /**
-   * Registers a client; the secret is given out here and never again. Throws `overloaded` when all places are taken by used
-   * ones, `OAuthError` `invalid_client_metadata` for more than 8 KiB.
+   * Registers a client. The secret is returned only here. Throws `overloaded` when all slots hold clients in use,
+   * `OAuthError` `invalid_client_metadata` above 8 KiB.
    */
   register(metadata: ClientMetadata): Promise<{ readonly client: Client; readonly secret: Secret | undefined }>
-  /** Somebody logged in through this client, or it got a token: it keeps its place. While the store fails, the next time counts. */
+  /**
+   * Records that the client is in use (a login or token), so that it is not evicted. Skipped while the store fails.
+   */
   noteUse(client: Pick<Client, 'id' | 'kind'>): Promise<void>
-  /** What is wrong, for people, while new clients find no place; undefined otherwise. */
+  /** Message for operators while registrations are rejected; undefined otherwise. */
   readonly problem: string | undefined
 }
 
 export function createClientDirectory(options: {
   readonly store: Store
-  /** Nothing in a record is secret, but nobody else may write one: redirect addresses decide where codes go. */
+  /** Records hold no secret, but must be authentic: redirect URIs decide where codes go. */
   readonly seal: Seal
-  /** Undefined where clients are not known by documents. */
+  /** Undefined without metadata document support. */
   readonly documents: ClientDocuments | undefined
   readonly configured: ConfiguredClients
   readonly clock: Clock
   readonly metrics: Metrics
   /** Name of the server, for metrics. */
   readonly server: string
-  /** Registered clients that are kept. Default 10,000. */
+  /** Maximum number of registered clients. Default 10,000. */
   readonly most?: number
 }): ClientDirectory {
   const { store, seal, documents, configured, clock, most = MOST_CLIENTS } = options
@@ -63,20 +65,20 @@ export function createClientDirectory(options: {
   const keyOf = (id: string): string => `client:${id}`
 
   const findRegistered = async (id: string): Promise<Client | undefined> => {
-    // What we never gave out needs no look; it may not even be a name that the store takes.
+    // An identifier not issued here needs no lookup; it may even be an invalid store key.
     if (!/^[A-Za-z0-9_-]{22}$/.test(id)) return undefined
     try {
       const key = keyOf(id)
       const stored = await store.get(key)
       const opened = stored && (await seal.open(key, stored.value))
       if (stored === undefined || opened === undefined) return undefined
-      // Sealed with a secret that is on its way out (authserver.md §5).
+      // Sealed with a secret that is being rotated out (authserver.md §5).
       const ttlMs = Math.ceil(stored.leftMs)
       if (!opened.isCurrent && ttlMs >= 1 && ttlMs < Infinity)
         await store.compareAndSet(key, stored.version, seal.seal(key, opened.plain), ttlMs)
       return readClient(opened.plain)
     } catch (error) {
-      // Of a secret that was taken away: the client registers anew.
+      // The sealing secret was removed: the client must register again.
       if (error instanceof StoreError && error.kind === 'unknown_key') return undefined
       throw storeFailure(error)
     }
@@ -119,7 +121,7 @@ export function createClientDirectory(options: {
       try {
         await store.touch(COLLECTION, keyOf(id), CLIENT_MS)
       } catch (error) {
-        // What it got is spent: an error now would cost somebody a login.
+        // The grant is already consumed; an error now would cost the user a login.
         if (error instanceof StoreError) return
         throw error
       }
@@ -127,7 +129,7 @@ export function createClientDirectory(options: {
     },
     get problem() {
       if (!isFull) return undefined
-      return `new clients are refused: all places for registered clients (${bound.members}, ${bound.bytes} bytes) are taken by clients in use`
+      return `new client registrations are rejected: the limit (${bound.members} clients, ${bound.bytes} bytes) is used up by clients in use`
     },
   }
 }
@@ -137,7 +139,7 @@ function boundOf(members: number, store: Store): Bound {
   return { members, bytes: store.health().kind === 'memory' ? Math.min(bytes, MOST_MEMORY_BYTES) : bytes }
 }
 
-/** Counts registrations by outcome and clients that had to go, and says what is held. */
+/** Metrics: registrations by outcome, evictions, clients and bytes held. */
 function createRegistrationMetrics(metrics: Metrics, server: string): (admission: Admission) => void {
   const outcomes = metrics.counter(
     'extauth_authserver_registrations_total',
@@ -146,7 +148,7 @@ function createRegistrationMetrics(metrics: Metrics, server: string): (admission
   )
   const evicted = metrics.counter(
     'extauth_authserver_clients_evicted_total',
-    'Registered clients that were never used and had to go for newer ones.',
+    'Registered clients that were evicted unused for newer ones.',
   )
   const held = metrics.gauge(
     'extauth_authserver_clients',

@@ -9,7 +9,7 @@ import { type Known, readClientMetadata } from './metadata.ts'
 const MOST_ID = 2_048
 const MOST_CACHED = 1_000
 
-/** Milliseconds that fetching a document may take (authserver.md §3). */
+/** Deadline for fetching a document, in milliseconds (authserver.md §3). */
 export const DOCUMENT_DEADLINE_MS = 5_000
 const DOCUMENT_BYTES = 10 * 1024
 
@@ -25,12 +25,12 @@ export function isDocumentId(id: string): boolean {
   return segments.every((segment) => !/^(?:\.|%2e){1,2}$/i.test(segment))
 }
 
-/** Clients that are known by the document at their identifier. */
+/** Clients identified by the URL of their metadata document. */
 export interface ClientDocuments {
   /**
-   * The client of a document, fetched through the address guard or remembered for 5 minutes to 24 hours as its cache headers
-   * say. Throws `OAuthError` `invalid_client` or what is wrong with the document, `overloaded` when whoever asks has too many being
-   * fetched.
+   * The client of a document, fetched through the address guard and cached for 5 minutes to 24 hours by its cache
+   * headers. Throws `OAuthError` `invalid_client` or the defect of the document, `overloaded` when the client network
+   * has too many fetches in flight.
    */
   find(id: string): Promise<Client>
 }
@@ -41,9 +41,9 @@ export function createClientDocuments(options: {
   readonly asker: Asker
   readonly clock: Clock
   readonly log: Log
-  /** Documents that are kept. Default 1,000. */
+  /** Maximum number of cached documents. Default 1,000. */
   readonly most?: number | undefined
-  /** How long one is kept that does not say so itself, in milliseconds. Default 5 minutes. */
+  /** Cache lifetime without cache headers, in milliseconds. Default 5 minutes. */
   readonly fallbackMs?: number | undefined
 }): ClientDocuments {
   return createFetched({
@@ -78,7 +78,7 @@ function readDocument(
   if (document === undefined) throw refused('the client metadata document is not a JSON object')
   if (document.client_id !== id) throw refused('client_id of the client metadata document is not its URL')
   if ((document.client_secret ?? document.client_secret_expires_at ?? undefined) !== undefined)
-    throw refused('the client metadata document has a secret')
+    throw refused('the client metadata document must not have a secret')
   const metadata = readClientMetadata(document, { from: 'document', ...known })
   return { ...metadata, id, kind: 'document', secretHash: undefined, issuedAt: 0 }
 }

@@ -12,30 +12,31 @@ import { lifetimeOf } from '../../oauth/index.ts'
 import type { Asker } from '../asker.ts'
 import { OAuthError } from '../oauth-error.ts'
 
-/** For answers that say nothing. */
+/** Cache lifetime without cache headers. */
 const KEPT_MS = 5 * 60_000
-/** What can't be had is not asked for again at once: anybody may name any URL. */
+/** Pause after a failed fetch, because clients choose the URLs. */
 const REFUSED_MS = 15_000
 
-/** What clients publish at URLs that anybody may name. */
+/** A cache of documents at client-supplied URLs. */
 export interface Fetched<T> {
   /**
-   * What is at a URL, fetched through the address guard or remembered for 5 minutes to 24 hours as its cache headers say. Throws
-   * `OAuthError` `invalid_client` or what `read` throws, `overloaded` when whoever asks has too many being fetched.
+   * The document at a URL, fetched through the address guard and cached for 5 minutes to 24 hours by its cache
+   * headers. Throws `OAuthError` `invalid_client` or the errors of `read`, `overloaded` when the client network has
+   * too many fetches in flight.
    */
   find(url: string): Promise<T>
-  /** The same where `old` is of no use any more; fetched again at most every 15 s. */
+  /** As `find`, when `old` is outdated; fetches at most every 15 s. */
   newerThan(url: string, old: T): Promise<T>
 }
 
 export interface FetchedOptions<T> {
-  /** In our words: `client metadata document`. */
+  /** Name for messages: `client metadata document`. */
   readonly what: string
   readonly accept: string
   readonly most: number
-  /** How long what says nothing of it itself is remembered, in milliseconds. Default 5 minutes. */
+  /** Cache lifetime without cache headers, in milliseconds. Default 5 minutes. */
   readonly fallbackMs?: number | undefined
-  /** Throws `OAuthError` for an answer that is none. */
+  /** Throws `OAuthError` for an invalid response. */
   readonly read: (url: string, response: OutboundResponse) => T
   readonly outbound: Outbound
   readonly asker: Asker
@@ -71,13 +72,13 @@ export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
       refusals.delete(url)
       return value
     } catch (error) {
-      // It was never asked for: that says nothing about the client, and must not make it forget its registration.
+      // No request was made, which says nothing about the client; its registration must not be dropped.
       if (error instanceof OutboundError && error.kind === 'overloaded')
         throw new Failure('overloaded', { detail: `${what}s`, retryAfterSeconds: 1, cause: error })
       const refusal = error instanceof OAuthError ? error : unreachable(what, error)
       log.info({ problem: refusal.description, host: new URL(url).host }, `${what} refused`)
       const known = kept.get(url)
-      // What is known serves on: it takes no more than a made-up key to have it looked for anew.
+      // A cached value stays valid: an invalid key would suffice to trigger a refetch.
       if (known === undefined) refusals.set(url, refusal, REFUSED_MS)
       else kept.set(url, { ...known, lookedAtMs: clock.now() }, known.untilMs)
       throw refusal
@@ -85,7 +86,7 @@ export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
   }
 
   const flightTo = (url: string): Promise<T> => {
-    // One flight for each network: who joined another's would wait in that one's line.
+    // One fetch per network: joining another network's fetch would mean waiting in its queue.
     const key = hashKey([asker.network, url])
     const flight = flights.get(key) ?? fetchOnce(url).finally(() => flights.delete(key))
     flights.set(key, flight)

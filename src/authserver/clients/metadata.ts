@@ -11,23 +11,23 @@ const MOST_URL = 2_048
 const MOST_KEYS = 20
 const MOST_LIST = 32
 
-/** Members that would make us call somebody, or rely on what we don't do. */
+/** Fields that would require outbound calls or unsupported features. */
 const REFUSED = ['sector_identifier_uri', 'request_uris'] as const
 
-/** What clients may say that they want. */
+/** The server's capabilities that limit client metadata. */
 export interface Known {
   readonly scopes: ReadonlySet<string>
   /** The grants of the server. */
   readonly grantTypes: readonly GrantType[]
-  /** Scopes of ours that every client has beside those that it names. */
+  /** Scopes that each client gets in addition to those it requests. */
   readonly baseline: readonly string[]
-  /** Whether who registers may be more than a public client. */
+  /** Whether registration accepts confidential clients. */
   readonly allowsConfidential: boolean
-  /** Redirect URIs whose clients get a secret though they ask for none. */
+  /** Redirect URIs whose clients always get a secret. */
   readonly secretFor: ReadonlySet<string>
 }
 
-/** What clients of a server may say, of its configuration. */
+/** Derives the capabilities from the configuration. */
 export function knownOf(
   spec: Pick<
     EmbeddedAuthServer,
@@ -40,7 +40,7 @@ export function knownOf(
 ): Known {
   return {
     scopes,
-    // A workload needs no client.
+    // Workloads need no client.
     grantTypes: grantTypes.filter((type) => type !== JWT_BEARER || spec.identityAssertions !== undefined),
     baseline: (spec.baselineClientScopes ?? []).filter((scope) => scopes.has(scope)),
     allowsConfidential: spec.allowConfidentialClientRegistration !== false,
@@ -49,10 +49,10 @@ export function knownOf(
 }
 
 /**
- * What of a client's metadata is kept (RFC 7591 §2, authserver.md §3). Grants, response types and scopes that we don't have are
- * left out, so that the answer says what was registered; everything else that we can't honour is refused. `from` is where it
- * was read: in a document there are neither private-use schemes nor shared secrets, and `client_id` must be known already.
- * Throws `OAuthError`: `invalid_redirect_uri`, `invalid_client_metadata`.
+ * Validates client metadata (RFC 7591 §2, authserver.md §3). Unsupported grants, response types and scopes are
+ * removed, so that the response lists what was registered; other unsupported values are rejected. `from`: documents
+ * allow neither private-use schemes nor shared secrets, and their `client_id` must be checked before. Throws
+ * `OAuthError`: `invalid_redirect_uri`, `invalid_client_metadata`.
  */
 export function readClientMetadata(
   document: Claims,
@@ -62,7 +62,7 @@ export function readClientMetadata(
     ...known
   }: Known & {
     readonly from: 'registration' | 'document'
-    /** Called with the number of unusable redirect URIs of a document, which are left out beside usable ones. */
+    /** Called with the number of invalid redirect URIs that were removed from a document. */
     readonly onIgnored?: (count: number) => void
   },
 ): ClientMetadata {
@@ -83,12 +83,12 @@ export function readClientMetadata(
   }
 }
 
-/** The member's value; what is null counts as absent (RFC 7591 §2). */
+/** The field's value; null counts as absent (RFC 7591 §2). */
 const given = (document: Claims, name: string): ClaimValue | undefined => document[name] ?? undefined
 
 const invalid = (description: string): OAuthError => new OAuthError('invalid_client_metadata', description)
 
-/** A client that nobody logs in through needs none. */
+/** A client without logins needs none. */
 function readRedirectUris(
   document: Claims,
   options: {
@@ -113,7 +113,7 @@ function readRedirectUris(
   return usable
 }
 
-/** Why a redirect URI can't be registered; undefined for one that can. */
+/** Why a redirect URI can't be registered; undefined for a valid one. */
 function problemOf(uri: ClaimValue, from: 'registration' | 'document'): string | undefined {
   const kind = typeof uri === 'string' ? redirectKind(uri) : undefined
   if (kind === undefined)
@@ -127,7 +127,7 @@ function readName(document: Claims): string | undefined {
   const name = given(document, 'client_name')
   if (name === undefined || name === '') return undefined
   if (typeof name !== 'string' || name.length > MOST_NAME || /\p{Cc}/u.test(name))
-    throw invalid(`client_name must be text of at most ${MOST_NAME} characters`)
+    throw invalid(`client_name must be a string of at most ${MOST_NAME} characters`)
   return name
 }
 
@@ -136,13 +136,13 @@ function readAuthMethod(document: Claims, from: 'registration' | 'document'): Au
   const known = AUTH_METHODS.find((one) => one === method)
   if (known === undefined) throw invalid(`token_endpoint_auth_method must be one of ${AUTH_METHODS.join(', ')}`)
   if (from === 'document' && known.startsWith('client_secret'))
-    throw invalid('a client known by its metadata document has no shared secret')
+    throw invalid('a client with a metadata document may not use a shared secret')
   return known
 }
 
 /**
- * The method that is registered: that of the client, unless it says that it is a public one and its redirect URI is of those that
- * get a secret nevertheless (RFC 7591 §3.2.1). Who else registers that URI gets a secret for a client whose codes go there.
+ * The registered authentication method: the client's, unless it claims to be public and its redirect URI is listed to
+ * get a secret anyway (RFC 7591 §3.2.1). Any other client that registers that URI gets a secret whose codes go there.
  */
 function registeredMethod(told: AuthMethod, redirectUris: readonly string[], known: Known): AuthMethod {
   if (told !== 'none') {
@@ -152,7 +152,7 @@ function registeredMethod(told: AuthMethod, redirectUris: readonly string[], kno
   }
   if (!redirectUris.some((uri) => known.secretFor.has(uri))) return told
   if (redirectUris.some(isOnOwnDevice))
-    throw new OAuthError('invalid_redirect_uri', 'redirect_uris of a client with a secret may not be on its own device')
+    throw new OAuthError('invalid_redirect_uri', 'a client with a secret may not have loopback or private-use redirect_uris')
   return 'client_secret_post'
 }
 
@@ -168,14 +168,14 @@ function readList(document: Claims, name: string): readonly string[] | undefined
 
 function readGrantTypes(document: Claims, offered: readonly GrantType[]): readonly GrantType[] {
   const asked = readList(document, 'grant_types') ?? ['authorization_code']
-  // A token of its own is for clients that the operator made.
+  // Client credentials are for configured clients only.
   const kept = offered.filter((type) => asked.includes(type) && type !== 'client_credentials')
   if (!kept.includes('authorization_code')) {
     if (kept.includes(JWT_BEARER)) return [JWT_BEARER]
-    throw invalid('grant_types must have authorization_code')
+    throw invalid('grant_types must include authorization_code')
   }
   const responses = readList(document, 'response_types') ?? ['code']
-  if (!responses.includes('code')) throw invalid('response_types must have code')
+  if (!responses.includes('code')) throw invalid('response_types must include code')
   return kept
 }
 
@@ -195,13 +195,13 @@ function readApplicationType(document: Claims): 'native' | 'web' {
 
 type Keys = Pick<ClientMetadata, 'jwks' | 'jwksUri' | 'assertionAlgorithm'>
 
-/** Where the keys of a client are that signs its assertions; of any other client they are of no use. */
+/** The key set of a client that signs assertions; ignored for other clients. */
 function readKeys(document: Claims, authMethod: AuthMethod): Keys {
   if (authMethod !== 'private_key_jwt') return { jwks: undefined, jwksUri: undefined, assertionAlgorithm: undefined }
   const jwks = given(document, 'jwks')
   const jwksUri = given(document, 'jwks_uri')
   if ((jwks === undefined) === (jwksUri === undefined))
-    throw invalid('private_key_jwt needs jwks or jwks_uri, one of them')
+    throw invalid('private_key_jwt needs exactly one of jwks and jwks_uri')
   if (jwks !== undefined && !isKeySet(jwks)) throw invalid(`jwks must be a set of 1 to ${MOST_KEYS} public keys`)
   if (jwksUri !== undefined && !isHttpsUrl(jwksUri)) throw invalid('jwks_uri must be an https URL')
   const algorithm = given(document, 'token_endpoint_auth_signing_alg')
@@ -214,7 +214,7 @@ function readKeys(document: Claims, authMethod: AuthMethod): Keys {
   }
 }
 
-/** Members of private and symmetric keys: who publishes one has lost it. */
+/** Fields of private and symmetric keys, which must not be published. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'] as const
 
 function isKeySet(value: ClaimValue): boolean {

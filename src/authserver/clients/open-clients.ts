@@ -10,10 +10,10 @@ import { createClientDirectory } from './directory.ts'
 import { createClientDocuments, DOCUMENT_DEADLINE_MS } from './documents.ts'
 import { knownOf } from './metadata.ts'
 
-/** Largest answer that is read of what a client names: a key set; documents have a bound of their own. */
+/** Response size limit of client-supplied URLs (key sets); documents have their own. */
 const CLIENT_BYTES = 64 * 1024
 
-/** The clients of a server, and how what they name is fetched. */
+/** Creates the client directory of a server. */
 export function openClients(
   config: AuthServerConfig,
   deps: AuthServerDeps,
@@ -50,7 +50,7 @@ export function openClients(
   return { outbound, asker, clients, known }
 }
 
-/** The way to what clients name: their metadata documents and key sets, through the address guard (authserver.md §3). */
+/** Outbound HTTP for client-supplied URLs (documents and key sets), through the address guard (authserver.md §3). */
 function openClientOutbound({ name, spec }: AuthServerConfig, { outbound, secrets }: AuthServerDeps) {
   const { allowPrivateIP = false, caBundleRef } = spec.clientMetadata ?? {}
   const bundle = caBundleRef === undefined ? undefined : secrets.handle(caBundleRef)
@@ -64,7 +64,7 @@ function openClientOutbound({ name, spec }: AuthServerConfig, { outbound, secret
     name: `clients of ${name}`,
     deadlineMs: DOCUMENT_DEADLINE_MS,
     maxBytes: CLIENT_BYTES,
-    // One client whose host is down says nothing about the others.
+    // A client whose host is down says nothing about other clients.
     breaker: false,
     guard: { allowPrivateIP, configuredUrls: allowPrivateIP ? ['https://localhost/'] : [] },
     ...(bundle === undefined ? {} : { caCert }),

@@ -4,12 +4,12 @@ import type { Client } from './client.ts'
 import type { ClientDirectory } from './directory.ts'
 import { type Known, readClientMetadata } from './metadata.ts'
 
-/** Largest registration request, in bytes. */
+/** Size limit of a registration request in bytes. */
 export const REGISTRATION_BYTES = 64 * 1024
 
 /**
- * Answers a registration request (RFC 7591 §3): what was registered, without a registration access token. Throws `OAuthError`
- * and what the directory throws.
+ * Handles a registration request (RFC 7591 §3), without registration access token. Throws `OAuthError` and the errors
+ * of the directory.
  */
 export async function registerClient(
   request: { readonly contentType: string | undefined; readonly body: Buffer },
@@ -27,7 +27,7 @@ export async function registerClient(
   }
 }
 
-/** A client's metadata with the names of RFC 7591 §2, without its secret. */
+/** The client's metadata in RFC 7591 §2 form, without its secret. */
 function publicMetadata(client: Client): Record<string, unknown> {
   const { name, scope, jwks, jwksUri, assertionAlgorithm } = client
   return {

@@ -1,20 +1,20 @@
 import type { Claims, GrantWithoutLogin } from '../../core/index.ts'
 
-/** What a request that no login stands behind gets a token for. */
+/** What a token without a login is issued for. */
 export interface Granted {
   readonly grant: GrantWithoutLogin
   readonly clientId: string
-  /** `sub` of our token. */
+  /** `sub` of the issued token. */
   readonly subject: string
   /** The resource's URL. */
   readonly resource: string
   readonly scope: readonly string[]
-  /** Of the assertion, from which our token takes those that it takes over; undefined where there are none. */
+  /** Claims of the assertion, some of which are copied to the issued token; undefined without any. */
   readonly claims: Claims | undefined
   /** Undefined: that of access tokens, an hour at most. */
   readonly lifetimeMs: number | undefined
-  /** What is left of what was shown, where our token ends with it. */
+  /** Remaining lifetime of the assertion, if the issued token must not outlive it. */
   readonly leftMs?: number | undefined
-  /** For the log: what of the configuration gave it, where no client of ours did. */
+  /** For the log: the configuration entry that granted it, when there is no client. */
   readonly by?: string
 }

@@ -20,12 +20,15 @@ import type { Granted } from './granted.ts'
 import { RefusedAssertion } from '../oauth-error.ts'
 import { assertedTarget, grantedScope, targetOf } from './targets.ts'
 
-/** How far ahead an identity assertion may end. */
+/** Maximum time to the expiry of an identity assertion. */
 const MOST_AHEAD_MS = 10 * 60_000
 
 /** Identity assertions of trusted issuers (clientauth.md §3). */
 export interface IdentityAssertions {
-  /** What an assertion gives its client. Throws `RefusedAssertion`, `OAuthError`, and `Failure` while there are no keys. */
+  /**
+   * What an assertion grants its client. Throws `RefusedAssertion`, `OAuthError`, and `Failure` while there are no
+   * keys.
+   */
   accept(client: Client, assertion: Assertion, parameters: TokenParameters): Promise<Granted>
   close(): Promise<void>
 }
@@ -85,36 +88,36 @@ export function createIdentityAssertions(
   }
 }
 
-/** Anybody can say that they are a public client; and a registration is worth nothing without a secret or key of its own. */
+/** Public clients can be impersonated; a registration without its own secret or key proves nothing. */
 function checkClient({ kind, authMethod }: Client): void {
   const isConfidential = kind === 'document' ? authMethod === 'private_key_jwt' : authMethod !== 'none'
-  if (!isConfidential) throw new RefusedAssertion('the client is a public one')
+  if (!isConfidential) throw new RefusedAssertion('the client is public')
 }
 
-/** The client that it was made for is the one that shows it. */
+/** The presenting client must be the one it was issued for. */
 function checkClientId(given: unknown, client: Client, { clients }: IdentityAssertionIssuer): void {
   const { clientId, at = clientId } = clients?.find((entry) => entry.clientId === given) ?? {}
   if (client.id !== (clients === undefined ? given : at))
-    throw new RefusedAssertion('client_id is not the client that shows it')
+    throw new RefusedAssertion('client_id is not the client that presents it')
 }
 
-/** RFC 6749 §3.3; undefined where the issuer leaves it to us. */
+/** RFC 6749 §3.3; undefined when the issuer sets no scopes. */
 function assertedScopes(scope: unknown): readonly string[] | undefined {
   if (scope === undefined) return undefined
-  if (typeof scope !== 'string') throw new RefusedAssertion('scope is no text')
+  if (typeof scope !== 'string') throw new RefusedAssertion('scope is not a string')
   return scopesIn(scope)
 }
 
-/** `resource` is one of ours, as text or as an array of one; undefined when absent. */
+/** The served resource in `resource`, a string or an array of one; undefined when absent. */
 function resourceIn(given: unknown, { bounds }: Client, names: ResourceNames): AuthServerResource | undefined {
   if (given === undefined) return undefined
   const name: unknown = Array.isArray(given) && given.length === 1 ? (given as readonly unknown[])[0] : given
   const resource = typeof name === 'string' ? assertedTarget(name, names, bounds) : undefined
-  if (resource === undefined) throw new RefusedAssertion('resource is none of ours, or not for this client')
+  if (resource === undefined) throw new RefusedAssertion('resource is not served here, or not allowed for this client')
   return resource
 }
 
-/** The request may repeat what the assertion names, and names it where that does not. */
+/** The request may repeat the assertion's resource, and sets it when the assertion has none. */
 function agreed(
   named: AuthServerResource | undefined,
   { resource }: TokenParameters,
@@ -123,6 +126,6 @@ function agreed(
 ): AuthServerResource {
   if (named === undefined) return targetOf(resource, names, bounds)
   const asked = resource === undefined ? named : targetOf(resource, names, bounds)
-  if (asked.url !== named.url) throw new RefusedAssertion('the request names another resource')
+  if (asked.url !== named.url) throw new RefusedAssertion('the request names a different resource')
   return named
 }

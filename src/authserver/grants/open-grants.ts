@@ -6,8 +6,8 @@ import { createGrantsWithoutLogin, type GrantsOptions, type GrantsWithoutLogin }
 import { createWorkloads } from './workloads.ts'
 
 /**
- * What a server gives out without a login, by its configuration; nothing is fetched. Throws `config_error` for a resource that no
- * route of it has.
+ * Creates the grants without login of a configuration; fetches nothing. Throws `config_error` for a resource that no
+ * route has.
  */
 export function openGrants(
   spec: AuthServerConfig['spec'],

@@ -7,11 +7,11 @@ import type { ResourceNames } from '../resource-names.ts'
 const one = (given: string | readonly string[] | undefined): string | undefined => {
   if (given === undefined || typeof given === 'string') return given || undefined
   const [resource, ...others] = new Set(given)
-  if (others.length > 0) throw new OAuthError('invalid_target', 'resource may name one resource')
+  if (others.length > 0) throw new OAuthError('invalid_target', 'only one resource is allowed')
   return resource || undefined
 }
 
-/** Whether the bounds of a caller take in a resource; without bounds all. */
+/** Whether a caller's limits include a resource; without limits all. */
 const takesIn = (
   bounds: Pick<ClientBounds, 'resources'> | undefined,
   { url }: AuthServerResource,
@@ -19,8 +19,8 @@ const takesIn = (
 ) => bounds?.resources === undefined || bounds.resources.some((name) => names.find(name)?.url === url)
 
 /**
- * The resource that a request without a login is for: the one that it names (RFC 8707), else the only one that there is for it.
- * Throws `OAuthError` `invalid_target`.
+ * The target resource of a request without a login: the one it names (RFC 8707), else the only allowed one. Throws
+ * `OAuthError` `invalid_target`.
  */
 export function targetOf(
   given: string | readonly string[] | undefined,
@@ -33,7 +33,7 @@ export function targetOf(
     if (resource === undefined || !takesIn(bounds, resource, names))
       throw new OAuthError(
         'invalid_target',
-        'resource is not served with this authorization server, or not for this client',
+        'resource is not served by this authorization server, or not allowed for this client',
       )
     return resource
   }
@@ -44,7 +44,9 @@ export function targetOf(
   return resource
 }
 
-/** The same for a resource that a trusted assertion names: undefined where it is none of ours, or not for this client. */
+/**
+ * The resource that a trusted assertion names; undefined when it is not served here, or not allowed for this client.
+ */
 export function assertedTarget(
   name: string,
   names: ResourceNames,
@@ -55,8 +57,8 @@ export function assertedTarget(
 }
 
 /**
- * What is granted: of what is asked for (else of everything) whatever all of `limits` and the resource have. Throws `OAuthError`
- * `invalid_scope` when something is asked for and nothing of it is left.
+ * The granted scopes: those requested (else all) that every limit and the resource allow. Throws `OAuthError`
+ * `invalid_scope` when none of the requested scopes remains.
  */
 export function grantedScope(
   asked: string | undefined,
@@ -69,6 +71,6 @@ export function grantedScope(
     (scope) => scopes.includes(scope) && limits.every((limit) => limit === undefined || limit.includes(scope)),
   )
   if (granted.length === 0 && named.length > 0)
-    throw new OAuthError('invalid_scope', 'nothing of scope may be granted here')
+    throw new OAuthError('invalid_scope', 'none of the requested scopes may be granted')
   return granted
 }

@@ -13,11 +13,11 @@ import type { IdentityAssertions } from './identity-assertions.ts'
 import { grantedScope, targetOf } from './targets.ts'
 import type { Workloads } from './workloads.ts'
 
-/** Tokens for requests that no login stands behind: no refresh token, no session (clientauth.md §3). They throw as `TokenService`. */
+/** Issues tokens without a login: no refresh token, no session (clientauth.md §3). Throws as `TokenService`. */
 export interface GrantsWithoutLogin {
-  /** RFC 7523 §2.1, for a client that is known by now. */
+  /** RFC 7523 §2.1, for an authenticated client. */
   assertion(client: Client, parameters: TokenParameters): Promise<TokenAnswer>
-  /** The same, for a workload that shows its own token and nothing of a client; undefined for a server that takes none. */
+  /** As above, for a workload that presents its own token and no client; undefined when not configured. */
   readonly workload: ((parameters: TokenParameters) => Promise<TokenAnswer>) | undefined
   /** RFC 6749 §4.4. */
   clientCredentials(client: Client, parameters: TokenParameters): Promise<TokenAnswer>
@@ -31,9 +31,9 @@ export interface GrantsOptions {
   readonly lifespans: Lifespans
   readonly resources: ResourceNames
   readonly issue: IssueToken
-  /** Undefined for a server that takes none. */
+  /** Undefined when not configured. */
   readonly identityAssertions: IdentityAssertions | undefined
-  /** Undefined for a server that takes none. */
+  /** Undefined when not configured. */
   readonly workloads: Workloads | undefined
 }
 
@@ -62,17 +62,17 @@ export function createGrantsWithoutLogin(options: GrantsOptions): GrantsWithoutL
       authenticatedAtMs,
     })
     const { by } = granted
-    log.info({ grant, client: clientId, resource, ...(by && { by }) }, 'a token was given out without a login')
+    log.info({ grant, client: clientId, resource, ...(by && { by }) }, 'token issued without a login')
     return answer
   }
 
-  /** Tells the log why an assertion was refused. */
+  /** Logs why an assertion was rejected. */
   const refusing = async (whose: object, work: () => Promise<TokenAnswer>): Promise<TokenAnswer> => {
     try {
       return await work()
     } catch (error) {
       if (error instanceof RefusedAssertion)
-        log.warn({ ...whose, reason: error.error, detail: error.why }, 'an assertion was refused')
+        log.warn({ ...whose, reason: error.error, detail: error.why }, 'assertion rejected')
       throw error
     }
   }
@@ -81,7 +81,7 @@ export function createGrantsWithoutLogin(options: GrantsOptions): GrantsWithoutL
     refusing({ client: client.id }, async () => {
       if (identityAssertions === undefined)
         throw new RefusedAssertion(
-          'identity assertions are not taken here; a workload shows no client beside its token',
+          'identity assertions are not supported here; a workload must not send client authentication with its token',
         )
       return give(await identityAssertions.accept(client, assertionIn(parameters), parameters))
     })
@@ -93,9 +93,9 @@ export function createGrantsWithoutLogin(options: GrantsOptions): GrantsWithoutL
 
   const clientCredentials = async (client: Client, parameters: TokenParameters): Promise<TokenAnswer> => {
     const { id, kind, bounds } = client
-    // Whoever registers gets a secret, too; that is worth nothing by itself.
+    // Registration alone, even with a secret, gives no access.
     if (kind !== 'configured' || bounds === undefined)
-      throw new OAuthError('unauthorized_client', 'the client is not one of the configuration')
+      throw new OAuthError('unauthorized_client', 'the client is not configured for this grant')
     const resource = targetOf(parameters.resource, resources, bounds)
     const scope = grantedScope(parameters.scope, resource, [bounds.scopes ?? []])
     return give({
@@ -121,7 +121,7 @@ function assertionIn({ assertion: text }: TokenParameters): Assertion {
   return readAssertion(text)
 }
 
-/** `auth_time` of an assertion: when its issuer has seen the user. */
+/** `auth_time` of an assertion: when its issuer authenticated the user. */
 function authenticatedAt({ auth_time: seconds }: Claims, nowMs: number): number | undefined {
   return typeof seconds === 'number' && seconds > 0 && seconds * 1_000 <= nowMs ? seconds * 1_000 : undefined
 }

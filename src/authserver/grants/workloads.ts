@@ -25,14 +25,14 @@ import type { Granted } from './granted.ts'
 import { RefusedAssertion } from '../oauth-error.ts'
 import { grantedScope, targetOf } from './targets.ts'
 
-/** `typ` of what platforms give their workloads: Kubernetes none, SPIFFE either, others JWT. */
+/** `typ` values of workload tokens: Kubernetes none, SPIFFE either, others JWT. */
 const TYPES: ReadonlySet<string | undefined> = new Set([undefined, 'jwt', 'jose'])
-/** What tells of somebody who logged in, or out: such a token is about a person, whoever holds it. */
+/** Claims of login and logout tokens: such a token is about a person. */
 const OF_PERSONS = ['nonce', 'auth_time', 'at_hash', 'c_hash', 'events'] as const
 
-/** Tokens that platforms give their workloads (clientauth.md §3). */
+/** Workload tokens of platforms (clientauth.md §3). */
 export interface Workloads {
-  /** What a token gives who shows it. Throws `RefusedAssertion`, `OAuthError`, and `Failure` while there are no keys. */
+  /** What a workload token grants. Throws `RefusedAssertion`, `OAuthError`, and `Failure` while there are no keys. */
   accept(assertion: Assertion, parameters: TokenParameters): Promise<Granted>
   close(): Promise<void>
 }
@@ -52,7 +52,7 @@ export function createWorkloads(
   options: {
     readonly resources: ResourceNames
     readonly clock: Clock
-    /** Remembers what counts once. */
+    /** Stores consumed tokens. */
     readonly store: Store
     readonly deps: UpstreamDeps
   },
@@ -77,7 +77,7 @@ export function createWorkloads(
       lifetimeMs: entry.lifetime === undefined ? undefined : parseGoDuration(entry.lifetime),
     }
   })
-  /** Throws `RefusedAssertion` for one that was there before, `store_unavailable`. */
+  /** Throws `RefusedAssertion` for a reused token, `store_unavailable`. */
   const spend = async (issuer: string, { token, claims }: Assertion, mostMs: number): Promise<void> => {
     const id = typeof claims.jti === 'string' ? claims.jti : token
     const key = `assertion:${hashKey(['workload', issuer, id])}`
@@ -93,14 +93,14 @@ export function createWorkloads(
   return {
     async accept(assertion, parameters) {
       const { claims, type } = assertion
-      if (!TYPES.has(type)) throw new RefusedAssertion('typ is not that of a token of a workload')
+      if (!TYPES.has(type)) throw new RefusedAssertion('typ is not that of a workload token')
       const ofIssuer = typeof claims.iss === 'string' ? byIssuer.get(claims.iss) : undefined
       if (ofIssuer === undefined) throw new RefusedAssertion('iss is not among workloads')
       const person = OF_PERSONS.find((name) => claims[name] !== undefined)
       if (person !== undefined) throw new RefusedAssertion(`it is about a person: it has ${person}`)
       const audience = audienceIn(claims)
       const forUs = ofIssuer.filter(({ audiences }) => audiences.has(audience))
-      if (forUs.length === 0) throw new RefusedAssertion('aud is not us alone')
+      if (forUs.length === 0) throw new RefusedAssertion('aud must be this server only')
       if (claims.jti !== undefined) checkIdentifier(claims)
       checkUnbound(claims)
       const subject = subjectIn(claims)
@@ -117,12 +117,12 @@ export function createWorkloads(
       const id = subjectOf(issuerUrl, subject)
       return {
         grant: 'workload',
-        // No client stands behind it: it is its own (RFC 9068 §2.2).
+        // The workload is its own client (RFC 9068 §2.2).
         clientId: id,
         subject: id,
         resource: resource.url,
         scope,
-        // Rules about people must not be met by programs that are called as they like.
+        // Programs choose their names, so rules about people must not match them.
         claims: undefined,
         lifetimeMs,
         leftMs: entry.endsWithToken ? leftMs(claims, clock.now()) : undefined,
@@ -135,19 +135,19 @@ export function createWorkloads(
   }
 }
 
-/** The first entry whose expression is true of the claims. Throws `RefusedAssertion`. */
+/** The first entry whose expression matches the claims. Throws `RefusedAssertion`. */
 function fitting(entries: readonly Entry[], claims: Claims): Entry {
   const failed: string[] = []
   for (const one of entries) {
     const result = one.match.evaluate(claims)
     if (result.outcome === 'matched') return one
-    // Whatever else fits: who makes it cost too much gets nothing.
-    if (result.outcome === 'limit') throw new RefusedAssertion(`${one.entry.place} costs too much for its claims`)
+    // Regardless of other entries: claims that exceed the evaluation limit are rejected.
+    if (result.outcome === 'limit') throw new RefusedAssertion(`${one.entry.place} exceeds the evaluation limit for its claims`)
     if (result.outcome === 'error') failed.push(`${one.entry.place}: ${result.reason}`)
   }
   throw new RefusedAssertion(['no entry of workloads matches its claims', ...failed].join('; '))
 }
 
-/** What is left of its life: checked by now, and a second at least. */
+/** Remaining lifetime, at least a second. */
 const leftMs = ({ exp }: Claims, nowMs: number): number =>
   typeof exp === 'number' ? Math.max(1_000, Math.floor(exp * 1_000 - nowMs)) : 1_000

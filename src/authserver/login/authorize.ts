@@ -9,7 +9,7 @@ import { answerClient, refusalPage } from './outcome.ts'
 import type { LoginParts, Visit } from './parts.ts'
 import type { Destination } from './remembered.ts'
 
-/** The authorization endpoint (RFC 6749 §3.1). Throws `Failure` for what is no fault of the request. */
+/** The authorization endpoint (RFC 6749 §3.1). Throws `Failure` for errors that are not the request's. */
 export type Authorize = (query: string, visit: Visit) => Promise<Reply>
 
 export function createAuthorize(parts: LoginParts, consent: ConsentStep): Authorize {
@@ -17,8 +17,9 @@ export function createAuthorize(parts: LoginParts, consent: ConsentStep): Author
   const ownOrigin = new URL(addresses.authorizeUrl).origin
 
   /**
-   * Tells the client, by way of a page where its user has agreed to nothing yet: who registers a client could send people anywhere
-   * by a link to us (RFC 9700 §4.11.2). A program on this device is no such place, and waits for its answer.
+   * Returns an error to the client. Before any consent, a page asks first: otherwise anyone could register a client
+   * and use this server as an open redirector (RFC 9700 §4.11.2). A program on this device gets its response
+   * directly.
    */
   const tell = async (
     to: Destination & { readonly state: string | undefined },
@@ -45,12 +46,12 @@ export function createAuthorize(parts: LoginParts, consent: ConsentStep): Author
     const { callback } = link
     if (isSilent) {
       const isKnown = (await remembered.find(request, visit.cookies, callback.origin)) !== undefined
-      // There is no session of ours that could answer without the user.
-      const error = new OAuthError(isKnown ? 'login_required' : 'consent_required', 'the user has to take part')
+      // No session exists that could answer without the user.
+      const error = new OAuthError(isKnown ? 'login_required' : 'consent_required', 'user interaction is required')
       return tell(request, error, visit)
     }
     if (callback.origin === ownOrigin) return consent.present(request, callback, visit)
-    // The cookie has to be where the upstream sends the browser back to.
+    // The cookie must be on the upstream's redirect origin.
     const ticket = tickets.write('handover', request)
     return { kind: 'redirect', url: `${callback.continueUrl}?${new URLSearchParams({ ticket }).toString()}` }
   }

@@ -1,20 +1,20 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { LOGIN_MS } from '../lifespans.ts'
 
-/** At most this many logins of one browser at a time; the oldest is given up for one more. */
+/** Maximum concurrent logins per browser; the oldest is dropped. */
 const MOST_LOGINS = 8
 
-/** One login in one browser: its number is in the name of a cookie, so that two tabs are two logins. */
+/** One login in one browser. Its number is part of a cookie name, so two tabs are two logins. */
 export interface Flow {
   readonly id: string
-  /** What only this browser has. */
+  /** Known only to this browser. */
   readonly secret: string
 }
 
 const FLOW_ID = /^[0-9a-z]{7}[A-Za-z0-9_-]{11}$/
 const PREFIX = 'extauth-login-'
 
-/** Cookies of a request: the first of a name counts, as browsers send the most specific first (RFC 6265 §5.4). */
+/** Parses cookies; the first of a name counts, as browsers send the most specific first (RFC 6265 §5.4). */
 export function readCookies(header: string | undefined): ReadonlyMap<string, string> {
   const cookies = new Map<string, string>()
   for (const pair of header?.split(';') ?? []) {
@@ -26,8 +26,8 @@ export function readCookies(header: string | undefined): ReadonlyMap<string, str
 }
 
 /**
- * `Set-Cookie` for this host and nothing else: `__Host-` wherever there is TLS; http is loopback, where browsers refuse the
- * prefix. Gone after `maxAgeMs`, or with the browser's session.
+ * A host-only `Set-Cookie`: `__Host-` with TLS; http is loopback, where browsers reject the prefix. Expires after
+ * `maxAgeMs`, or with the browser session.
  */
 export function setCookie(name: string, value: string, origin: string, maxAgeMs: number | undefined): string {
   const life = maxAgeMs === undefined ? '' : `; Max-Age=${Math.floor(maxAgeMs / 1000)}`
@@ -35,12 +35,12 @@ export function setCookie(name: string, value: string, origin: string, maxAgeMs:
   return `${cookieName(name, origin)}=${value}; Path=/${life}; HttpOnly; SameSite=Lax${secure}`
 }
 
-/** The cookie's name in full, for an origin. */
+/** The full cookie name for an origin. */
 export const cookieName = (name: string, origin: string): string => (isSecure(origin) ? `__Host-${name}` : name)
 
 const isSecure = (origin: string): boolean => origin.startsWith('https:')
 
-/** A new login, and the cookies that bind it to this browser. */
+/** Starts a login and sets the cookies that bind it to this browser. */
 export function beginFlow(
   cookies: ReadonlyMap<string, string>,
   origin: string,
@@ -63,19 +63,19 @@ export function beginFlow(
   }
 }
 
-/** The login with this number, if this browser has it. */
+/** The login with this number, if this browser started it. */
 export function flowOf(id: string, cookies: ReadonlyMap<string, string>, origin: string): Flow | undefined {
   const secret = FLOW_ID.test(id) ? cookies.get(cookieName(PREFIX + id, origin)) : undefined
   return secret === undefined || !/^[A-Za-z0-9_-]{43}$/.test(secret) ? undefined : { id, secret }
 }
 
-/** `Set-Cookie` that takes a login's cookie away: it was good for one. */
+/** `Set-Cookie` that removes a login's single-use cookie. */
 export const endFlow = (id: string, origin: string): string => setCookie(PREFIX + id, '', origin, 0)
 
-/** What may be shown in a page of a flow's secret. */
+/** A digest of a flow's secret, safe to embed in a page. */
 export const flowDigest = ({ secret }: Flow): string => createHash('sha256').update(secret).digest('base64url')
 
-/** Whether this is the flow of which the digest is. */
+/** Whether the digest belongs to this flow. */
 export function isFlowOf(flow: Flow, digest: string): boolean {
   const own = Buffer.from(flowDigest(flow))
   const other = Buffer.from(digest)

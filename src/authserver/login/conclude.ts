@@ -12,22 +12,22 @@ import { loginCounter, type LoginParts, type Visit } from './parts.ts'
 import type { PendingLogin } from './pending.ts'
 import { shortHash } from './remembered.ts'
 
-/** The end of a login. */
+/** Completes a login. */
 export interface Conclude {
   /**
-   * All upstreams have been visited: the code, or the question of consent once more, when what is remembered was given for
-   * somebody else (authserver.md §4.1).
+   * All upstreams were visited: issues the code, or asks for consent again when the stored consent was given by
+   * another user (authserver.md §4.1).
    */
   finish(login: PendingLogin, flow: Flow, visit: Visit): Promise<Reply>
-  /** The code; consent has been given. */
+  /** Issues the code; consent was given. */
   issue(login: PendingLogin, visit: Visit): Promise<Reply>
-  /** A page for the human from which the client gets its error; nothing is left of the login. */
+  /** Ends the login with an error page, which returns the error to the client. */
   fail(request: LoginRequest, flowId: string, failure: Failure, visit: Visit): Reply
-  /** The user pressed cancel. */
+  /** The user canceled. */
   cancel(request: LoginRequest, flowId: string, error: Parameters<typeof answerClient>[1]): Reply
 }
 
-/** When the user proved who they are, as the provider says (OpenID Connect Core §2): that may be long before they came here. */
+/** When the user authenticated at the provider (OpenID Connect Core §2), possibly long before this login. */
 function authenticatedAtMs(login: StoredLogin | undefined): number | undefined {
   const told = login?.claims.auth_time
   if (login === undefined || typeof told !== 'number' || told <= 0) return login?.atMs
@@ -47,7 +47,7 @@ export function createConclude(parts: LoginParts): Conclude {
     const [first] = logins
     const upstream = upstreams.get(first?.provider ?? '')
     if (first === undefined || upstream === undefined)
-      throw new Failure('config_error', { detail: 'the first upstream of a pending login is not configured any more' })
+      throw new Failure('config_error', { detail: 'the first upstream of a pending login is no longer configured' })
     return subjectOf(upstream.identityProvider, first.subject)
   }
 

@@ -11,16 +11,16 @@ import type { LoginRequest } from './login-request.ts'
 import { lostPage } from './outcome.ts'
 import type { LoginParts, Visit } from './parts.ts'
 
-/** Largest form that our page sends, in bytes: a sealed request in a hidden field. */
+/** Size limit of the consent form, in bytes: a sealed request in a hidden field. */
 export const CONSENT_FORM_BYTES = 32 * 1024
 
-/** The question before anything is sent anywhere (authserver.md §4.1). */
+/** The consent step before any redirect (authserver.md §4.1). */
 export interface ConsentStep {
-  /** Asks, or goes on where this browser has agreed before. `callback` is the first of the login's. */
+  /** Shows the page, or continues when this browser consented before. `callback` is the first of the login's. */
   present(request: LoginRequest, callback: Callback, visit: Visit): Promise<Reply>
-  /** The page of the callback's origin, where `authorize` is on another one. */
+  /** The page on the callback's origin, when `authorize` is on another origin. */
   handedOver(query: string, visit: Visit): Promise<Reply>
-  /** The form. */
+  /** Handles the form. */
   submit(form: URLSearchParams, callbacks: readonly Callback[], visit: Visit): Promise<Reply>
 }
 
@@ -53,7 +53,7 @@ export function createConsentStep(parts: LoginParts, legs: Legs, conclude: Concl
     return { kind: 'page', status: 200, html, setCookies }
   }
 
-  const cancelled = new OAuthError('access_denied', 'the user cancelled')
+  const cancelled = new OAuthError('access_denied', 'the user canceled')
 
   return {
     present,
@@ -66,7 +66,7 @@ export function createConsentStep(parts: LoginParts, legs: Legs, conclude: Concl
     async submit(form, callbacks, visit) {
       const decision = form.get('decision')
       if (decision !== 'continue' && decision !== 'cancel')
-        throw new Failure('bad_request', { detail: 'a consent form without a decision' })
+        throw new Failure('bad_request', { detail: 'consent form without a decision' })
       const findFlow = (id: string) => callbacks.flatMap(({ origin }) => flowOf(id, visit.cookies, origin) ?? [])[0]
 
       const confirm = form.get('confirm')
@@ -80,7 +80,7 @@ export function createConsentStep(parts: LoginParts, legs: Legs, conclude: Concl
 
       const ticket = await tickets.read('consent', form.get('ticket') ?? '')
       const flow = ticket?.flow === undefined ? undefined : findFlow(ticket.flow.id)
-      // The cookie is what other sites can't send along with a form of theirs; the ticket is what they can't make.
+      // The cookie protects against cross-site forms, the ticket against forged ones.
       if (ticket?.flow === undefined || flow === undefined || !isFlowOf(flow, ticket.flow.digest))
         return lostPage(visit.requestId)
       const { request } = ticket

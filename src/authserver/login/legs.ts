@@ -11,11 +11,11 @@ import { lostPage } from './outcome.ts'
 import { loginCounter, type LoginParts, type Visit } from './parts.ts'
 import type { PendingLeg, PendingLogin } from './pending.ts'
 
-/** The ways to the upstreams and back, one after the other (authserver.md §4.3 to §4.5). */
+/** Redirects to the upstreams and their callbacks, in order (authserver.md §4.3 to §4.5). */
 export interface Legs {
-  /** Sends the browser to the upstream that follows what the login has so far. */
+  /** Redirects the browser to the login's next upstream. */
   go(login: PendingLogin, flow: Flow, visit: Visit): Promise<Reply>
-  /** The browser comes back to one of these callbacks (those of one path). */
+  /** Handles the browser's return to one of these callbacks (those of one path). */
   comeBack(query: string, callbacks: readonly Callback[], visit: Visit): Promise<Reply>
 }
 
@@ -37,7 +37,7 @@ export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
     if (next === undefined)
       throw new Failure('config_error', { detail: 'an upstream of a pending login is not configured' })
     const { link, upstream } = next
-    // The flow's number goes along, so that the cookie of this login is found among those of others.
+    // The state contains the flow's number, to find the cookie of this login among others.
     const state = `${flow.id}.${random(32)}`
     const nonce = random(16)
     const codeVerifier = random(32)
@@ -61,13 +61,13 @@ export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
     const { index, provider, redirectUri, nonce, codeVerifier, claims: _asked, ...login } = pendingLeg
     const at = linkAt(login.request.resource, index)
     if (at === undefined || at.link.provider !== provider)
-      throw new Failure('config_error', { detail: 'an upstream of a pending login is not configured any more' })
+      throw new Failure('config_error', { detail: 'an upstream of a pending login is no longer configured' })
     const leg: UpstreamLeg = { state, nonce, codeVerifier: new Secret(codeVerifier), redirectUri }
     const came = await at.upstream.finish(leg, query)
     return { ...login, logins: [...login.logins, storedLogin(provider, came, clock.now())] }
   }
 
-  /** What a service wants of this login that it was not asked for. */
+  /** Pending claims requests of a service that this login did not send. */
   const wantedOf = async ({ provider, claims }: PendingLeg, { logins }: PendingLogin): Promise<string | undefined> => {
     const user = logins.at(-1)?.subject
     return claims !== undefined || user === undefined ? undefined : demands.take(provider, user)
@@ -88,14 +88,14 @@ export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
       }
       let login: PendingLogin
       try {
-        // An answer for one upstream at the address of another: mix-up (RFC 9700 §4.4).
+        // A response of one upstream at the callback of another: mix-up (RFC 9700 §4.4).
         if (callbacks.every(({ url }) => url !== leg.redirectUri))
           throw new Failure('identity_provider_error', {
-            detail: 'the answer came back to the address of another upstream',
+            detail: 'the response arrived at the callback of another upstream',
           })
         login = await finishLeg(leg, state, query)
         const claims = await wantedOf(leg, login)
-        // Who it is, is known only now: the same way once more, with what is wanted of this user.
+        // The user is known only now: repeat the redirect with the claims requested for this user.
         if (claims !== undefined) return await send({ ...login, logins: leg.logins }, flow, claims)
         if (login.logins.length === addresses.chainOf(login.request.resource).length)
           return await conclude.finish(login, flow, visit)

@@ -5,7 +5,7 @@ import { scopesIn } from '../../oauth/index.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { OFFLINE_ACCESS, type ResourceNames } from '../resource-names.ts'
 
-/** An authorization request that passed every check: what the user is asked about, and what the code will stand for. */
+/** A validated authorization request: the basis of consent and code. */
 export interface LoginRequest {
   readonly client: Pick<Client, 'id' | 'kind' | 'name'>
   readonly redirectUri: string
@@ -13,15 +13,18 @@ export interface LoginRequest {
   readonly state: string | undefined
   readonly challenge: string
   readonly scope: readonly string[]
-  /** What was requested besides: a refresh may repeat it (RFC 6749 §6). */
+  /** Requested scopes that were not granted; a refresh may repeat them (RFC 6749 §6). */
   readonly notGranted?: readonly string[]
-  /** URL of the resource as it is configured. */
+  /** URL of the resource, as configured. */
   readonly resource: string
-  /** Consent that is remembered does not count (`prompt=consent`). */
+  /** Ignores stored consent (`prompt=consent`). */
   readonly mustAsk: boolean
 }
 
-/** `login`: go on. `page`: nothing is redirected, because nobody knows to whom. `answer`: the client is told. */
+/**
+ * `login`: continue. `page`: show an error page, because the client is unverified. `answer`: return an error to the
+ * client.
+ */
 export type Judgement =
   | { readonly kind: 'login'; readonly request: LoginRequest; readonly isSilent: boolean }
   | { readonly kind: 'page'; readonly error: OAuthError }
@@ -33,14 +36,14 @@ export type Judgement =
       readonly error: OAuthError
     }
 
-/** Longest query of an authorization request, in characters; what comes of it has to fit in a URL again. */
+/** Maximum query length of an authorization request in characters; derived values must fit into a URL again. */
 const MOST_QUERY = 8_192
 const MOST_STATE = 2_048
 const MOST_SCOPE = 2_048
-/** Characters of scopes that are not granted and yet kept. */
+/** Maximum total length of stored scopes that were not granted. */
 const MOST_NOT_GRANTED = 512
 
-/** Parameters that count at most once (RFC 6749 §3.1); `resource` is judged by itself. */
+/** Parameters that may occur once (RFC 6749 §3.1); `resource` is checked separately. */
 const SINGLE = [
   'response_type',
   'client_id',
@@ -58,8 +61,8 @@ const SINGLE = [
 ] as const
 
 /**
- * Judges an authorization request before anything is spent (authserver.md §3; RFC 6749 §4.1.2.1, RFC 7636 §4.4.1, RFC 8707 §2).
- * Throws `Failure` when the client can't be looked up now.
+ * Validates an authorization request (authserver.md §3; RFC 6749 §4.1.2.1, RFC 7636 §4.4.1, RFC 8707 §2). Throws
+ * `Failure` when the client lookup fails.
  */
 export async function judgeRequest(
   query: string,
@@ -69,7 +72,7 @@ export async function judgeRequest(
   const parameters = new URLSearchParams(query)
   const doubled = SINGLE.filter((name) => parameters.getAll(name).length > 1)
   if (doubled.includes('client_id') || doubled.includes('redirect_uri'))
-    return page('invalid_request', 'client_id and redirect_uri may be there once')
+    return page('invalid_request', 'client_id and redirect_uri may occur only once')
   const client = await findClient(one(parameters, 'client_id'), clients)
   if (client instanceof OAuthError) return { kind: 'page', error: client }
   const given = one(parameters, 'redirect_uri')
@@ -77,13 +80,13 @@ export async function judgeRequest(
   const redirectUri = given ?? (others.length === 0 ? only : undefined)
   if (redirectUri === undefined) return page('invalid_request', 'redirect_uri is missing')
   if (!isRegistered(redirectUri, client.redirectUris))
-    return page('invalid_redirect_uri', 'redirect_uri is not one that the client has registered')
+    return page('invalid_redirect_uri', 'redirect_uri is not registered for the client')
   const state = doubled.includes('state') ? undefined : one(parameters, 'state')
   const { id, kind, name } = client
   try {
-    if (doubled.length > 0) throw new OAuthError('invalid_request', `${doubled.join(', ')} may be there once`)
+    if (doubled.length > 0) throw new OAuthError('invalid_request', `${doubled.join(', ')} may occur only once`)
     if (!client.grantTypes.includes('authorization_code'))
-      throw new OAuthError('unauthorized_client', 'the client has not registered the grant for codes')
+      throw new OAuthError('unauthorized_client', 'the client is not registered for the authorization code grant')
     const { isSilent, ...rest } = readParameters(parameters, resources)
     const isRedirectGiven = given !== undefined
     return {
@@ -108,7 +111,7 @@ const one = (parameters: URLSearchParams, name: string): string | undefined => p
 async function findClient(id: string | undefined, clients: ClientDirectory): Promise<Client | OAuthError> {
   if (id === undefined) return new OAuthError('invalid_request', 'client_id is missing')
   try {
-    return (await clients.find(id)) ?? new OAuthError('invalid_client', 'the client is not known here')
+    return (await clients.find(id)) ?? new OAuthError('invalid_client', 'unknown client')
   } catch (error) {
     if (error instanceof OAuthError) return error
     throw error
@@ -132,7 +135,8 @@ function readParameters(parameters: URLSearchParams, resources: ResourceNames): 
   const challenge = readChallenge(parameters)
   const resource = readResource(parameters.getAll('resource').filter(Boolean), resources)
   const asked = readScope(one(parameters, 'scope'))
-  // What no resource has is not granted; a request that names nothing gets what the resource has (RFC 6749 §3.3).
+  // Scopes that the resource lacks are not granted; a request without scopes gets all of the resource (RFC 6749
+  // §3.3).
   const scope = asked?.filter((name) => resource.scopes.includes(name) || name === OFFLINE_ACCESS) ?? [
     ...resource.scopes,
   ]
@@ -144,7 +148,7 @@ function readParameters(parameters: URLSearchParams, resources: ResourceNames): 
     scope,
     ...(isKept ? { notGranted } : {}),
     resource: resource.url,
-    // Beside offline_access it is only what OpenID Connect Core §11 wants to see there.
+    // With offline_access the prompt only satisfies OpenID Connect Core §11.
     mustAsk: prompts.includes('consent') && asked?.includes(OFFLINE_ACCESS) !== true,
     isSilent: prompts.includes('none'),
   }
@@ -171,10 +175,10 @@ function readResource(
   }
   const resource = resources.find(indicator)
   if (resource === undefined)
-    throw new OAuthError('invalid_target', 'resource is not served with this authorization server')
-  // Clients repeat it (Codex).
+    throw new OAuthError('invalid_target', 'resource is not served by this authorization server')
+  // Some clients repeat it (Codex).
   if (others.some((other) => resources.find(other)?.url !== resource.url))
-    throw new OAuthError('invalid_target', 'resource may name one resource')
+    throw new OAuthError('invalid_target', 'only one resource is allowed')
   return resource
 }
 
@@ -189,6 +193,6 @@ function readScope(scope: string | undefined): readonly string[] | undefined {
 function readPrompt(prompt: string | undefined): readonly string[] {
   const prompts = prompt?.split(' ').filter((one) => one !== '') ?? []
   if (prompts.includes('none') && prompts.length > 1)
-    throw new OAuthError('invalid_request', 'prompt=none goes with nothing else')
+    throw new OAuthError('invalid_request', 'prompt=none excludes other values')
   return prompts
 }

@@ -5,7 +5,7 @@ import { errorPage } from '../pages/error-page.ts'
 import type { Reply } from '../reply.ts'
 import type { LoginRequest } from './login-request.ts'
 
-/** The answer to a client's authorization request; every one names the issuer (RFC 9207). */
+/** The response to an authorization request; it always names the issuer (RFC 9207). */
 export function answerClient(
   request: Pick<LoginRequest, 'redirectUri' | 'state'>,
   answer: { readonly code: string } | OAuthError,
@@ -19,44 +19,44 @@ export function answerClient(
   return withAnswer(redirectUri, { ...members, state, iss: issuer })
 }
 
-/** What a failure at an upstream is called to the client (authserver.md §4.4). */
+/** The OAuth error for a failure at an upstream (authserver.md §4.4). */
 export function answerFor(failure: Failure): OAuthError {
   if (failure.code === 'login_refused')
     return new OAuthError('access_denied', 'the identity provider did not let the user log in')
   if (failure.status === 503)
-    return new OAuthError('temporarily_unavailable', 'a service that the login needs cannot be reached')
+    return new OAuthError('temporarily_unavailable', 'a service required for the login cannot be reached')
   return new OAuthError('server_error', 'the login could not be completed')
 }
 
-/** What a human reads of a failure, by whose turn it is. */
+/** User-facing text of a failure, by responsible party. */
 export function wordsFor(failure: Failure): { readonly title: string; readonly text: string } {
   if (failure.code === 'login_refused')
     return {
       title: 'You were not signed in',
-      text: 'The identity provider did not complete the sign-in: it was cancelled there, or you may not use this application.',
+      text: 'The identity provider did not complete the sign-in: it was canceled there, or you are not allowed to use this application.',
     }
   if (failure.code === 'rate_limited')
     return {
       title: 'Too many attempts',
-      text: 'There were too many requests from your address. Wait a moment, then start again in the application.',
+      text: 'Your network sent too many requests. Wait a moment, then start again in the application.',
     }
   if (failure.code === 'headers_too_large')
     return {
-      title: 'Too much came with your browser',
-      text: 'The address that you were sent to, together with the cookies of this site, is larger than is taken here. Delete the cookies of this site, then start again in the application.',
+      title: 'Request too large',
+      text: 'The link and this site’s cookies together exceed the size limit. Delete the cookies of this site, then start again in the application.',
     }
   if (failure.status === 503)
     return {
-      title: 'Sign-in is not available now',
-      text: 'A service that is needed to sign you in cannot be reached. Try again in a moment.',
+      title: 'Sign-in is unavailable',
+      text: 'A service required for sign-in cannot be reached. Try again in a moment.',
     }
   return {
-    title: 'Sign-in did not work',
-    text: 'Something that you can’t change went wrong on the way. Whoever runs this service finds the cause in its log.',
+    title: 'Sign-in failed',
+    text: 'An error occurred in this service. Its operator can find the cause in the log.',
   }
 }
 
-/** A page for a failure when no client is known to whom it could be told. */
+/** Error page for a failure when no client can be notified. */
 export function failurePage(failure: Failure, requestId: string): Reply {
   return {
     kind: 'page',
@@ -66,26 +66,28 @@ export function failurePage(failure: Failure, requestId: string): Reply {
   }
 }
 
-/** What a login that is not this browser's, is over or was never there is answered with: it says nothing and spends nothing. */
+/**
+ * Response for a login that belongs to another browser, is over, or never existed. It reveals and consumes nothing.
+ */
 export function lostPage(requestId: string): Reply {
   const text =
-    'It was started in another browser, was used before, or took too long. Nothing was changed. Go back to your application and start again.'
+    'It was started in another browser, was already used, or has expired. Nothing was changed. Go back to your application and start again.'
   return {
     kind: 'page',
     status: 400,
-    html: errorPage({ title: 'This sign-in can’t be continued here', text, requestId }),
+    html: errorPage({ title: 'This sign-in can’t continue here', text, requestId }),
   }
 }
 
-/** A request that can't be answered to its client, because nobody knows whether that is who it says. */
+/** Error page for a request from an unverified client. */
 export function refusalPage(error: OAuthError, requestId: string): Reply {
   const text =
-    'The application sent a request that can’t be answered safely. If it was registered long ago, remove its saved registration and start again.'
+    'The application sent an invalid request, so no response can be returned to it safely. If the application was registered long ago, remove its saved registration and start again.'
   return {
     kind: 'page',
     status: 400,
     html: errorPage({
-      title: 'The application can’t be let in',
+      title: 'Invalid request from the application',
       text,
       requestId,
       code: `${error.error}: ${error.description}`,

@@ -9,7 +9,7 @@ import type { PendingLogins } from './pending.ts'
 import type { RememberedConsents } from './remembered.ts'
 import type { Tickets } from './tickets.ts'
 
-/** What the steps of a login share. */
+/** Shared dependencies of the login steps. */
 export interface LoginParts {
   readonly addresses: Addresses
   readonly clock: Clock
@@ -26,18 +26,18 @@ export interface LoginParts {
   readonly codes: Codes
 }
 
-/** What a browser brings along. */
+/** The browser's part of a request. */
 export interface Visit {
   readonly requestId: string
   readonly cookies: ReadonlyMap<string, string>
 }
 
-/** How logins end, for metrics: nothing per user. */
+/** Login outcomes for metrics; nothing per user. */
 export type LoginOutcome = 'completed' | 'cancelled' | 'failed' | 'lost'
 
 /** Counts how logins end. */
 export const loginCounter = (metrics: Metrics): ((outcome: LoginOutcome) => void) => {
-  const logins = metrics.counter('extauth_authserver_logins_total', 'Logins that came to an end, by outcome.', [
+  const logins = metrics.counter('extauth_authserver_logins_total', 'Finished logins, by outcome.', [
     'outcome',
   ])
   return (outcome) => logins.with(outcome).add()

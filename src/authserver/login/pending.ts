@@ -3,21 +3,21 @@ import type { StoredLogin } from '../tokens/stored-login.ts'
 import type { Flow } from './browser.ts'
 import type { LoginRequest } from './login-request.ts'
 
-/** How the user agreed: on the page of this login, or earlier, then as the subject whose short hash this is. */
+/** The user's consent: given in this login, or earlier by the subject with this short hash. */
 export type Consent = 'given' | { readonly rememberedFor: string }
 
-/** A login that is on its way through the upstreams. */
+/** A login in progress. */
 export interface PendingLogin {
   readonly request: LoginRequest
   readonly consent: Consent
   readonly flowId: string
-  /** Nothing of it lives longer; milliseconds since the epoch. */
+  /** Expiry of the login; milliseconds since the epoch. */
   readonly endsAtMs: number
-  /** What the legs before brought. */
+  /** Results of the upstreams visited so far. */
   readonly logins: readonly StoredLogin[]
 }
 
-/** … while the browser is at one of them. */
+/** A login while the browser is at an upstream. */
 export interface PendingLeg extends PendingLogin {
   /** Position in the chain of the resource. */
   readonly index: number
@@ -25,13 +25,13 @@ export interface PendingLeg extends PendingLogin {
   readonly redirectUri: string
   readonly nonce: string
   readonly codeVerifier: string
-  /** What the provider was asked for beyond a login, because a service behind us wants it. */
+  /** Claims requested from the provider on behalf of a downstream service (step-up). */
   readonly claims?: string | undefined
 }
 
 /**
- * Pending logins under a keyed hash of what came back from the upstream (`state`) or from our page, together with the secret of
- * the browser's cookie: who has only one of them finds nothing and spends nothing, and of many at once exactly one gets it.
+ * Pending logins, keyed by a hash of the upstream's or page's token (`state`) and the secret of the browser's cookie.
+ * Both are needed to find or consume a login, and exactly one of concurrent requests gets it.
  */
 export interface PendingLogins {
   put(kind: 'leg' | 'confirm', token: string, flow: Flow, login: PendingLogin, ttlMs: number): Promise<void>

@@ -6,37 +6,37 @@ import { portless, redirectKind } from '../clients/redirect-uri.ts'
 import { cookieName, setCookie } from './browser.ts'
 import type { LoginRequest } from './login-request.ts'
 
-/** Consent is remembered this long. */
+/** Lifetime of stored consent. */
 const REMEMBERED_MS = 30 * 24 * 3_600_000
 /** As many as fit into a cookie of 4 KiB. */
 const MOST_ENTRIES = 36
 
-/** What was consented to, by whom (shortened hashes), when (seconds since the epoch), and of which client and redirect. */
+/** Consented request, subject (short hashes), time (seconds since the epoch), and client with redirect. */
 type Entry = readonly [what: string, who: string, atSeconds: number, client?: string]
 
 /**
- * Consent that this browser gave before (authserver.md §4.1): per client, redirect URI, scopes and resource, in a sealed cookie;
- * nothing is kept here. Of loopback and private-use clients, whom anybody on the device can pretend to be, it ends with the
- * browser's session.
+ * Stored consent of this browser (authserver.md §4.1): per client, redirect URI, scopes and resource, in a sealed
+ * cookie; the server stores nothing. Consent for loopback and private-use clients, which any program on the device
+ * can impersonate, ends with the browser session.
  */
 export interface RememberedConsents {
-  /** The subject (shortened hash) for whom this was consented to; undefined when it was not, or not by this browser. */
+  /** The subject (short hash) who consented to this; undefined without consent in this browser. */
   find(request: LoginRequest, cookies: ReadonlyMap<string, string>, origin: string): Promise<string | undefined>
-  /** Whether anything was consented to for this client at this redirect URI, by whomever. */
+  /** Whether any user consented to anything for this client at this redirect URI. */
   knows(client: Destination, cookies: ReadonlyMap<string, string>, origin: string): Promise<boolean>
-  /** `Set-Cookie` with this consent beside the others. */
+  /** `Set-Cookie` that adds this consent. */
   add(request: LoginRequest, subject: string, cookies: ReadonlyMap<string, string>, origin: string): Promise<string>
 }
 
-/** A client and where it is answered. */
+/** A client and its redirect URI. */
 export type Destination = Pick<LoginRequest, 'client' | 'redirectUri'>
 
-/** How a consent names whom it was given for. */
+/** The stored form of a subject. */
 export const shortHash = (text: string): string =>
   createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url')
 
 export function createRememberedConsents(issuer: string, seal: Seal, clock: Clock): RememberedConsents {
-  // Servers of one host have cookies of their own.
+  // Servers on one host use separate cookies.
   const base = `extauth-consents-${createHash('sha256').update(issuer).digest('hex').slice(0, 8)}`
   const nameFor = (request: Destination): string =>
     redirectKind(request.redirectUri) === 'web' ? base : `${base}-session`
@@ -54,7 +54,7 @@ export function createRememberedConsents(issuer: string, seal: Seal, clock: Cloc
       const nowSeconds = clock.now() / 1000
       return entries.filter(([, , at]) => at + REMEMBERED_MS / 1000 > nowSeconds)
     } catch (error) {
-      // The secret that sealed it was taken away: the user is asked again.
+      // The sealing secret was removed: ask the user again.
       if (error instanceof StoreError) return []
       throw error
     }

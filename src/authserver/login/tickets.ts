@@ -4,23 +4,23 @@ import { LOGIN_MS } from '../lifespans.ts'
 import type { LoginRequest } from './login-request.ts'
 
 /**
- * A login before it has cost anything, on its way through the browser: from `authorize` to the page of the callback's origin
- * (`handover`), or in the form of the consent page (`consent`), there bound to the browser's cookie. Sealed, so that nobody can
- * make one; nothing of it is in the store, so that requests without a user behind them cost no memory.
+ * A login request carried by the browser: from `authorize` to the page on the callback's origin (`handover`), or in
+ * the form of the consent page (`consent`), there bound to the browser's cookie. Sealed, so it can't be forged.
+ * Nothing is stored, so requests without a user cost no memory.
  */
 export interface Ticket {
   readonly request: LoginRequest
   readonly expiresAtMs: number
-  /** Only of `consent`: the number of the flow and the digest of its secret. */
+  /** For `consent`: the number of the flow and the digest of its secret. */
   readonly flow: { readonly id: string; readonly digest: string } | undefined
 }
 
 export type TicketKind = 'handover' | 'consent'
 
 export interface Tickets {
-  /** Good for ten minutes. */
+  /** Valid for ten minutes. */
   write(kind: TicketKind, request: LoginRequest, flow?: { readonly id: string; readonly digest: string }): string
-  /** Undefined when it is none of this kind, or too old. */
+  /** Undefined for another kind, or an expired ticket. */
   read(kind: TicketKind, text: string): Promise<Ticket | undefined>
 }
 

@@ -6,17 +6,17 @@ import { renderPage } from './layout.ts'
 
 export interface ConsentPageParts {
   readonly request: LoginRequest
-  /** The upstream that follows, and its host; undefined when the user has logged in there already. */
+  /** The next upstream and its host; undefined when the user has already logged in. */
   readonly next: { readonly name: string; readonly host: string } | undefined
-  /** Who has logged in, as the upstream calls them; only when consent is asked again after the login. */
+  /** The user's display name; only when consent is asked again after the login. */
   readonly user: string | undefined
   /** Path of the form. */
   readonly action: string
-  /** What goes back with the form. */
+  /** The hidden field of the form. */
   readonly field: { readonly name: 'ticket' | 'confirm'; readonly value: string }
 }
 
-/** The page that asks before anything is sent anywhere (authserver.md §4.1). */
+/** The consent page (authserver.md §4.1). */
 export function consentPage({ request, next, user, action, field }: ConsentPageParts): string {
   const title = 'Allow access?'
   const body = html`<h1>Allow ${shortName(request.client)} to use this service as you?</h1>
@@ -53,7 +53,7 @@ export function consentPage({ request, next, user, action, field }: ConsentPageP
   return renderPage({ title, body })
 }
 
-/** Where the code goes: the host in full; what stays on this device says so. */
+/** Where the code goes: the full host, or this device. */
 function destination(redirectUri: string): Markup {
   const { host, protocol } = new URL(redirectUri)
   switch (redirectKind(redirectUri)) {

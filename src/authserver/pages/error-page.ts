@@ -2,22 +2,22 @@ import { html, NOTHING } from './html.ts'
 import { renderPage } from './layout.ts'
 
 export interface ErrorPageParts {
-  /** What happened, as a heading. */
+  /** The event, as a heading. */
   readonly title: string
-  /** What it means and what to do, in our words. */
+  /** Meaning and remedy, without external values. */
   readonly text: string
-  /** For whoever looks at the log. */
+  /** For finding the log line. */
   readonly requestId: string
-  /** The error in OAuth's words, for the developer of a client. */
+  /** The OAuth error code, for client developers. */
   readonly code?: string | undefined
-  /** The client that gets to know of it, and how. */
+  /** The client to return to with the error. */
   readonly back?: { readonly name: string; readonly url: string } | undefined
 }
 
-/** Long enough to read two sentences; the client waits for its answer meanwhile. */
+/** Time to read two sentences; the client waits meanwhile. */
 const GOES_ON_AFTER_SECONDS = 8
 
-/** A page for the human who can't go on (authserver.md §4.4). Nothing in it is from an upstream. */
+/** Error page for the user (authserver.md §4.4). Nothing in it comes from an upstream. */
 export function errorPage({ title, text, requestId, code, back }: ErrorPageParts): string {
   const body = html`<h1>${title}</h1>
     <p>${text}</p>

@@ -1,4 +1,4 @@
-/** Text that is markup already. Whatever is put into `html` without being one is escaped. */
+/** Escaped markup. The template `html` escapes every other value. */
 export class Markup {
   readonly text: string
   constructor(text: string) {
@@ -14,12 +14,12 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Characters that turn text around, join it or can't be seen: what somebody else chose must look like what it is. */
+/** Characters that reverse or join text, or are invisible: foreign text must not look like something else. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu
 
-/** Marks above and below a letter: as many as any script needs; more would be painted over other lines. */
+/** Limits combining marks to three per letter, enough for any script; more would overprint other lines. */
 const STACKED = /(\p{M}{3})\p{M}+/gu
-/** A mark at the start stands on what is before the text. */
+/** A leading mark would attach to the preceding text. */
 const LEADING = /^\p{M}/u
 
 const escaped = (text: string): string =>
@@ -29,7 +29,7 @@ const escaped = (text: string): string =>
     .replace(LEADING, '\u{25CC}$&')
     .replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
 
-/** Markup with values in it: `` html`<p>${name}</p>` ``. A text is escaped for element content and for quoted attributes. */
+/** A markup template: `` html`<p>${name}</p>` ``. Strings are escaped for element content and quoted attributes. */
 export function html(parts: TemplateStringsArray, ...values: readonly (string | Markup | readonly Markup[])[]): Markup {
   let text = parts[0] ?? ''
   for (const [index, value] of values.entries()) {

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { html, Markup } from './html.ts'
 
-/** One stylesheet for all pages, in the page: system colours and fonts, so that dark mode, zoom and contrast settings hold. */
+/**
+ * The stylesheet of all pages, inlined: system colors and fonts, so that dark mode, zoom and contrast settings work.
+ */
 const STYLE = `
 :root{color-scheme:light dark;--line:#8886;--soft:#8881;--accent:#0b57d0;--on-accent:#fff}
 @media(prefers-color-scheme:dark){:root{--accent:#a8c7fa;--on-accent:#062e6f}}
@@ -24,14 +26,14 @@ button,.button{flex:1 1 8rem;min-height:2.75rem;padding:.5rem 1rem;font:inherit;
 @media(forced-colors:active){.primary{border-width:.1875rem}}
 `.trim()
 
-// In one piece: the hash is of all that is between the tags, spaces included.
+// One string: the CSP hash covers everything between the tags, spaces included.
 const STYLE_ELEMENT = new Markup(`<style>${STYLE}</style>`)
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
 
 /**
- * What a page may do: show itself, with this style and nothing else; nobody may put it into a frame. There is no `form-action`:
- * Chromium applies it to every redirect after a form, and the way to the upstream and back to the client is such redirects; there is
- * no markup of others in the page that it could stop.
+ * Headers of a page: only its own style is allowed, and no framing. There is no `form-action`: Chromium applies it to
+ * each redirect after a form, and the path to the upstream and back to the client consists of such redirects. Pages
+ * hold no foreign markup that it could stop.
  */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
@@ -45,11 +47,11 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
 export interface PageParts {
   readonly title: string
   readonly body: Markup
-  /** The browser goes there by itself after some seconds. */
+  /** Redirects automatically after some seconds. */
   readonly goesOn?: { readonly url: string; readonly afterSeconds: number }
 }
 
-/** A whole page without script. */
+/** Renders a complete page without script. */
 export function renderPage({ title, body, goesOn }: PageParts): string {
   const refresh =
     goesOn === undefined

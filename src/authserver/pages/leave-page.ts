@@ -5,15 +5,15 @@ import { renderPage } from './layout.ts'
 
 export interface LeavePageParts {
   readonly client: LoginRequest['client']
-  /** Where the client gets its answer. */
+  /** Where the client receives its response. */
   readonly url: string
   readonly error: { readonly error: string; readonly description: string }
   readonly requestId: string
 }
 
 /**
- * The page before a browser is sent to a client with an error, where nobody here has agreed to anything of that client: the host
- * comes first, and only a click leads there (RFC 9700 §4.11.2). Anybody can register a client and send people here.
+ * The page before a redirect with an error to a client without consent: the host is shown, and only a click leads
+ * there (RFC 9700 §4.11.2), because anyone can register a client and send users here.
  */
 export function leavePage({ client, url, error, requestId }: LeavePageParts): string {
   const { host, protocol } = new URL(url)

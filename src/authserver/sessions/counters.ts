@@ -1,9 +1,11 @@
 import type { Metrics } from '../../core/index.ts'
 
-/** How a refresh ended. */
+/** Outcome of a refresh. */
 export type RefreshOutcome = 'refreshed' | 'by_another_replica' | 'not_stored' | 'refused' | 'unavailable' | 'failed'
 
-/** What became of a session; `lost`: nothing but a new login helps, `mismatch`: another user or client showed its name. */
+/**
+ * Lifecycle event of a session; `lost`: requires a new login, `mismatch`: another user or client presented its id.
+ */
 export type SessionEvent = 'created' | 'ended' | 'lost' | 'mismatch'
 
 export interface SessionCounters {
@@ -19,7 +21,7 @@ export function createSessionCounters(metrics: Metrics): SessionCounters {
   ])
   const sessions = metrics.counter(
     'extauth_upstream_sessions_total',
-    'Upstream sessions by what became of them: created, ended, lost (only a new login helps), mismatch (shown by another).',
+    'Upstream sessions, by event: created, ended, lost (requires a new login), mismatch (presented by another user or client).',
     ['event'],
   )
   return {

@@ -1,20 +1,20 @@
 import { createSealedRecords, type Seal, type Store } from '../../storage/index.ts'
 
 /**
- * What services behind us want of the next login of a user at a provider: the parameter `claims` of its authorization request
+ * Pending claims requests (step-up): the `claims` parameter for a user's next authorization request at a provider
  * (OpenID Connect Core §5.5).
  */
 export interface Demands {
-  /** Kept for ten minutes, in the place of an earlier one. Throws `StoreError`. */
+  /** Stores the request for ten minutes, replacing an earlier one. Throws `StoreError`. */
   note(provider: string, user: string, claims: string): Promise<void>
-  /** Gives it once. Throws `StoreError`. */
+  /** Returns and deletes the request. Throws `StoreError`. */
   take(provider: string, user: string): Promise<string | undefined>
 }
 
-/** A login follows at once, or it is wanted anew. */
+/** The login usually follows at once; otherwise the service asks again. */
 const KEPT_MS = 10 * 60_000
 
-/** Demands in the store, found by provider and the provider's own name for the user. */
+/** Claims requests in the store, keyed by provider and the provider's subject. */
 export function createDemands(store: Store, seal: Seal): Demands {
   const records = createSealedRecords(seal)
   const nameOf = (provider: string, user: string): string => JSON.stringify([provider, user])

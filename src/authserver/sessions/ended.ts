@@ -4,44 +4,44 @@ import { Failure, type Clock, type Log } from '../../core/index.ts'
 import { createSealedRecords, StoreError, type Seal, type Store } from '../../storage/index.ts'
 import { storeFailure } from '../store-failure.ts'
 
-/** Which sessions were ended before their time, on every replica. */
+/** The revoked sessions, on every replica. */
 export interface EndedSessions {
   /**
-   * Throws `store_unavailable` while the list is not known: before it was read once, and when neither messages nor the list
-   * itself could be read for ten seconds.
+   * Throws `store_unavailable` while the list is unknown: before the first read, and after ten seconds without
+   * messages and reads.
    */
   has(tsid: string): boolean
-  /** Takes effect at once here, by message on other replicas, and by the list in the store where messages are not received. */
+  /** Takes effect here immediately, on other replicas by message, or by the list in the store where messages fail. */
   add(tsid: string): Promise<void>
-  /** Resolves when the store was asked for the list for the first time, whatever it answered. */
+  /** Resolves after the first attempt to read the list, even a failed one. */
   opened(): Promise<void>
   close(): void
 }
 
 export interface EndedOptions {
   readonly store: Store
-  /** Nobody else adds to the list, or takes from it what a replica knows. */
+  /** Authenticates the list: only this server may add to it. */
   readonly seal: Seal
   readonly clock: Clock
   readonly log: Log
-  /** For how long a session's tokens may be shown after its end: the longest life of a token of ours, milliseconds. */
+  /** Retention of a revoked session: the longest lifetime of an access token, milliseconds. */
   readonly keepMs: number
-  /** Called once for each session of which this replica learns that it has ended. */
+  /** Called once per session that this replica learns was revoked. */
   readonly onEnded: (tsid: string) => void
 }
 
 const CHANNEL = 'sessions-ended'
-/** Instead of a name: who knows more than the list says writes it down; the list is to be read again. */
+/** Message in place of an id: a replica that knows more writes the list, and the others reread it. */
 const JOINED = 'joined!'
 const RESTORED = 'restored!'
-/** While messages are not received, the list is read so often. */
+/** Poll interval of the list while messages fail. */
 const READ_MS = 1_000
-/** Every so many of these: what the store lost is written again, and sealed with the first secret. */
+/** Every so many polls, lost entries are written again and sealed with the first secret. */
 const RESTORE_EACH = 60
-/** The list is in parts, so that many at once can be added and none grows past what a value may have. */
+/** The list is split, so that concurrent additions succeed and no part exceeds the value size limit. */
 const PARTS = 16
 const MOST_PER_PART = 20_000
-/** Every try that fails means that somebody else was added. */
+/** A failed attempt means that another entry was added concurrently. */
 const TRIES = 50
 const LONGEST_PAUSE_MS = 50
 
@@ -50,14 +50,14 @@ type Part = Record<string, number>
 const KEYS = Array.from({ length: PARTS }, (_, part) => `ended:${part}`)
 const partOf = (tsid: string): string => `ended:${(tsid.codePointAt(tsid.length - 2) ?? 0) % PARTS}`
 
-/** The part with more and without those whose time is over; the soonest to end go where there are too many. */
+/** The part with more entries and without expired ones; on overflow the first to expire are dropped. */
 function withMore(part: Part, more: readonly (readonly [string, number])[], nowMs: number): Part {
   const live = Object.entries({ ...part, ...Object.fromEntries(more) }).filter(([, until]) => until > nowMs)
   if (live.length > MOST_PER_PART) live.sort(([, one], [, other]) => other - one).splice(MOST_PER_PART)
   return Object.fromEntries(live)
 }
 
-/** The list of ended sessions: held in this process, kept in the store, told by messages. */
+/** The list of revoked sessions: in memory, in the store, and distributed by messages. */
 export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }: EndedOptions): EndedSessions {
   const records = createSealedRecords(seal)
   const ended = new Map<string, number>()
@@ -73,7 +73,7 @@ export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }
     sweep()
   }
 
-  // In the order in which they were learned, which is nearly that of their ends.
+  // In the order of arrival, which nearly is that of expiry.
   const sweep = () => {
     for (const [tsid, untilMs] of ended) {
       if (untilMs > clock.now()) return
@@ -81,7 +81,7 @@ export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }
     }
   }
 
-  /** What can't be opened counts as gone, as if it had been deleted: who knows more writes it again. */
+  /** A value that can't be opened counts as deleted; a replica that knows more writes it again. */
   const read = async (key: string) => {
     const stored = await store.get(key)
     const opened = await records.open<Part>(key, stored).catch((error: unknown) => {
@@ -103,7 +103,7 @@ export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }
       if (isClosed || isFailing) return
       isFailing = true
       const kind = error instanceof StoreError ? error.kind : 'unreadable'
-      log.warn({ reason: kind }, 'the list of ended sessions could not be read')
+      log.warn({ reason: kind }, 'reading the revoked sessions failed')
     } finally {
       loading = undefined
     }
@@ -121,8 +121,8 @@ export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }
   }
 
   /**
-   * A writer of the store can shorten the list, or put an older one back: what is known here is written again. So is what is
-   * sealed with a secret that is not the first: it may be removed.
+   * A writer of the store can truncate or roll back the list: known entries are written again, as is anything sealed
+   * with a secret other than the first, which may be removed.
    */
   const restore = async (): Promise<void> => {
     const now = clock.now()
@@ -139,7 +139,7 @@ export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }
       isRestored ||= missing.length > 0 && !isFull
     }
     if (!isRestored) return
-    log.warn({}, 'the store had lost sessions that were ended; they are written again')
+    log.warn({}, 'the store lost revoked sessions; restored')
     await store.publish(CHANNEL, RESTORED)
   }
   function readAgain() {
@@ -173,7 +173,7 @@ export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }
       if (ended.size > 0 && ended.has(tsid)) return true
       if (!freshness.isFresh)
         throw new Failure('store_unavailable', {
-          detail: 'the list of ended sessions cannot be read',
+          detail: 'the list of revoked sessions cannot be read',
           retryAfterSeconds: 1,
         })
       return false

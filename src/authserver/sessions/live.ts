@@ -4,17 +4,17 @@ import type { HeldTokens, SessionRecord } from './record.ts'
 
 export type TokenKind = 'access_token' | 'id_token'
 
-/** Tokens are due this long before their end, or a fifth of their life before it where that is less. */
+/** Tokens are refreshed this long before expiry, or a fifth of their lifetime before it if that is less. */
 const MARGIN_MS = 60_000
 const MARGIN_SHARE = 0.2
 
-/** What a live token is kept with: the session whose it is. */
+/** A cached token and its session. */
 export interface LiveToken extends UpstreamToken {
   readonly subject: string
   readonly clientId: string
 }
 
-/** The token of one kind among what a provider gave, with its times; undefined when there is none of that kind. */
+/** The provider's token of one kind, with its times; undefined without one. */
 export function tokenOf(held: HeldTokens, kind: TokenKind, sessionEndsAtMs: number): UpstreamToken | undefined {
   const token = kind === 'access_token' ? held.accessToken : held.idToken
   if (token === undefined) return undefined
@@ -26,10 +26,10 @@ export function tokenOf(held: HeldTokens, kind: TokenKind, sessionEndsAtMs: numb
   return { token, expiresAtMs: own === undefined ? undefined : endMs, freshUntilMs }
 }
 
-/** The live tokens of this process: bounded, gone with their session. */
+/** Upstream tokens cached in this process, limited in number and removed with their session. */
 export interface LiveTokens {
   get(tsid: string, provider: string, kind: TokenKind): LiveToken | undefined
-  /** Keeps what is live of a provider's tokens, in the place of what was kept before. */
+  /** Replaces the cached tokens of a provider. */
   keep(tsid: string, provider: string, held: HeldTokens, record: SessionRecord): void
   forget(tsid: string, provider?: string): void
   clear(): void
@@ -37,7 +37,7 @@ export interface LiveTokens {
 
 const KINDS: readonly TokenKind[] = ['access_token', 'id_token']
 
-/** Keeps the live tokens of at most `maxSessions` sessions, those used last. */
+/** Caches the tokens of the `maxSessions` most recently used sessions. */
 export function createLiveTokens(clock: Clock, maxSessions: number): LiveTokens {
   const sessions = createTtlLru<Map<string, LiveToken>>({ clock, maxEntries: maxSessions })
   const nameOf = (provider: string, kind: TokenKind) => `${kind} ${provider}`

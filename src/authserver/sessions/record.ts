@@ -3,23 +3,23 @@ import { readJsonObject } from '../../http/index.ts'
 import type { UpstreamTokenSet } from '../../upstreams/index.ts'
 import type { NewUpstreamSession } from './session.ts'
 
-/** What one provider gave, and when. */
+/** The tokens of one provider, with times. */
 export interface HeldTokens extends UpstreamTokenSet {
-  /** The provider's own name for the user. */
+  /** The provider's subject identifier of the user. */
   readonly user: string
-  /** Another with each refresh: tells what is in the store from what was read before. */
+  /** Changes with each refresh, to compare the stored with the loaded version. */
   readonly generation: string
   readonly obtainedAtMs: number
 }
 
-/** A session as the store holds it, opened. */
+/** A decrypted session record. */
 export interface SessionRecord extends Omit<NewUpstreamSession, 'tsid'> {
-  /** Of the first provider, as far as our tokens take them over. */
+  /** Claims of the first provider that are copied to access tokens. */
   readonly claims: Claims
   readonly providers: ReadonlyMap<string, HeldTokens>
 }
 
-/** Short names: a session should be little more than its tokens. */
+/** Short names, to keep sessions small. */
 interface Written {
   s: string
   c: string
@@ -42,7 +42,7 @@ interface WrittenTokens {
   sc: readonly string[]
 }
 
-/** The text of a record; the tokens are in it, so it is sealed before it goes anywhere. */
+/** Serializes a record. It contains tokens and must be sealed before storage. */
 export function writeRecord(record: SessionRecord): Buffer {
   const { subject: s, clientId: c, firstProvider: f, resource: r, endsAtMs: e, claims: k, providers } = record
   const p: Written['p'] = Object.fromEntries([...providers].map(([name, held]) => [name, writeTokens(held)]))
@@ -61,7 +61,7 @@ const writeTokens = (held: HeldTokens): WrittenTokens => ({
   sc: held.scopes,
 })
 
-/** The record in an opened value. Only what we wrote opens, so it has the shape that we wrote. */
+/** Parses a decrypted record. Sealing authenticates it, so the shape is trusted. */
 export function readRecord(plain: Buffer): SessionRecord | undefined {
   const written = readJsonObject(plain) as unknown as Written | undefined
   if (written === undefined) return undefined

@@ -3,23 +3,23 @@ import type { Seal, Store } from '../../storage/index.ts'
 import { storeFailure } from '../store-failure.ts'
 import { readRecord, writeRecord, type SessionRecord } from './record.ts'
 
-/** A record with what compare-and-set goes by. */
+/** A record and its compare-and-set version. */
 export interface LoadedSession {
   readonly record: SessionRecord
   readonly version: string
 }
 
-/** The sessions in the store, sealed. Every method throws `store_unavailable`. */
+/** The sealed sessions in the store. All methods throw `store_unavailable`. */
 export interface SessionRecords {
   load(tsid: string): Promise<LoadedSession | undefined>
-  /** False when there is one already. */
+  /** False when it already exists. */
   add(tsid: string, record: SessionRecord): Promise<boolean>
-  /** Puts `record` in the place of what was loaded; false when that is not there any more. */
+  /** Replaces the loaded version; false when it has changed. */
   replace(tsid: string, version: string, record: SessionRecord, fence?: number): Promise<boolean>
   remove(tsid: string): Promise<void>
 }
 
-/** The name of a session in the store; `tsid` is no secret: it stands in tokens, which only our key signs. */
+/** Store key of a session. `tsid` is no secret: tokens contain it, but only this server signs them. */
 export const sessionKey = (tsid: string): string => `session:${tsid}`
 
 export function createSessionRecords(store: Store, seal: Seal, clock: Clock): SessionRecords {
@@ -40,7 +40,7 @@ export function createSessionRecords(store: Store, seal: Seal, clock: Clock): Se
     const record = opened === undefined ? undefined : readRecord(opened.plain)
     if (stored === undefined || record === undefined || record.endsAtMs <= clock.now()) return undefined
     if (opened?.isCurrent !== false || !mayReseal) return { record, version: stored.version }
-    // Sealed with a secret that is on its way out (authserver.md §5). What is there after may be somebody else's writing.
+    // Sealed with a secret that is being rotated out (authserver.md §5). A later value may be a forgery.
     await store.compareAndSet(key, stored.version, sealed(key, record), lifeOf(record))
     return read(tsid, false)
   }

@@ -12,7 +12,7 @@ import { sessionKey, type LoadedSession, type SessionRecords } from './records.t
 export interface Refreshed {
   readonly record: SessionRecord
   readonly held: HeldTokens
-  /** False: only this process has these tokens, and what is in the store can't be refreshed any more. */
+  /** False: the new tokens exist only in this process, and the stored ones can't be refreshed. */
   readonly isStored: boolean
 }
 
@@ -25,24 +25,24 @@ export interface RefreshOptions {
   readonly count: (provider: string, outcome: RefreshOutcome) => void
 }
 
-/** One refresh: whose, and whether what is in the store by now still needs it. */
+/** A refresh, and whether the stored record still needs it. */
 export interface RefreshRequest {
   readonly tsid: string
   readonly upstream: Upstream
   readonly needs: (held: HeldTokens, record: SessionRecord) => boolean
-  /** Nothing of the upstream's is waited for after this (`performance.now()`). */
+  /** Deadline for the upstream (`performance.now()`). */
   readonly endsAtMs: number
 }
 
-/** Renewed each third of it: the lock outlives a failover of the store, and not for long a replica that died. */
+/** Renewed at each third: survives a failover of the store, but not a dead replica for long. */
 const LOCK_MS = 8_000
-/** Whoever waits hears 503 then, or goes on with a token that still lives: one that died must hold up nobody for long. */
+/** After this wait the caller gets 503, or a token that is still valid. */
 const LOCK_WAIT_MS = 2_000
 const WRITE_TRIES = 8
 const STORE_TRIES = 3
 const STORE_PAUSE_MS = 100
 
-/** What a provider gave, as it is held from now on. */
+/** Converts an upstream login to its stored form. */
 export const heldOf = ({ tokens, subject }: Pick<UpstreamLogin, 'tokens' | 'subject'>, nowMs: number): HeldTokens => ({
   ...tokens,
   user: subject,
@@ -50,7 +50,7 @@ export const heldOf = ({ tokens, subject }: Pick<UpstreamLogin, 'tokens' | 'subj
   obtainedAtMs: nowMs,
 })
 
-/** A record in which a provider has other tokens; a name or e-mail that new claims lack stays (it was user info's). */
+/** Replaces a provider's tokens in a record; keeps a name or e-mail that the new claims lack (from user info). */
 export function withLogin(
   record: SessionRecord,
   provider: string,
@@ -68,9 +68,9 @@ export function withLogin(
 }
 
 /**
- * Refreshes a provider's tokens of a session, one replica at a time (authserver.md §6): who waited for the lock takes what
- * the one before has stored. The new pair is stored before anybody uses it. Undefined when there is no session (any more).
- * Throws what `Upstream.refresh` throws, and `store_unavailable` as long as nothing was sent.
+ * Refreshes a provider's tokens of a session under a lock across replicas (authserver.md §6); a replica that waited
+ * takes the stored result. The new pair is stored before use. Undefined when the session does not exist (any more).
+ * Throws the errors of `Upstream.refresh`, and `store_unavailable` if nothing was sent.
  */
 export function createRefresh(options: RefreshOptions): (request: RefreshRequest) => Promise<Refreshed | undefined> {
   const { store, records, clock, log, claimNames, count } = options
@@ -88,7 +88,7 @@ export function createRefresh(options: RefreshOptions): (request: RefreshRequest
     })
   }
 
-  /** Stores it on what is there now; undefined when the session has ended meanwhile. Throws `store_unavailable`. */
+  /** Stores it on the current version; undefined when the session ended meanwhile. Throws `store_unavailable`. */
   const storeOnce = async (
     { tsid, upstream }: RefreshRequest,
     from: HeldTokens,
@@ -100,7 +100,7 @@ export function createRefresh(options: RefreshOptions): (request: RefreshRequest
       const loaded = await records.load(tsid)
       const there = loaded?.record.providers.get(upstream.name)
       if (loaded === undefined || there === undefined) return undefined
-      // Stored by a try whose answer was lost, or by who took the lock when ours had run out.
+      // Stored by an attempt whose response was lost, or by another replica after the lock expired.
       if (there.generation !== from.generation) return loaded.record
       const record = withLogin(loaded.record, upstream.name, held, login.claims, claimNames)
       if (await records.replace(tsid, loaded.version, record, fence)) return record
@@ -108,7 +108,7 @@ export function createRefresh(options: RefreshOptions): (request: RefreshRequest
     throw new Failure('store_unavailable', { detail: 'the session changes too often', retryAfterSeconds: 1 })
   }
 
-  /** Three tries; then this process alone has the new pair. */
+  /** Tries three times; after that only this process has the new pair. */
   const keep = async (
     request: RefreshRequest,
     before: LoadedSession,
@@ -128,7 +128,7 @@ export function createRefresh(options: RefreshOptions): (request: RefreshRequest
           const { code, detail } = asFailure(error)
           log.error(
             { upstream: name, reason: code, detail },
-            'refreshed tokens could not be stored: the session will end',
+            'storing refreshed tokens failed: the session will end',
           )
           const record = withLogin(before.record, name, held, login.claims, claimNames)
           return { record, held, isStored: false }
@@ -147,7 +147,7 @@ export function createRefresh(options: RefreshOptions): (request: RefreshRequest
       count(upstream.name, 'by_another_replica')
       return { record: loaded.record, held: from, isStored: true }
     }
-    // Sent twice, a refresh token that rotates looks stolen: whoever has the lock by now sends it.
+    // Sending a rotated refresh token twice looks like theft: only the lock's holder sends it.
     if (!lock.isHeld)
       throw new Failure('store_unavailable', { detail: 'the lock of a refresh was lost', retryAfterSeconds: 1 })
     const login = await upstream.refresh(from, from.user, endsAtMs)
@@ -169,8 +169,8 @@ export function createRefresh(options: RefreshOptions): (request: RefreshRequest
       const { code, detail, status } = asFailure(error)
       count(name, code === 'no_session' ? 'refused' : status === 503 ? 'unavailable' : 'failed')
       const fields = { upstream: name, reason: code, detail }
-      if (code === 'no_session') log.info(fields, 'refresh refused by the upstream')
-      else log.warn(fields, 'upstream tokens could not be refreshed')
+      if (code === 'no_session') log.info(fields, 'refresh rejected by the upstream')
+      else log.warn(fields, 'upstream refresh failed')
       throw error
     }
   }

@@ -6,7 +6,7 @@ import type { EndedSessions } from './ended.ts'
 import type { LiveTokens } from './live.ts'
 import type { Refreshed, RefreshRequest } from './refresh.ts'
 
-/** A session is of no use any more: 401 with our challenge. */
+/** The session is unusable: 401 with a challenge. */
 export const noSession = (detail: string): Failure =>
   new Failure('no_session', { detail, challenge: { error: 'invalid_token' } })
 
@@ -21,27 +21,27 @@ export interface RenewalOptions {
   readonly log: Log
 }
 
-/** Refreshes as one process asks for them. */
+/** Refreshes of this process. */
 export interface Renewal {
   /**
-   * One refresh at a time for each session and provider: what asks meanwhile takes its result. A failure is remembered for
-   * two seconds, a refusal other than `invalid_grant` for five minutes. Throws `no_session`, after which the session is gone
-   * everywhere unless `mayHeal` says otherwise, and what a refresh throws.
+   * Runs one refresh at a time per session and provider; concurrent callers share its result. A failure is cached for
+   * two seconds, a rejection other than `invalid_grant` for five minutes. Throws `no_session`, after which the
+   * session is revoked everywhere unless `mayHeal` is set, and the errors of a refresh.
    */
   renew(tsid: string, provider: string, needs: RefreshRequest['needs']): Promise<Refreshed>
   /**
-   * Nothing but a new login helps: the session ends, so that our own refresh token is refused too and clients log in again
-   * by themselves. Throws `failure`.
+   * Ends a session that only a new login can replace, so that its refresh token is rejected too and clients log in
+   * again. Throws `failure`.
    */
   lose(tsid: string, failure: Failure): Promise<never>
-  /** Waits for what is under way. */
+  /** Waits for refreshes in flight. */
   settle(): Promise<void>
 }
 
-/** For all of a refresh, the wait for another replica's included: who joins it later waits less. */
+/** Deadline of a refresh, including the wait for another replica's; later callers wait less. */
 const DEADLINE_MS = 10_000
 const FAILURE_PAUSE_MS = 2000
-/** A grant that may have been refused by mistake is kept, and tried again after this. */
+/** Pause before retrying a grant that may have been rejected by mistake. */
 const HEAL_PAUSE_MS = 5 * 60_000
 const MOST_REMEMBERED = 10_000
 
@@ -49,12 +49,12 @@ export function createRenewal(options: RenewalOptions): Renewal {
   const { upstreams, refresh, live, ended, end, clock, log } = options
   const flights = new Map<string, Promise<Refreshed>>()
   const failures = createPauses<Failure>({ clock, maxEntries: MOST_REMEMBERED })
-  // Sessions whose tokens in the store can't be refreshed any more: they end when those in this process do.
+  // Sessions whose stored tokens can't be refreshed any more: they end with the tokens in this process.
   const unsaved = createTtlLru<true>({ clock, maxEntries: MOST_REMEMBERED })
 
   const lose = async (tsid: string, failure: Failure): Promise<never> => {
     await end(tsid).catch((error: unknown) => {
-      log.warn({ reason: asFailure(error).code }, 'a session that is over could not be removed from the store')
+      log.warn({ reason: asFailure(error).code }, 'removing an ended session from the store failed')
     })
     throw failure
   }
@@ -62,7 +62,7 @@ export function createRenewal(options: RenewalOptions): Renewal {
   const run = async (tsid: string, provider: string, needs: RefreshRequest['needs']): Promise<Refreshed> => {
     const upstream = upstreams.get(provider)
     if (upstream === undefined) throw new Failure('config_error', { detail: `there is no upstream ${provider}` })
-    if (unsaved.get(tsid) === true) throw noSession('the tokens that could not be stored have ended')
+    if (unsaved.get(tsid) === true) throw noSession('the tokens, which could not be stored, have expired')
     const result = await refresh({ tsid, upstream, needs, endsAtMs: performance.now() + DEADLINE_MS })
     if (result === undefined || ended.has(tsid)) throw noSession('the session has ended meanwhile')
     if (!result.isStored) unsaved.set(tsid, true, result.record.endsAtMs)

@@ -2,18 +2,18 @@ import { asFailure, type Log } from '../../core/index.ts'
 import type { Upstream } from '../../upstreams/index.ts'
 import type { HeldTokens, SessionRecord } from './record.ts'
 
-/** Tells upstreams of sessions that were ended here. */
+/** Revokes ended sessions at the upstreams. */
 export interface Revocations {
-  /** Begins to tell all upstreams of a session, and waits for nothing; what fails is a line of the log. */
+  /** Starts the revocation at all upstreams without waiting; failures are logged. */
   begin(record: SessionRecord): void
-  /** Waits for what is under way; each has its deadline. */
+  /** Waits for revocations in flight; each has a deadline. */
   settle(): Promise<void>
 }
 
-/** More at a time are left out: the upstream's tokens end by themselves. */
+/** More concurrent revocations are skipped: the upstream's tokens expire on their own. */
 const MOST_AT_ONCE = 1000
 
-/** Best effort (RFC 7009): a session is over here whatever an upstream makes of it. */
+/** Best effort (RFC 7009): the session is over here regardless. */
 export function createRevocations(upstreams: ReadonlyMap<string, Upstream>, log: Log): Revocations {
   const running = new Set<Promise<void>>()
 
@@ -22,7 +22,7 @@ export function createRevocations(upstreams: ReadonlyMap<string, Upstream>, log:
       await upstreams.get(name)?.revoke?.(held)
     } catch (error) {
       const { code, detail } = asFailure(error)
-      log.warn({ upstream: name, reason: code, detail }, 'a revoked session could not be revoked at the upstream')
+      log.warn({ upstream: name, reason: code, detail }, 'revocation at the upstream failed')
     }
   }
 

@@ -1,30 +1,32 @@
 import type { Claims, UpstreamTokens } from '../../core/index.ts'
 import type { UpstreamLogin } from '../../upstreams/index.ts'
 
-/** What a login is, when its first leg starts to be kept. */
+/** The data of a new login, before its first upstream is stored. */
 export interface NewUpstreamSession {
-  /** The name of the session in our tokens: at least 128 random bits. */
+  /** Session id in access tokens: at least 128 random bits. */
   readonly tsid: string
-  /** `sub` of our tokens (authserver.md §4.6). */
+  /** `sub` of access tokens (authserver.md §4.6). */
   readonly subject: string
   readonly clientId: string
-  /** Name of the upstream that says who the user is. */
+  /** The upstream that identifies the user. */
   readonly firstProvider: string
   /** The resource that the login was for. */
   readonly resource: string
-  /** Nothing of the session outlives this; milliseconds since the epoch. */
+  /** Expiry of the session; milliseconds since the epoch. */
   readonly endsAtMs: number
 }
 
 /**
- * The upstream tokens behind our own (authserver.md §6). As `UpstreamTokens` it answers for a caller whose token we issued:
- * the session's subject and client must be those of the caller's token, else `no_session`. Methods that need the store
- * throw `store_unavailable` with a Retry-After while it does not answer.
+ * The upstream tokens behind a session (authserver.md §6). As `UpstreamTokens` it serves callers with this server's
+ * tokens: subject and client of session and token must match, else `no_session`. Methods that need the store throw
+ * `store_unavailable` with a Retry-After while it is down.
  */
 export interface UpstreamSessions extends UpstreamTokens {
-  /** Throws `internal_error` for a `tsid` that is there already. */
+  /** Throws `internal_error` for an existing `tsid`. */
   create(session: NewUpstreamSession): Promise<void>
-  /** Keeps what a leg brought, in the place of what this provider gave before. Throws `no_session` when there is no session. */
+  /**
+   * Stores the result of an upstream, replacing this provider's previous one. Throws `no_session` without a session.
+   */
   addLeg(tsid: string, provider: string, login: UpstreamLogin): Promise<void>
   /**
    * Claims for a new access token when our refresh token is used: of the first upstream, which is asked each time
@@ -35,18 +37,18 @@ export interface UpstreamSessions extends UpstreamTokens {
    */
   renewClaims(tsid: string): Promise<{ readonly claims: Claims } | undefined>
   /**
-   * Ends it: its tokens are deleted, and all replicas refuse its `tsid` within 2 s. The upstreams are told after that, where they
-   * take it (RFC 7009). Ending twice, or what never was, is fine.
+   * Ends the session: deletes its tokens, and all replicas reject its `tsid` within 2 s. Upstreams with RFC 7009 are
+   * notified after that. Idempotent.
    */
   end(tsid: string): Promise<void>
   /**
-   * True when the session was ended, as far as this replica knows; never waits. Throws `store_unavailable` while the list
-   * of ended sessions is not known.
+   * True when this replica knows that the session ended; synchronous. Throws `store_unavailable` while the list of
+   * revoked sessions is unknown.
    */
   isEnded(tsid: string): boolean
-  /** Whether there is such a session in the store. Throws `store_unavailable`. */
+  /** Whether the store has this session. Throws `store_unavailable`. */
   isKept(tsid: string): Promise<boolean>
-  /** Resolves when the store was asked for that list for the first time, whatever it answered; worth waiting for at start. */
+  /** Resolves after the first attempt to read that list; wait for it at start. */
   opened(): Promise<void>
   close(): Promise<void>
 }

@@ -19,24 +19,24 @@ export interface UpstreamSessionsOptions {
   readonly issuer: string
   /** By name. */
   readonly upstreams: ReadonlyMap<string, Upstream>
-  /** Claims of the first upstream that are kept for our tokens; everything else is forgotten at once. */
+  /** Claims of the first upstream to keep for access tokens; all others are dropped at once. */
   readonly claimNames: readonly string[]
-  /** Longest life of a token of ours, milliseconds: for so long it is remembered that a session was ended. */
+  /** Longest lifetime of an access token, milliseconds: the retention of revoked sessions. */
   readonly longestTokenMs: number
-  /** The state of this server and of no other. */
+  /** The state of this server only. */
   readonly store: Store
   readonly seal: Seal
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
-  /** Sessions whose live tokens are kept in this process. Default 10,000. */
+  /** Maximum sessions with tokens cached in this process. Default 10,000. */
   readonly maxLiveSessions?: number
 }
 
 const WRITE_TRIES = 8
 const DEFAULT_LIVE_SESSIONS = 10_000
 
-/** What an ID token said is as good as the ID token. */
+/** The claims of an ID token are valid as long as the ID token. */
 const isDueForClaims = (held: HeldTokens, { endsAtMs }: SessionRecord, nowMs: number): boolean =>
   nowMs >= (tokenOf(held, 'access_token', endsAtMs)?.freshUntilMs ?? 0) ||
   nowMs >= (held.idTokenExpiresAtMs ?? Infinity)
@@ -59,7 +59,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   })
   const refresh = createRefresh({ store, records, clock, log, claimNames, count: count.refresh })
   const end = async (tsid: string): Promise<void> => {
-    // Both, whatever becomes of one: without its tokens a session is of no use, and its name must be refused.
+    // Both must be attempted: a session without tokens is unusable, and its id must be rejected.
     const results = await Promise.allSettled([ended.add(tsid), records.remove(tsid)])
     for (const result of results) if (result.status === 'rejected') throw result.reason
   }
@@ -85,7 +85,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     async create({ tsid, ...session }) {
       const record: SessionRecord = { ...session, claims: pickClaims({}, claimNames), providers: new Map() }
       if (!(await records.add(tsid, record)))
-        throw new Failure('internal_error', { detail: 'two sessions of one name' })
+        throw new Failure('internal_error', { detail: 'duplicate session id' })
       count.session('created')
     },
     async addLeg(tsid, provider, login) {
@@ -104,24 +104,24 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
       const held = loaded?.record.providers.get(loaded.record.firstProvider)
       if (loaded === undefined || held === undefined) return undefined
       const { claims, firstProvider } = loaded.record
-      // Without a refresh token nothing can be newer; the family's own end stays.
+      // Without a refresh token there is nothing newer; the family's own expiry applies.
       if (held.refreshToken === undefined) return { claims }
       try {
-        // Of many at once, here and at other replicas, one asks.
+        // Of concurrent callers, on all replicas, one refreshes.
         const needs = ({ generation }: HeldTokens) => generation === held.generation
         return { claims: (await renewal.renew(tsid, firstProvider, needs)).record.claims }
       } catch (error) {
         const failure = asFailure(error)
         if (mayHeal(failure)) throw failure
         if (failure.code === 'no_session') return undefined
-        // Who can't be asked now has ended nothing: what it said is good for as long as its tokens are.
+        // An unreachable upstream has ended nothing: its claims are valid as long as its tokens.
         if (isDueForClaims(held, loaded.record, clock.now())) throw error
         return { claims }
       }
     },
     async end(tsid) {
       count.session('ended')
-      // Asked before it is removed: what is in it says what to revoke at the upstreams.
+      // Loaded before removal, because it lists what to revoke at the upstreams.
       const loading = records.load(tsid).catch(() => undefined)
       try {
         await end(tsid)

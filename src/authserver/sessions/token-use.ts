@@ -27,14 +27,14 @@ export interface TokenUseOptions {
   readonly count: SessionCounters
 }
 
-/** A token that replaced a refused one this recently is not refreshed for a refusal again: the backend means it. */
+/** A token that replaced a rejected one this recently is not refreshed again: the rejection is deliberate. */
 const REFUSAL_PAUSE_MS = 30_000
 const MOST_REFUSALS = 10_000
 
-/** The token that a backend refused last. */
+/** The token that a backend last rejected. */
 interface Refusal {
   readonly token: Secret
-  /** The upstream gives no other for it. */
+  /** The upstream issues no other token. */
   readonly isFinal: boolean
 }
 
@@ -45,14 +45,14 @@ const keyOf = (tsid: string, provider: string): string => `${provider} ${tsid}`
 
 const heldIn = (record: SessionRecord, provider: string): HeldTokens => {
   const held = record.providers.get(provider)
-  if (held === undefined) throw noSession(`the session has nothing of the upstream ${provider}`)
+  if (held === undefined) throw noSession(`the session has no tokens of the upstream ${provider}`)
   return held
 }
 
-/** What callers' requests use of their sessions. */
+/** Provides the upstream tokens of a session to callers' requests. */
 export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
   const { issuer, records, live, ended, renewal, demands, clock, count } = options
-  // Who reads a refused token in the store while it is refreshed waits for the next one.
+  // A request that reads a rejected token during its refresh waits for the new one.
   const refusals = createPauses<Refusal>({ clock, maxEntries: MOST_REFUSALS })
 
   const tsidOf = (caller: AuthenticatedCaller): string => {
@@ -62,11 +62,14 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
     return tsid
   }
 
-  /** Subject and client of the session are those of the caller's token, or it is somebody else's (authserver.md §6). */
+  /**
+   * Subject and client of session and caller's token must match, else the session belongs to another user
+   * (authserver.md §6).
+   */
   const check = ({ subject, claims }: AuthenticatedCaller, session: Pick<SessionRecord, 'subject' | 'clientId'>) => {
     if (session.subject === subject && session.clientId === claims['client_id']) return
     count.session('mismatch')
-    throw noSession('the session is of another user or client')
+    throw noSession('the session belongs to another user or client')
   }
 
   const load = async (caller: AuthenticatedCaller, tsid: string): Promise<SessionRecord> => {
@@ -78,7 +81,7 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
 
   const isOver = (token: UpstreamToken): boolean => clock.now() >= (token.expiresAtMs ?? Infinity)
 
-  /** A token that is due or was refused is refreshed; while that is not possible it goes on to its end. */
+  /** Refreshes a token that is due or rejected; if that fails, uses it until it expires. */
   const renewed = async (
     tsid: string,
     provider: string,
@@ -98,15 +101,15 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
       if (asFailure(error).code === 'no_session' || isOver(due)) throw error
       return due
     }
-    return renewal.lose(tsid, noSession(`the refresh at ${provider} brought no ${kind}`))
+    return renewal.lose(tsid, noSession(`the refresh at ${provider} returned no ${kind}`))
   }
 
-  /** The token of a session that is not in this process, or due. */
+  /** Loads a token that is not cached, or due. */
   const fromStore = async (caller: AuthenticatedCaller, tsid: string, provider: string, kind: TokenKind) => {
     const record = await load(caller, tsid)
     const held = heldIn(record, provider)
     const token = tokenOf(held, kind, record.endsAtMs)
-    if (token === undefined) throw noSession(`the upstream ${provider} gave no ${kind}`)
+    if (token === undefined) throw noSession(`the upstream ${provider} issued no ${kind}`)
     const last = refusals.get(keyOf(tsid, provider))
     const refused = last !== undefined && !last.isFinal && isAmong(last.token, held) ? last.token : undefined
     if (clock.now() < token.freshUntilMs && refused === undefined) {
@@ -114,7 +117,7 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
       return token
     }
     if (held.refreshToken !== undefined) return renewed(tsid, provider, kind, token, refused)
-    return isOver(token) ? renewal.lose(tsid, noSession(`the upstream ${provider} gave no refresh token`)) : token
+    return isOver(token) ? renewal.lose(tsid, noSession(`the upstream ${provider} issued no refresh token`)) : token
   }
 
   return {
@@ -138,7 +141,7 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
       const held = heldIn(record, provider)
       if (!isAmong(refused.token, held)) return true
       if (held.refreshToken === undefined) {
-        return renewal.lose(tsid, noSession(`a backend refused a token that ${provider} can't renew`))
+        return renewal.lose(tsid, noSession(`a backend rejected a token that ${provider} can't refresh`))
       }
       const key = keyOf(tsid, provider)
       const before = refusals.get(key)
@@ -149,7 +152,7 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
         const renewed = await renewal.renew(tsid, provider, (now) => isAmong(refused.token, now))
         note(isAmong(refused.token, renewed.held))
       } catch (error) {
-        // Another backend may take it still.
+        // Another backend may still accept it.
         refusals.delete(key)
         throw error
       }

@@ -3,7 +3,7 @@ import { SignJWT } from 'jose'
 import { type Claims, GRANT_CLAIM, type GrantWithoutLogin } from '../../core/index.ts'
 import type { SigningKey } from '../../signing/index.ts'
 
-/** What an access token says (RFC 9068 §2.2, authserver.md §4.7). */
+/** The contents of an access token (RFC 9068 §2.2, authserver.md §4.7). */
 export interface AccessTokenInput {
   readonly issuer: string
   readonly subject: string
@@ -11,9 +11,9 @@ export interface AccessTokenInput {
   readonly audience: string
   readonly clientId: string
   readonly scope: readonly string[]
-  /** When the user logged in, milliseconds since the epoch; undefined where nobody says, or nobody did. */
+  /** When the user logged in, milliseconds since the epoch; undefined when unknown, or without a user. */
   readonly authenticatedAtMs: number | undefined
-  /** The session that stands behind it, or the grant that it came of without one. */
+  /** Its session, or the grant that issued it without one. */
   readonly tsid?: string
   readonly grant?: GrantWithoutLogin
   readonly claims: Claims
@@ -21,7 +21,7 @@ export interface AccessTokenInput {
   readonly lifespanMs: number
 }
 
-/** Signs an access token with the ring's first key. */
+/** Signs an access token with the key ring's first key. */
 export async function signAccessToken(input: AccessTokenInput, key: SigningKey): Promise<string> {
   const seconds = (ms: number): number => Math.floor(ms / 1000)
   const { scope, nowMs } = input

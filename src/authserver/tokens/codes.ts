@@ -4,50 +4,52 @@ import type { Clock } from '../../core/index.ts'
 import { createSealedRecords, type Seal, type Store, StoreError } from '../../storage/index.ts'
 import type { StoredLogin } from './stored-login.ts'
 
-/** What an authorization code stands for. */
+/** The grant behind an authorization code. */
 export interface CodeGrant {
   readonly clientId: string
   readonly redirectUri: string
-  /** False when the authorization request left it out, as it may where only one is registered. */
+  /** False when the authorization request omitted it, as allowed with a single registered one. */
   readonly isRedirectGiven: boolean
   /** S256 challenge (RFC 7636). */
   readonly challenge: string
   readonly scope: readonly string[]
-  /** Requested besides. */
+  /** Requested but not granted scopes. */
   readonly notGranted?: readonly string[]
   readonly resource: string
   readonly subject: string
   readonly authenticatedAtMs: number
-  /** The session and the refresh family that will come of it. */
+  /** Id of the future session and refresh family. */
   readonly tsid: string
-  /** What the upstreams gave, in order; the first says who it is. */
+  /** The upstreams' results, in order; the first identifies the user. */
   readonly logins: readonly StoredLogin[]
 }
 
-/** A code that was looked up; `isSpent` when it was redeemed before, then without logins. */
+/** A code that was looked up; `isSpent` after redemption, then without logins. */
 export interface FoundCode {
   readonly grant: CodeGrant
   readonly isSpent: boolean
-  /** Its tokens were made: whoever shows it now is late, not one of several at once. */
+  /** Its tokens were issued: a later use is a replay, not a concurrent request. */
   readonly isRedeemed: boolean
   readonly key: string
   readonly version: string
 }
 
-/** Authorization codes (RFC 6749 §4.1.2): opaque, known to the store by a keyed hash only, redeemed once. */
+/** Authorization codes (RFC 6749 §4.1.2): opaque, stored under a keyed hash, redeemed once. */
 export interface Codes {
   issue(grant: CodeGrant): Promise<string>
-  /** Changes nothing: a request that is refused does not burn the code. */
+  /** Read-only: a rejected request does not consume the code. */
   find(code: string): Promise<FoundCode | undefined>
-  /** Of many at once exactly one gets true; a trace stays for as long as a code lives, to notice the next one. */
+  /** Of concurrent calls exactly one gets true. A trace remains for the lifetime of a code, to detect a replay. */
   spend(found: FoundCode): Promise<boolean>
-  /** Notes that the tokens of a spent code were made; while the store fails, those who were told know. */
+  /**
+   * Records that the tokens of a code were issued; while the store fails, only replicas that got the message know.
+   */
   noteRedeemed(found: FoundCode): Promise<void>
 }
 
 type CodeRecord = Pick<FoundCode, 'grant' | 'isSpent' | 'isRedeemed'>
 
-/** Keys of codes that were spent. A key tells nothing of its code. */
+/** Message with keys of consumed codes. A key does not reveal its code. */
 const CHANNEL = 'codes-spent'
 const REDEEMED = 'redeemed '
 const MOST_REMEMBERED = 100_000
@@ -55,8 +57,8 @@ const MOST_REMEMBERED = 100_000
 const CODE = /^[A-Za-z0-9_-]{43}$/
 
 /**
- * Who writes the store can put a spent code back as it was: each replica remembers for as long as a code lives which were
- * spent, here or, by message, elsewhere.
+ * A writer of the store can restore a consumed code: each replica keeps the keys of consumed codes for the lifetime
+ * of a code.
  */
 export function createCodes(store: Store, seal: Seal, options: { clock: Clock; lifespanMs: number }): Codes {
   const { clock, lifespanMs } = options
@@ -66,7 +68,7 @@ export function createCodes(store: Store, seal: Seal, options: { clock: Clock; l
     const before = spent.peek(key)
     spent.set(key, { isRedeemed: isRedeemed || before?.isRedeemed === true }, clock.now() + lifespanMs)
   }
-  // It ends with the store.
+  // The subscription ends with the store.
   store.subscribe(CHANNEL, {
     onMessage: (message) =>
       message.startsWith(REDEEMED) ? remember(message.slice(REDEEMED.length), true) : remember(message, false),
@@ -111,7 +113,7 @@ export function createCodes(store: Store, seal: Seal, options: { clock: Clock; l
       try {
         await store.put(key, records.write(key, traceOf(grant, true)), lifespanMs)
       } catch (error) {
-        // An error now would keep the tokens from their client, which could not get them with the code again.
+        // An error now would withhold the tokens, and the client could not redeem the code again.
         if (!(error instanceof StoreError)) throw error
       }
     },

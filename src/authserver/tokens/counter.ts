@@ -1,7 +1,7 @@
 import type { Metrics } from '../../core/index.ts'
 import { OAuthError } from '../oauth-error.ts'
 
-/** Runs what answers a token request and counts what became of it, by grant. */
+/** Wraps a token request handler to count outcomes by grant. */
 export function createTokenCounter(metrics: Metrics) {
   const issued = metrics.counter('extauth_authserver_tokens_total', 'Token requests, by grant and outcome.', [
     'grant',

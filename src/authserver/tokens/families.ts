@@ -3,57 +3,60 @@ import { createTtlLru } from '../../cache/index.ts'
 import type { Clock } from '../../core/index.ts'
 import { createSealedRecords, type Seal, type Store } from '../../storage/index.ts'
 
-/** For this long the token before the last gives the last again: its answer was lost, or two windows asked at once. */
+/**
+ * Grace period in which the previous token returns the current one again: its response was lost, or two windows
+ * refreshed at once.
+ */
 export const GRACE_MS = 30_000
 
-/** What a refresh family is for: one login through one client for one resource. */
+/** The grant of a refresh token family: one login through one client for one resource. */
 export interface FamilyGrant {
-  /** Session and family have one name. */
+  /** Session and family share one id. */
   readonly tsid: string
   readonly clientId: string
   readonly subject: string
   readonly resource: string
   readonly scope: readonly string[]
-  /** Requested at the login besides. */
+  /** Scopes requested at the login but not granted. */
   readonly notGranted?: readonly string[]
   readonly authenticatedAtMs: number
-  /** Nothing of the family outlives this; milliseconds since the epoch. */
+  /** Expiry of the family; milliseconds since the epoch. */
   readonly endsAtMs: number
 }
 
 interface FamilyRecord extends FamilyGrant {
-  /** The token that may be used. Sealed with the record: within the grace it is given out again. */
+  /** The valid token. Sealed with the record, because it is returned again within the grace period. */
   readonly current: string
-  /** SHA-256 of the token before. */
+  /** SHA-256 of the previous token. */
   readonly previous: string | undefined
   readonly rotatedAtMs: number
   readonly expiresAtMs: number
-  /** How often it was rotated; records of an earlier version have none. */
+  /** Number of rotations; absent in records of an earlier version. */
   readonly rotations?: number
 }
 
-/** `tsid` and number of rotations, to all replicas. */
+/** Message: `tsid` and number of rotations. */
 const CHANNEL = 'refreshes-rotated'
 const MOST_REMEMBERED = 100_000
 
 /**
- * `current`: may be used. `previous`: its successor is unused and was made within the grace. `stale`: one of ours that was used
- * long ago, so that somebody has a copy. `expired`: nobody used it in time.
+ * `current`: valid. `previous`: its successor is unused and within the grace period. `stale`: used long ago, so it
+ * was copied. `expired`: not used in time.
  */
 export interface FoundToken {
   readonly standing: 'current' | 'previous' | 'stale' | 'expired'
   readonly family: FamilyGrant
 }
 
-/** Refresh tokens (authserver.md §5): opaque, rotated at each use, one family per login. */
+/** Refresh token families (authserver.md §5): opaque tokens, rotated on each use, one family per login. */
 export interface Families {
-  /** The first token of a family. */
+  /** Creates a family and returns its first token. */
   start(grant: FamilyGrant): Promise<string>
-  /** Undefined for what is no token of ours, or of a family that has ended. */
+  /** Undefined for an unknown token, or one of an ended family. */
   find(token: string): Promise<FoundToken | undefined>
   /**
-   * The token that follows: a new one for the current, the same as before within the grace; of many at once all get the same.
-   * Undefined when the family has ended meanwhile or the token must not be used.
+   * The next token: a new one for the current token, the same as before within the grace period; concurrent callers
+   * get the same. Undefined when the family ended meanwhile or the token is invalid.
    */
   next(token: string): Promise<string | undefined>
   end(tsid: string): Promise<void>
@@ -61,12 +64,12 @@ export interface Families {
 
 const TSID_LENGTH = 22
 const TOKEN = /^[A-Za-z0-9_-]{108}$/
-/** Every try that fails means that somebody else rotated in between: after one of them the answer is the same for all. */
+/** A failed attempt means a concurrent rotation; after one of them the result is the same for all. */
 const TRIES = 8
 
 /**
- * Who writes the store can put an older record back, in which a token that was rotated is the current one: each replica remembers
- * how often a family was rotated, here or, by message, elsewhere, and takes no record from before that.
+ * A writer of the store can restore an older record, in which a rotated token is current: each replica keeps the
+ * number of rotations per family and rejects older records.
  */
 export function createFamilies(store: Store, seal: Seal, options: { clock: Clock; lifespanMs: number }): Families {
   const { clock, lifespanMs } = options
@@ -77,7 +80,7 @@ export function createFamilies(store: Store, seal: Seal, options: { clock: Clock
     const known = Math.max(rotations, newest.peek(tsid) ?? 0)
     newest.set(tsid, known, clock.now() + lifespanMs)
   }
-  // It ends with the store.
+  // The subscription ends with the store.
   store.subscribe(CHANNEL, {
     onMessage(message) {
       const [tsid = '', rotations] = message.split(' ')
@@ -92,7 +95,7 @@ export function createFamilies(store: Store, seal: Seal, options: { clock: Clock
     return body + seal.lookupKey('refresh', body)
   }
 
-  /** The name of the family when one of our secrets has made this token. */
+  /** The family id, if this token was made with one of the configured secrets. */
   const tsidOf = (token: string): string | undefined => {
     if (!TOKEN.test(token)) return undefined
     const body = token.slice(0, TSID_LENGTH + 43)
@@ -108,7 +111,7 @@ export function createFamilies(store: Store, seal: Seal, options: { clock: Clock
     return stored === undefined || record === undefined ? undefined : { record, version: stored.version }
   }
 
-  /** Read again where it is older than what is known: the message may have come while it was read. */
+  /** Reads again when the record is older than known: a message may have arrived during the read. */
   const load: typeof read = async (tsid) => {
     const found = await read(tsid)
     return found !== undefined && isPutBack(found.record) ? read(tsid) : found
@@ -122,7 +125,7 @@ export function createFamilies(store: Store, seal: Seal, options: { clock: Clock
     return isPrevious && nowMs <= record.rotatedAtMs + GRACE_MS ? 'previous' : 'stale'
   }
 
-  /** A record with a new current token; its time to live is the token's, but as long as the grace in any case. */
+  /** A record with a new current token; its TTL is that of the token, at least the grace period. */
   const withToken = (
     grant: FamilyGrant,
     previous: string | undefined,

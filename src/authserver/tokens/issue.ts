@@ -13,13 +13,13 @@ export interface TokenAnswer {
   readonly refresh_token?: string
 }
 
-/** What an access token is made of beside what is the server's. */
+/** Inputs of an access token that are not the server's. */
 export type TokenRequest = Omit<AccessTokenInput, 'issuer' | 'claims' | 'nowMs'> & {
-  /** Of an upstream or an assertion; ours takes over what it takes over. */
+  /** Claims of an upstream or an assertion, some of which are copied. */
   readonly claims: Claims
 }
 
-/** Makes an access token and the answer that gives it out. Throws `OAuthError` `server_error` without a key. */
+/** Signs an access token and builds its response. Throws `OAuthError` `server_error` without a key. */
 export type IssueToken = (request: TokenRequest) => Promise<TokenAnswer>
 
 export function createIssueToken(options: {
@@ -33,7 +33,7 @@ export function createIssueToken(options: {
   return async ({ claims, ...request }) => {
     const selected = selectClaims(claims, forwardClaims)
     if (selected.left.length > 0)
-      log.warn({ claims: selected.left }, 'claims of the identity provider are too large for our tokens and left out')
+      log.warn({ claims: selected.left }, 'claims of the identity provider omitted: too large for access tokens')
     const [key] = ring.keys()
     if (key === undefined) throw new OAuthError('server_error', 'there is no signing key')
     const { scope, lifespanMs } = request

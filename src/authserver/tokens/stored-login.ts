@@ -1,10 +1,10 @@
 import { Secret, type Claims } from '../../core/index.ts'
 import type { UpstreamLogin } from '../../upstreams/index.ts'
 
-/** One leg of a login as it waits, sealed, for the legs after it and for the code to be redeemed. */
+/** The sealed result of one upstream, kept until the code is redeemed. */
 export interface StoredLogin {
   readonly provider: string
-  /** When the user came back from there, milliseconds since the epoch. */
+  /** When the user returned from there, milliseconds since the epoch. */
   readonly atMs: number
   readonly subject: string
   readonly claims: Claims
@@ -16,7 +16,7 @@ export interface StoredLogin {
   readonly scopes: readonly string[]
 }
 
-/** The plain text of a login; goes into what is sealed and nowhere else. */
+/** Converts an upstream login for storage; must be sealed. */
 export function storedLogin(provider: string, { subject, claims, tokens }: UpstreamLogin, atMs: number): StoredLogin {
   const { expiresAtMs, idTokenExpiresAtMs, scopes } = tokens
   return {
@@ -33,7 +33,7 @@ export function storedLogin(provider: string, { subject, claims, tokens }: Upstr
   }
 }
 
-/** The login of a stored one. */
+/** Converts a stored login back. */
 export function loginOf(stored: StoredLogin): UpstreamLogin {
   const { subject, claims, expiresAtMs, idTokenExpiresAtMs, scopes } = stored
   const secret = (text: string | undefined): Secret | undefined => (text === undefined ? undefined : new Secret(text))

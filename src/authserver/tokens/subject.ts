@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 
 /**
- * `sub` of our tokens: base64url of SHA-256 over the identity provider and the upstream's own name for the user, each with its
- * length before it, so that no two pairs are one text (authserver.md §4.6). The same on every replica and after a restart,
- * whatever the upstream is called in the configuration.
+ * `sub` of access tokens: base64url of SHA-256 over the length-prefixed identity provider and upstream subject, so
+ * that no two pairs collide (authserver.md §4.6). The same on every replica and after a restart, regardless of the
+ * upstream's name in the configuration.
  */
 export function subjectOf(identityProvider: string, subject: string): string {
   const hash = createHash('sha256')

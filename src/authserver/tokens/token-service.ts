@@ -12,7 +12,7 @@ import { createTokenCounter } from './counter.ts'
 import type { IssueToken, TokenAnswer } from './issue.ts'
 import { loginOf } from './stored-login.ts'
 
-/** The parameters of a token request that count, each at most once but `resource`. */
+/** The recognized parameters of a token request; only `resource` may occur more than once. */
 export interface TokenParameters {
   readonly code?: string | undefined
   readonly code_verifier?: string | undefined
@@ -35,13 +35,15 @@ export interface TokenServiceOptions {
   readonly sessions: UpstreamSessions
 }
 
-/** What the token endpoint does for a client that is known by now. Both throw `OAuthError`, `Failure` and `StoreError`. */
+/**
+ * The grants of the token endpoint, for an authenticated client. Both throw `OAuthError`, `Failure` and `StoreError`.
+ */
 export interface TokenService {
   redeem(client: Client, parameters: TokenParameters): Promise<TokenAnswer>
   refresh(client: Client, parameters: TokenParameters): Promise<TokenAnswer>
-  /** The family of a refresh token of this server, to be revoked; undefined for anything else. */
+  /** The family of one of this server's refresh tokens, for revocation; undefined for any other token. */
   familyOf(token: string): Promise<FamilyGrant | undefined>
-  /** Ends a login: its refresh family, its upstream tokens, and its access tokens on all replicas (authserver.md §3). */
+  /** Ends a login: its refresh family, upstream tokens and, on all replicas, access tokens (authserver.md §3). */
   end(tsid: string): Promise<void>
 }
 
@@ -52,7 +54,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
   const counted = createTokenCounter(options.metrics)
   const replays = options.metrics.counter(
     'extauth_authserver_replays_total',
-    'Codes and refresh tokens that were shown again after their time; the login they belong to was ended.',
+    'Reused codes and refresh tokens; the session was revoked.',
     ['kind'],
   )
 
@@ -62,15 +64,15 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
 
   const replayed = async (kind: string, tsid: string, client: Client): Promise<never> => {
     replays.with(kind).add()
-    log.warn({ kind, client: client.id, session: tsid }, 'a credential of a login was shown twice; the login is ended')
+    log.warn({ kind, client: client.id, session: tsid }, 'code or refresh token reused; session revoked')
     await end(tsid)
-    throw new OAuthError('invalid_grant', 'the grant is not valid any more')
+    throw new OAuthError('invalid_grant', 'the grant is no longer valid')
   }
 
-  /** Of several at once all but one simply lose; a code that comes after its tokens were made was stolen, or they were. */
+  /** Concurrent uses just fail; a use after the tokens were issued means that the code or the tokens were stolen. */
   const spentCode = (found: FoundCode, client: Client): Promise<never> => {
     if (found.isRedeemed) return replayed('code', found.grant.tsid, client)
-    throw new OAuthError('invalid_grant', 'the code was redeemed before')
+    throw new OAuthError('invalid_grant', 'the code was already redeemed')
   }
 
   const accessToken = (
@@ -88,7 +90,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     const hasRefresh = client.grantTypes.includes('refresh_token')
     const [first] = logins
     if (first === undefined) throw new OAuthError('server_error', 'a code without a login')
-    // Without a refresh token nothing can use the upstream's tokens once ours has ended.
+    // Without a refresh token the upstream's tokens become useless when the access token expires.
     const endsAtMs = hasRefresh ? first.atMs + FAMILY_MS : clock.now() + lifespans.accessMs
     await sessions.create({ tsid, subject, clientId: client.id, firstProvider: first.provider, resource, endsAtMs })
     for (const login of logins) await sessions.addLeg(tsid, login.provider, loginOf(login))
@@ -116,7 +118,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     const { grant } = found
     checkRedirectUri(parameters.redirect_uri, grant)
     checkVerifier(verifier, grant.challenge)
-    // Everything is right but the time: whoever asks has the verifier too (OAuth 2.1 §4.1.3).
+    // Everything but the time is valid: the caller has the verifier too (OAuth 2.1 §4.1.3).
     if (found.isSpent) return spentCode(found, client)
     checkResource(parameters.resource, grant.resource, resources)
     const scope = narrowed(parameters.scope, grant)
@@ -127,7 +129,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
       return answer
     }
     await end(grant.tsid)
-    throw new OAuthError('invalid_grant', 'the grant is not valid any more')
+    throw new OAuthError('invalid_grant', 'the grant is no longer valid')
   }
 
   const refresh: TokenService['refresh'] = async (client, parameters) => {
@@ -139,14 +141,14 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     if (standing === 'stale' || family.clientId !== client.id) return replayed('refresh_token', family.tsid, client)
     checkResource(parameters.resource, family.resource, resources)
     const scope = narrowed(parameters.scope, family)
-    // Before the token is spent: an upstream that is down now costs nobody a login.
+    // Before the token is consumed: a temporarily unreachable upstream costs no login.
     const renewed = await sessions.renewClaims(family.tsid).catch(refusedIfLost)
     if (renewed === undefined) {
       await end(family.tsid)
       throw new OAuthError('invalid_grant', 'the session at the identity provider has ended')
     }
     const next = await families.next(token)
-    if (next === undefined) throw new OAuthError('invalid_grant', 'the refresh token is not valid any more')
+    if (next === undefined) throw new OAuthError('invalid_grant', 'the refresh token is no longer valid')
     return { ...(await accessToken(family, scope, renewed.claims)), refresh_token: next }
   }
 
@@ -158,12 +160,12 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
   }
 }
 
-/** For a login that was ended while it was made; everything else is thrown on. */
+/** For a login that ended concurrently; rethrows other errors. */
 function undefinedIfEnded(error: unknown): undefined {
   if (asFailure(error).code !== 'no_session') throw error
 }
 
-/** The upstream refuses now, and the session is kept: the client logs in again meanwhile. */
+/** The upstream rejects now, but the session is kept: the client logs in again meanwhile. */
 function refusedIfLost(error: unknown): never {
   if (asFailure(error).code !== 'no_session') throw error
   throw new OAuthError('invalid_grant', 'the identity provider refuses to renew the session')
@@ -178,7 +180,7 @@ function required(value: string | undefined, name: string): string {
 function checkRedirectUri(given: string | undefined, grant: CodeGrant): void {
   if (given === grant.redirectUri || (given === undefined && !grant.isRedirectGiven)) return
   if (given === undefined) throw new OAuthError('invalid_request', 'redirect_uri is missing')
-  throw new OAuthError('invalid_grant', 'redirect_uri is not the one of the authorization request')
+  throw new OAuthError('invalid_grant', 'redirect_uri differs from the authorization request')
 }
 
 /** RFC 7636 §4.6. */
@@ -194,15 +196,15 @@ function checkVerifier(verifier: string, challenge: string): void {
 function checkResource(given: TokenParameters['resource'], granted: string, resources: ResourceNames): void {
   const indicators = given === undefined ? [] : typeof given === 'string' ? [given] : given
   if (indicators.some((indicator) => resources.find(indicator)?.url !== granted))
-    throw new OAuthError('invalid_target', 'resource is not the one that was granted')
-  // A resource that no route has any more is nobody's audience.
+    throw new OAuthError('invalid_target', 'resource differs from the granted one')
+  // A resource without a route is no valid audience.
   if (resources.find(granted) === undefined)
-    throw new OAuthError('invalid_target', 'the resource is not served any more')
+    throw new OAuthError('invalid_target', 'the resource is no longer served')
 }
 
 /**
- * `scope` may narrow what was granted, never widen it (RFC 6749 §6). Of the scopes that the login requested those that were not granted
- * are left out: clients repeat that request.
+ * `scope` may narrow the grant, never widen it (RFC 6749 §6). Scopes that were requested at login but not granted are
+ * ignored, because clients repeat that request.
  */
 function narrowed(
   given: string | undefined,
@@ -211,6 +213,6 @@ function narrowed(
   const asked = scopesIn(given)
   if (asked.length === 0) return granted
   if (asked.some((one) => !granted.includes(one) && !notGranted.includes(one)))
-    throw new OAuthError('invalid_scope', 'scope is more than was granted')
+    throw new OAuthError('invalid_scope', 'scope exceeds the grant')
   return asked.filter((one) => granted.includes(one))
 }

@@ -22,9 +22,9 @@ afterEach(() => sockets.closeAll())
 /** What the human reads and what the client hears of it. */
 const TOLD: Partial<Record<FailureCode, readonly [number, string, string]>> = {
   login_refused: [403, 'You were not signed in', 'access_denied'],
-  identity_provider_unavailable: [503, 'Sign-in is not available now', 'temporarily_unavailable'],
-  identity_provider_error: [502, 'Sign-in did not work', 'server_error'],
-  config_error: [500, 'Sign-in did not work', 'server_error'],
+  identity_provider_unavailable: [503, 'Sign-in is unavailable', 'temporarily_unavailable'],
+  identity_provider_error: [502, 'Sign-in failed', 'server_error'],
+  config_error: [500, 'Sign-in failed', 'server_error'],
 }
 
 /** The keys that are in a store. */

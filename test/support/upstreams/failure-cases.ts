@@ -58,12 +58,12 @@ const DISCOVERY: readonly Case[] = [
 ]
 
 const CALLBACK: readonly Case[] = [
-  came('the user cancelled', 'error=access_denied&iss=ISS&error_description=' + MARK, 'login_refused', 'access_denied'),
+  came('the user canceled', 'error=access_denied&iss=ISS&error_description=' + MARK, 'login_refused', 'access_denied'),
   came('a login is required', 'error=login_required&iss=ISS', 'login_refused', 'login_required'),
   came('the upstream has a fault', 'error=server_error&iss=ISS', UNAVAILABLE, 'server_error'),
   came('the upstream is busy', 'error=temporarily_unavailable&iss=ISS', UNAVAILABLE),
   came('a scope is not known', 'error=invalid_scope&iss=ISS', 'config_error', 'invalid_scope'),
-  came('the client is not known', 'error=unauthorized_client&iss=ISS', 'config_error'),
+  came('unknown client', 'error=unauthorized_client&iss=ISS', 'config_error'),
   came('an error of its own', `error=${MARK}&iss=ISS`, UNUSABLE, 'an error of another name'),
   came('an empty error', 'error=&iss=ISS', UNUSABLE),
   came('an error of another issuer’s', 'error=access_denied&iss=https://evil.example', UNUSABLE, 'another issuer'),

@@ -96,8 +96,8 @@ describe('the key that a token names', () => {
     ['a key of unknown type', [as(one, { kty: 'AKP' })], {}, 'no key of the provider fits'],
     ['a key of the type __proto__', [as(one, { kty: '__proto__' })], {}, 'no key of the provider fits'],
     ['no keys at all', [], {}, 'no key of the provider fits'],
-    ['crit', [one], { crit: ['exp'], exp: 1 }, 'crit names an extension that is not understood'],
-    ['crit with b64', [one], { crit: ['b64'], b64: true }, 'crit names an extension that is not understood'],
+    ['crit', [one], { crit: ['exp'], exp: 1 }, 'crit names an unsupported extension'],
+    ['crit with b64', [one], { crit: ['b64'], b64: true }, 'crit names an unsupported extension'],
   ])('is refused: %s', async (_name, keys, header, detail) => {
     const { sign } = await import('node:crypto')
     // Made by hand: jose will not write some of these headers.

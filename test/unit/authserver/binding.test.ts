@@ -25,7 +25,7 @@ beforeEach(async () => {
 })
 afterEach(() => sockets.closeAll())
 
-const LOST = 'This sign-in can’t be continued here'
+const LOST = 'This sign-in can’t continue here'
 
 /** A browser that has agreed and stands before the upstream. */
 async function atTheDoor(browser = new Browser()) {

@@ -21,7 +21,7 @@ const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
 const pkce = makePkce()
-const LOST = 'This sign-in can’t be continued here'
+const LOST = 'This sign-in can’t continue here'
 
 /** `sub` of a token, made as authserver.md §4.6 has it. */
 function subjectOf(provider: string, subject: string): string {
@@ -87,7 +87,7 @@ describe('an answer that comes back at the address of another upstream', () => {
     const seen = await browser.get(back)
     expect([seen.status, seen.html]).toEqual([502, expect.stringContaining('error=server_error')])
     expect(rig.idp.count('/token') + second.count('/token')).toBe(0)
-    expect(rig.log.lines.join('\n')).toContain('the answer came back to the address of another upstream')
+    expect(rig.log.lines.join('\n')).toContain('the response arrived at the callback of another upstream')
   })
 })
 

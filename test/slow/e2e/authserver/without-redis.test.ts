@@ -58,7 +58,7 @@ describe('an authorization server whose Redis', () => {
     const page = await fetch(authorizeUrl(fleet, { id: KNOWN_ELSEWHERE, secret: undefined }, makePkce()), {
       redirect: 'manual',
     })
-    expect([page.status, await page.text()]).toEqual([503, expect.stringContaining('Sign-in is not available now')])
+    expect([page.status, await page.text()]).toEqual([503, expect.stringContaining('Sign-in is unavailable')])
 
     for (const one of everything()) await one.restart()
     await vi.waitFor(async () => expect(await readiness()).toEqual(UP), settled)

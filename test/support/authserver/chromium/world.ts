@@ -74,4 +74,4 @@ export async function expectToken({ rig, redirect }: World, { client, pkce }: As
 export const press = (page: Page, name: 'Continue' | 'Cancel') =>
   page.getByRole('button', { name, exact: true }).click()
 
-export const LOST = 'This sign-in can’t be continued here'
+export const LOST = 'This sign-in can’t continue here'

@@ -103,5 +103,5 @@ export const registerConfidential = (rig: Rig, more: object = {}) =>
 export const causes = ({ log }: Pick<Rig, 'log'>): unknown[] =>
   log.lines
     .map((line) => JSON.parse(line) as { readonly message: string; readonly detail?: string })
-    .filter(({ message }) => message === 'an assertion was refused')
+    .filter(({ message }) => message === 'assertion rejected')
     .map(({ detail }) => detail)

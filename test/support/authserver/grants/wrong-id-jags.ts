@@ -1,7 +1,7 @@
 import { ID_JAG, jag, jagClaims, OTHER } from './rig.ts'
 import { type Kind, rowsOf, type Wrong, wrongOf } from './wrong-assertions.ts'
 
-const AUD = /^aud is not our issuer alone$/
+const AUD = /^aud must be the issuer of this server only$/
 const CLIENT = /^client_id is not the client/
 const RESOURCE = /^resource is none of ours/
 
@@ -31,6 +31,6 @@ export const WRONG_ID_JAGS: readonly Wrong[] = [
   claims('a resource below ours', RESOURCE, (rig) => ({ resource: `${rig.url}/mcp/x` })),
   claims('an empty resource', RESOURCE, () => ({ resource: '' })),
   claims('no jti', /^jti is no text/, () => ({ jti: undefined })),
-  claims('a scope that is an array', /^scope is no text$/, () => ({ scope: ['mcp:read'] })),
+  claims('a scope that is an array', /^scope is not a string$/, () => ({ scope: ['mcp:read'] })),
   ...wrongOf(KIND),
 ]

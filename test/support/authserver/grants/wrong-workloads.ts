@@ -1,7 +1,7 @@
 import { jobClaims, jobToken } from './workload-rig.ts'
 import { type Kind, rowsOf, type Wrong, wrongOf } from './wrong-assertions.ts'
 
-const KIND: Kind = { typ: 'JWT', claims: jobClaims, make: jobToken, aud: /^aud is not us alone$/ }
+const KIND: Kind = { typ: 'JWT', claims: jobClaims, make: jobToken, aud: /^aud must be this server only$/ }
 const { claims, header } = rowsOf(KIND)
 const NO_ENTRY = /^no entry of workloads matches its claims$/
 const PERSON = /^it is about a person/

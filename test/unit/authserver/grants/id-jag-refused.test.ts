@@ -48,7 +48,7 @@ describe('an identity assertion is refused', () => {
     })
     const assertion = await jag(rig, { client_id: client.id })
     expect(await ask(rig, { grant_type: JWT_BEARER, client_id: client.id, assertion })).toEqual(REFUSED)
-    expect(causes(rig).at(-1)).toBe('the client is a public one')
+    expect(causes(rig).at(-1)).toBe('the client is public')
   })
 
   it('of somebody else', async () => {

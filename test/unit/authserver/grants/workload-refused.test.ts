@@ -52,7 +52,7 @@ describe('a token of a workload is refused', () => {
     expect((await showToken(dear, await jobToken(dear, { list: [0.75] }))).status).toBe(200)
     const list = Array.from({ length: 500 }, (_, index) => index)
     expect(await showToken(dear, await jobToken(dear, { list }))).toEqual(REFUSED)
-    expect(causes(dear).at(-1)).toBe('workloads[0] costs too much for its claims')
+    expect(causes(dear).at(-1)).toBe('workloads[0] exceeds the evaluation limit for its claims')
   })
 
   it('for a resource that is none of ours, or not of its entry, and for no scope of its entry', async () => {
