@@ -27,7 +27,7 @@ export interface OnBehalfOfDeps {
   /** The claims of a token of any issuer here that is good now. */
   readonly verify: (token: string) => Promise<JWTPayload | undefined>
   readonly clock: Clock
-  /** Subjects for whom nobody has consented. */
+  /** Subjects for whom consent is missing. */
   readonly deniedSubjects: readonly string[]
 }
 

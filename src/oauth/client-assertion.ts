@@ -7,7 +7,7 @@ import { assertionCertificate, type AssertionCertificate, refuseEnded, refuseStr
 import type { AssertionKey } from './client-settings.ts'
 
 const LIFETIME_SECONDS = 60
-/** Servers whose clock is behind ours would take an assertion for one of the future. */
+/** Tolerates servers whose clock is slow, which would reject a future `iat`. */
 const BACKDATED_SECONDS = 10
 const CURVE_ALGORITHMS: ReadonlyMap<unknown, string> = new Map([
   ['prime256v1', 'ES256'],
@@ -23,20 +23,20 @@ interface SigningKey {
   readonly certificate: AssertionCertificate | undefined
 }
 
-/** Entra ID wants PSS where a certificate says whose key it is. */
+/** Entra ID requires PSS when a certificate identifies the key. */
 function algorithmOf(key: KeyObject, hasCertificate: boolean): string | undefined {
   if (key.asymmetricKeyType === 'rsa') return hasCertificate ? 'PS256' : 'RS256'
   if (key.asymmetricKeyType === 'ed25519') return 'EdDSA'
   return CURVE_ALGORITHMS.get(key.asymmetricKeyDetails?.namedCurve)
 }
 
-/** The algorithm that is asked for, else that of the key. Throws `ContentProblem` where the key cannot sign with it. */
+/** The requested algorithm, else that of the key. Throws `ContentProblem` when the key does not support it. */
 function fittingAlgorithm(key: KeyObject, wanted: string | undefined, hasCertificate: boolean): string {
   const own = algorithmOf(key, hasCertificate)
-  if (own === undefined) throw new ContentProblem(`it is a key of a kind (${kindOf(key)}) that no algorithm is for`)
+  if (own === undefined) throw new ContentProblem(`its key type (${kindOf(key)}) is not supported`)
   if (wanted === undefined || wanted === own) return own
   const fits = key.asymmetricKeyType === 'rsa' ? RSA_ALGORITHM.test(wanted) : own === 'EdDSA' && wanted === 'Ed25519'
-  if (!fits) throw new ContentProblem(`its key (${kindOf(key)}) cannot sign with algorithm ${wanted}, but with ${own}`)
+  if (!fits) throw new ContentProblem(`its key (${kindOf(key)}) cannot sign with ${wanted}, only with ${own}`)
   return wanted
 }
 
@@ -61,13 +61,13 @@ async function importKey(text: string, wanted?: string, hasCertificate = false):
   return { key, object, alg, kid: jwk.kid }
 }
 
-/** Why a text is no private key that signs client assertions with this algorithm, as a clause; undefined for one that does. */
+/** Why a text is not a private key for client assertions with this algorithm, as a clause; undefined when it is. */
 export async function clientKeyProblem(text: string, algorithm: string | undefined): Promise<string | undefined> {
   try {
     await importKey(text, algorithm)
     return undefined
   } catch (error) {
-    return error instanceof ContentProblem ? error.message : 'it is no private key that can sign'
+    return error instanceof ContentProblem ? error.message : 'it is not a private signing key'
   }
 }
 
@@ -130,7 +130,7 @@ export function createClientAssertion(
       const { label } = secret
       const why = cause instanceof ContentProblem ? `: ${cause.message}` : ''
       throw new Failure('config_error', {
-        detail: `secret ${label} is not a private key that can sign${why}`,
+        detail: `secret ${label} is not a private signing key${why}`,
         secret: label,
         cause,
       })

@@ -14,7 +14,7 @@ const ASSERTION_TYPES = {
 const idOf = (clientId: string | undefined): (readonly [string, string])[] =>
   clientId === undefined ? [] : [['client_id', clientId]]
 
-/** The token in a file; one whose time is over is looked for once more, since who renews it may be slow. */
+/** Reads the token file; rereads it when the token has expired, since its renewal may be late. */
 async function tokenNow(handle: SecretHandle, clock: Clock): Promise<string> {
   const hasEnded = (text: string): boolean => (jwtEndMs(text) ?? Infinity) <= clock.now()
   const text = handle.current().reveal()
@@ -30,13 +30,13 @@ function audienceAt({ url, issuer }: ClientEndpoint, wanted: string | undefined)
   if (wanted === undefined) return issuer ?? url
   if (wanted !== 'issuer') return wanted
   if (issuer !== undefined) return issuer
-  throw new Failure('config_error', { detail: 'assertionAudience "issuer" needs an issuer that was discovered' })
+  throw new Failure('config_error', { detail: 'assertionAudience "issuer" requires discovery of the issuer' })
 }
 
 /**
- * How one client authenticates: HTTP Basic with id and secret (RFC 6749 §2.3.1), both in the body, an assertion that it signs
- * (RFC 7523 §2.2) or that stands in a file (a projected token, a JWT-SVID), a certificate in TLS (RFC 8705 §2), or `client_id`
- * alone. What has expired or can't be read is `secret_unavailable`, and no other method is tried.
+ * Creates the authentication of a client: HTTP Basic with id and secret (RFC 6749 §2.3.1), both in the body, an
+ * assertion (RFC 7523 §2.2) signed here or read from a file (projected token, JWT-SVID), a TLS certificate (RFC 8705
+ * §2), or `client_id` alone. An expired or unreadable credential is `secret_unavailable`; no other method is tried.
  */
 export function createClientAuthentication(settings: ClientSettings, clock: Clock): OAuthClient {
   const { clientId } = settings
@@ -67,7 +67,7 @@ export function createClientAuthentication(settings: ClientSettings, clock: Cloc
       return client(
         async (endpoint) => asserted(clientId, 'jwt-bearer', await assertion(audienceAt(endpoint, audience))),
         key.certificate === undefined ? [key.secret] : [key.secret, key.certificate],
-        // A certificate that is renewed for the same key is the same client.
+        // A renewed certificate with the same key identifies the same client.
         { lasting: [key.secret] },
       )
     }
@@ -80,7 +80,7 @@ export function createClientAuthentication(settings: ClientSettings, clock: Cloc
       const authenticate: OAuthClient['authenticate'] = async ({ url }) => {
         if (new URL(url).protocol !== 'https:')
           throw new Failure('config_error', {
-            detail: `the client certificate in secret ${settings.certificate.label} is for TLS, and ${shownUrl(url)} is plain http`,
+            detail: `the client certificate in secret ${settings.certificate.label} requires TLS, but ${shownUrl(url)} is plain http`,
           })
         pair.check()
         return { form: idOf(clientId), headers: {} }

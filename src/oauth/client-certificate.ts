@@ -3,7 +3,7 @@ import { Failure, type Clock, type SecretHandle } from '../core/index.ts'
 import { readCertificates, readPrivateKey } from '../files/index.ts'
 import type { ClientCertificate } from '../net/index.ts'
 
-/** A certificate as client assertions name it (RFC 7515 §4.1.6 to §4.1.8). */
+/** Certificate header parameters of client assertions (RFC 7515 §4.1.6 to §4.1.8). */
 export interface AssertionCertificate {
   readonly own: X509Certificate
   /** Header parameters. */
@@ -13,7 +13,7 @@ export interface AssertionCertificate {
 const thumbprint = (certificate: X509Certificate, hash: 'sha1' | 'sha256'): string =>
   createHash(hash).update(certificate.raw).digest('base64url')
 
-/** What a header says of a chain (PEM). Throws `ContentProblem`. */
+/** Builds the header parameters of a PEM chain. Throws `ContentProblem`. */
 export function assertionCertificate(
   pem: string,
   { legacyThumbprint = false, x5c = false }: { legacyThumbprint?: boolean | undefined; x5c?: boolean | undefined },
@@ -31,13 +31,13 @@ export function assertionCertificate(
   }
 }
 
-/** Throws `secret_unavailable` for a certificate whose time is over: nobody would take it. */
+/** Throws `secret_unavailable` for an expired certificate. */
 export function refuseEnded(certificate: X509Certificate, label: string, clock: Clock): void {
   if (certificate.validToDate.getTime() > clock.now()) return
   throw new Failure('secret_unavailable', { detail: `the certificate in secret ${label} has expired`, secret: label })
 }
 
-/** Throws `config_error` for a key that belongs to another certificate. */
+/** Throws `config_error` for a key that does not match the certificate. */
 export function refuseStranger(certificate: X509Certificate, key: KeyObject, label: string): void {
   if (certificate.checkPrivateKey(key)) return
   throw new Failure('config_error', {
@@ -50,14 +50,14 @@ interface Pair extends ClientCertificate {
   readonly own: X509Certificate
 }
 
-/** A certificate with its key from two secrets, kept current. */
+/** A certificate and key from two secrets, kept current. */
 export interface CertificatePair {
-  /** Throws `secret_unavailable` while there is none that can be used, or when its time is over. */
+  /** Throws `secret_unavailable` while no usable pair exists, or when it has expired. */
   check(): void
   current(): ClientCertificate | undefined
 }
 
-/** Between the renewals of two secrets they don't fit together: then the pair from before serves. */
+/** Two secrets are not renewed atomically: while they do not match, the previous pair is used. */
 export function createCertificatePair(certificate: SecretHandle, key: SecretHandle, clock: Clock): CertificatePair {
   let seen = ''
   let pair: Pair | undefined
@@ -84,7 +84,7 @@ export function createCertificatePair(certificate: SecretHandle, key: SecretHand
       if (pair !== undefined) return refuseEnded(pair.own, certificate.label, clock)
       if (problem instanceof Failure) throw problem
       throw new Failure('secret_unavailable', {
-        detail: `the secrets ${certificate.label} and ${key.label} hold no certificate with its key`,
+        detail: `the secrets ${certificate.label} and ${key.label} hold no matching certificate and key`,
         secret: certificate.label,
         cause: problem,
       })

@@ -5,18 +5,18 @@ import type { ClientDeps } from './open-client.ts'
 import { shapeOf } from './token-shape.ts'
 
 const DAY_MS = 86_400_000
-/** A token that lives for less than ten days is renewed by whoever made it well before this part of its life. */
+/** Tokens that live less than ten days are normally renewed well before this last part of their lifetime. */
 const LAST_PART = 0.1
-/** Of a token with neither `iat` nor `nbf`, as JWT-SVIDs may be: their lives are short, and how short is not known. */
+/** For tokens with neither `iat` nor `nbf`, as JWT-SVIDs may be: short-lived, but of unknown lifetime. */
 const LEAST_LEFT_MS = 60_000
 
-/** Something that a client authenticates with, and when its time is over. */
+/** A client credential with an expiry. */
 export interface ClientCredentialEnd {
   readonly kind: 'certificate' | 'token'
   /** `NAME/KEY` of the secret, or the path of the file. */
   readonly label: string
   readonly endsAtMs: number
-  /** When it should have been renewed: a day before its end, or in the last tenth of a shorter life. */
+  /** When it should have been renewed: a day before expiry, or in the last tenth of a shorter lifetime. */
   readonly renewByMs: number
 }
 
@@ -34,7 +34,7 @@ const END_OF = {
   },
 }
 
-/** When what a client authenticates with ends; what is missing, can't be read or does not end is left out. */
+/** Expiries of a client's credentials; those that are missing, unreadable or without expiry are omitted. */
 export function clientEnds(auth: ClientAuth | undefined, deps: Omit<ClientDeps, 'clock'>): ClientCredentialEnd[] {
   const ends: ClientCredentialEnd[] = []
   const note = (kind: ClientCredentialEnd['kind'], handle: SecretHandle): void => {
@@ -43,7 +43,7 @@ export function clientEnds(auth: ClientAuth | undefined, deps: Omit<ClientDeps, 
       const lastPartMs = beganAtMs === undefined ? LEAST_LEFT_MS : (endsAtMs - beganAtMs) * LAST_PART
       ends.push({ kind, label: handle.label, endsAtMs, renewByMs: endsAtMs - Math.min(DAY_MS, lastPartMs) })
     } catch {
-      // Whoever uses it says why it can't be used.
+      // Its user reports why it is unusable.
     }
   }
   const chain = auth?.tls?.certificateSecretRef ?? auth?.key?.certificateSecretRef

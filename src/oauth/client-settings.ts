@@ -1,7 +1,7 @@
 import type { SecretHandle } from '../core/index.ts'
 import type { ClientCertificate } from '../net/index.ts'
 
-/** A key that signs client assertions (RFC 7523 §2.2), with what its header says of it. */
+/** A signing key for client assertions (RFC 7523 §2.2) and its header settings. */
 export interface AssertionKey {
   /** A JWK, or PEM in PKCS #8, PKCS #1 or SEC 1. */
   readonly secret: SecretHandle
@@ -11,13 +11,13 @@ export interface AssertionKey {
   readonly kid?: string | undefined
   /** Its certificate, PEM. */
   readonly certificate?: SecretHandle | undefined
-  /** SHA-1 thumbprint beside that of SHA-256. */
+  /** Adds the SHA-1 thumbprint to that of SHA-256. */
   readonly legacyThumbprint?: boolean | undefined
-  /** The chain goes into the header. */
+  /** Includes the chain in the header. */
   readonly x5c?: boolean | undefined
 }
 
-/** How one client authenticates at a token endpoint. */
+/** The authentication method of a client at a token endpoint. */
 export type ClientSettings =
   | { readonly method: 'none'; readonly clientId: string | undefined }
   | {
@@ -29,7 +29,7 @@ export type ClientSettings =
       readonly method: 'privateKeyJwt'
       readonly clientId: string
       readonly key: AssertionKey
-      /** `tokenEndpoint`, `issuer` or a text. Default: the issuer where it is known, else the token endpoint. */
+      /** `tokenEndpoint`, `issuer` or a string. Default: the issuer if known, else the token endpoint. */
       readonly audience?: string | undefined
     }
   | {
@@ -45,27 +45,27 @@ export type ClientSettings =
       readonly key: SecretHandle
     }
 
-/** Where a client authenticates. */
+/** The endpoint a client authenticates at. */
 export interface ClientEndpoint {
   readonly url: string
-  /** The issuer whose endpoint it is, where it is known: discovered, or said by the config. */
+  /** The issuer of the endpoint, if discovered or configured. */
   readonly issuer?: string | undefined
 }
 
-/** What authenticating the client adds to a token request. */
+/** What client authentication adds to a token request. */
 export interface ClientAuthentication {
   readonly form: readonly (readonly [name: string, value: string])[]
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** One client of an authorization server. */
+/** A client of an authorization server. */
 export interface OAuthClient {
-  /** What one request is sent with; made anew for each. Throws `secret_unavailable` and `config_error`. */
+  /** Builds the authentication of one request. Throws `secret_unavailable` and `config_error`. */
   readonly authenticate: (endpoint: ClientEndpoint) => Promise<ClientAuthentication>
-  /** What it authenticates with: looked at again when it is refused. */
+  /** Its credentials: reread after a rejection. */
   readonly secrets: readonly SecretHandle[]
-  /** Those of them whose change is another client and not only a newer token. */
+  /** Those whose change means a different client, not only a renewed credential. */
   readonly lasting: readonly SecretHandle[]
-  /** What it shows in TLS (RFC 8705); undefined for other methods. Undefined inside: there is no usable pair. */
+  /** Its TLS client certificate (RFC 8705); undefined for other methods. Returns undefined without a usable pair. */
   readonly certificate: (() => ClientCertificate | undefined) | undefined
 }

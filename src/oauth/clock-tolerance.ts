@@ -1,4 +1,4 @@
-/** How far the clock of an issuer and the proxy's may differ, in seconds (decisions §2.3). */
+/** Tolerated clock skew between issuer and proxy, in seconds (decisions §2.3). */
 export interface ClockTolerance {
   /** After `exp`. */
   readonly expiredSeconds: number
@@ -7,8 +7,8 @@ export interface ClockTolerance {
 }
 
 /**
- * `toleranceSeconds` of a configuration sets both. By default a token may come 30 s early, which ordinary drift needs, and
- * 5 s late, because the MCP specification accepts no expired tokens.
+ * `toleranceSeconds` sets both. By default a token may be used 30 s early, to allow for drift, and 5 s late, because
+ * the MCP specification accepts no expired tokens.
  */
 export const clockTolerance = (seconds: number | undefined): ClockTolerance => ({
   expiredSeconds: seconds ?? 5,

@@ -3,18 +3,18 @@ import { type Documents, jsonAnswer, unusableResponse } from './documents.ts'
 import { lifetimeOf } from './freshness.ts'
 import type { KeyLocation } from './key-store.ts'
 
-/** The metadata of one issuer, or what somebody needs of them. */
+/** The metadata of one issuer, reduced to what a caller needs. */
 export interface Discovery<T> {
   /**
-   * Fetched when they are needed first and again when the document's time is over, once for everybody who waits; while
-   * that fails the ones from before serve. Throws `Failure` when there never were any.
+   * Fetched on first use and again after the document expired, once for concurrent callers; after a failed refresh
+   * the previous metadata are used. Throws `Failure` when none were ever fetched.
    */
   readonly metadata: () => Promise<T>
-  /** What the document names was of no use: ask again next time. */
+  /** Discards the metadata: an endpoint they name does not work. */
   readonly forget: () => void
   /**
-   * An endpoint that `used` names does not answer there: the metadata as they are now, fetched at most every 30 s. Undefined where they
-   * are the same or can't be fetched. Never throws.
+   * After an endpoint in `used` failed: refetches the metadata, at most every 30 s. Undefined when they are unchanged
+   * or unavailable. Never throws.
    */
   readonly moved: (used: T) => Promise<T | undefined>
 }
@@ -23,23 +23,23 @@ export interface DiscoveryOptions<T> {
   readonly issuerUrl: string
   readonly documents: Documents
   readonly clock: Clock
-  /** Takes what is needed out of a document of this issuer. Throws `Failure` for a document of no use. */
+  /** Extracts the needed metadata from a document. Throws `Failure` for an unusable document. */
   readonly read: (document: Claims) => T
-  /** Where the document is looked for, in this order. Default: `discoveryUrls`. */
+  /** Candidate URLs of the document, in order. Default: `discoveryUrls`. */
   readonly places?: readonly string[]
-  /** Whether there is hope at the next place after a failure at one. Default: after an answer of no use. */
+  /** Whether to try the next URL after a failure. Default: after an unusable response. */
   readonly goesOn?: (failure: Failure) => boolean
-  /** Whether a document's `issuer` is the one that was asked for. Default: byte for byte `issuerUrl` (decisions §2.4). */
+  /** Whether a document's `issuer` is accepted. Default: exactly `issuerUrl` (decisions §2.4). */
   readonly isIssuer?: (issuer: ClaimValue | undefined) => boolean
 }
 
 const WHAT = 'discovery document'
-/** The provider can't be asked: the document from before serves, and this is when it is asked again. */
+/** Retry interval while the provider is unreachable and the previous document is used. */
 const PAUSE_MS = 30_000
 
 /**
- * The two places of the metadata document, in the order in which they are tried: OpenID Connect Discovery §4 (appended
- * to the issuer, less one trailing slash) and RFC 8414 §3.1 (between host and path).
+ * The candidate metadata URLs, in order: OpenID Connect Discovery §4 (appended to the issuer, less one trailing
+ * slash) and RFC 8414 §3.1 (between host and path).
  */
 export function discoveryUrls(issuerUrl: string): readonly [string, string] {
   const bare = issuerUrl.replace(/\/$/, '')
@@ -48,12 +48,12 @@ export function discoveryUrls(issuerUrl: string): readonly [string, string] {
   return [`${bare}/.well-known/openid-configuration`, `${origin}/.well-known/oauth-authorization-server${path}`]
 }
 
-/** A document of no use, in words for the log. */
+/** Failure for an unusable document; `detail` is logged. */
 export const unusableDocument = (detail: string): Failure => unusableResponse(WHAT, `: ${detail}`)
 
 /**
- * The URL of an endpoint that a document names. Plain http only where the issuer itself is plain http: else whatever is
- * sent there, codes and tokens too, would be for who listens. Throws `identity_provider_error`.
+ * Reads an endpoint URL from a document. Plain http is accepted only when the issuer is plain http: otherwise codes
+ * and tokens would be sent in clear text. Throws `identity_provider_error`.
  */
 export function endpointOf(document: Claims, name: string, issuerUrl: string): string {
   const url = document[name]
@@ -63,22 +63,22 @@ export function endpointOf(document: Claims, name: string, issuerUrl: string): s
   return url
 }
 
-/** How clients may authenticate at the token endpoint, as a document says; undefined where it does not. */
+/** Authentication methods of the token endpoint; undefined when the document has none. */
 export function authMethodsIn(document: Claims): readonly ClaimValue[] | undefined {
   const methods = document['token_endpoint_auth_methods_supported']
   return Array.isArray(methods) ? (methods as readonly ClaimValue[]) : undefined
 }
 
-/** Whether id and secret go into the body, because Basic, which is there where nothing is said (RFC 8414 §2), is not on offer. */
+/** Whether to send id and secret in the body: when Basic, the default (RFC 8414 §2), is not supported. */
 export function isSecretInBody(document: Claims): boolean {
   const methods = authMethodsIn(document) ?? ['client_secret_basic']
   return !methods.includes('client_secret_basic') && methods.includes('client_secret_post')
 }
 
-/** A provider that does not answer here will not answer elsewhere; one that has no such page may have the other. */
+/** An unreachable provider fails at either URL; one without this page may have the other. */
 const isUseless = ({ code }: Failure): boolean => code === 'identity_provider_error'
 
-/** Discovery for one issuer. A document counts only when its `issuer` is the one that was asked for. */
+/** Creates the discovery of one issuer. A document is accepted only for the requested `issuer`. */
 export function createDiscovery<T>(options: DiscoveryOptions<T>): Discovery<T> {
   const { issuerUrl, documents, clock, read, goesOn = isUseless } = options
   const { places = discoveryUrls(issuerUrl), isIssuer = (issuer) => issuer === issuerUrl } = options
@@ -90,7 +90,7 @@ export function createDiscovery<T>(options: DiscoveryOptions<T>): Discovery<T> {
   const fetchFrom = async (url: string): Promise<T> => {
     const response = await documents.get(url, WHAT)
     const document = jsonAnswer(response, WHAT)
-    if (!isIssuer(document['issuer'])) throw unusableDocument('it is for another issuer')
+    if (!isIssuer(document['issuer'])) throw unusableDocument('it is for a different issuer')
     const metadata = read(document)
     known = { metadata }
     untilMs = clock.now() + lifetimeOf(response.headers, clock.now())
@@ -132,7 +132,7 @@ export function createDiscovery<T>(options: DiscoveryOptions<T>): Discovery<T> {
     forget,
     async moved(used) {
       const nowMs = clock.now()
-      // While others wait for a new document, or it has come already, nothing is fetched for this call.
+      // A fetch is in flight or has already finished: no further one is needed.
       if (known?.metadata === used && flight === undefined) {
         if (isDuring(lookedAgain, nowMs)) return undefined
         lookedAgain = { sinceMs: nowMs, untilMs: nowMs + PAUSE_MS }
@@ -144,7 +144,7 @@ export function createDiscovery<T>(options: DiscoveryOptions<T>): Discovery<T> {
   }
 }
 
-/** Discovery for who needs nothing but the keys. */
+/** Discovery for callers that need only the keys. */
 export function createKeyDiscovery(issuerUrl: string, documents: Documents, clock: Clock): KeyLocation {
   const read = (document: Claims) => endpointOf(document, 'jwks_uri', issuerUrl)
   const { metadata, forget } = createDiscovery({ issuerUrl, documents, clock, read })
@@ -152,8 +152,8 @@ export function createKeyDiscovery(issuerUrl: string, documents: Documents, cloc
 }
 
 /**
- * Discovery for who needs a token endpoint alone (RFC 8414 §2); with TLS client certificates the alias that is meant for them,
- * where there is one (RFC 8705 §5).
+ * Discovery for callers that need only a token endpoint (RFC 8414 §2); with TLS client certificates its mTLS alias,
+ * if any (RFC 8705 §5).
  */
 export function createTokenEndpointDiscovery(
   issuerUrl: string,
@@ -167,7 +167,7 @@ export function createTokenEndpointDiscovery(
   return createDiscovery({ issuerUrl, documents, clock, read })
 }
 
-/** The metadata as a client sees them that shows a certificate. */
+/** The metadata with mTLS aliases applied. */
 export function withAliases(document: Claims): Claims {
   const aliases = document['mtls_endpoint_aliases']
   return isClaims(aliases) ? { ...document, ...aliases } : document

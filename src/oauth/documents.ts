@@ -10,24 +10,26 @@ import {
 import { readJsonObject, shownUrl } from '../http/index.ts'
 import { busyFailure, type ServiceFailures } from '../net/index.ts'
 
-/** What a provider publishes, in our words for details in the log. */
+/** A published document's name in log details. */
 export type DocumentName = 'discovery document' | 'key set'
 
-/** The documents that a provider publishes. */
+/** Fetches the documents of a provider. */
 export interface Documents {
   /**
-   * The 200 answer to a GET, redirects within the origin followed. Throws `identity_provider_unavailable` for what passes
-   * by itself and `identity_provider_error` for what needs somebody.
+   * GETs a document, following same-origin redirects; resolves to the 200 response. Throws
+   * `identity_provider_unavailable` for temporary failures and `identity_provider_error` for those that need action.
    */
   get(url: string, what: DocumentName): Promise<OutboundResponse>
 }
 
-/** Keys have a media type of their own (RFC 7517 §8.5), and the API server of Kubernetes has no other (406). */
+/**
+ * Key sets have their own media type (RFC 7517 §8.5), the only one that the API server of Kubernetes accepts (406).
+ */
 const ACCEPTED = 'application/json, application/jwk-set+json'
 const MAX_REDIRECTS = 3
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** A part of an identity provider, in our words: `token endpoint`. */
+/** Failures of a part of an identity provider; `what` names it: `token endpoint`. */
 export const serviceOf = (what: string): ServiceFailures => ({
   what,
   unavailable: 'identity_provider_unavailable',
@@ -39,7 +41,7 @@ const DOCUMENT_RULES: Readonly<Record<string, RuleCode>> = {
   'discovery document': 'discovery_unusable',
 } satisfies Readonly<Record<DocumentName, RuleCode>>
 
-/** A response of a part of the provider, `what`, that can't be used; `why` continues its name, `status` is an error's. */
+/** A failure for an unusable response of `what`; `why` continues the sentence, `status` is that of an error. */
 export const unusableResponse = (what: string, why: string, status?: number): Failure =>
   new Failure('identity_provider_error', {
     detail: `${what}${why}`,
@@ -47,14 +49,14 @@ export const unusableResponse = (what: string, why: string, status?: number): Fa
     refusal: status === undefined ? undefined : { status, error: undefined },
   })
 
-/** What was asked, by whom it is called, and when. */
+/** A request in messages: URL, name and time. */
 export interface Asked {
   readonly url: string
   readonly service: ServiceFailures
   readonly nowMs: number
 }
 
-/** Throws for every status but 200: 429 and 5xx pass by themselves, anything else needs somebody, who is told the URL. */
+/** Throws unless the status is 200: 429 and 5xx as temporary, others with the URL for the person who must act. */
 export function expectOk(response: OutboundResponse, { url, service, nowMs }: Asked): OutboundResponse {
   const { status } = response
   if (status === 200) return response
@@ -64,10 +66,10 @@ export function expectOk(response: OutboundResponse, { url, service, nowMs }: As
   )
 }
 
-/** The JSON object that a provider answered. Throws `identity_provider_error`: an HTML page is not an outage. */
+/** Parses a JSON object. Throws `identity_provider_error`: an HTML page is not an outage. */
 export function jsonAnswer(response: OutboundResponse, what: string): Claims {
   const answer = readJsonObject(response.body)
-  if (answer === undefined) throw unusableResponse(what, ': the answer is not a JSON object with distinct names')
+  if (answer === undefined) throw unusableResponse(what, ': the response is not a JSON object with unique field names')
   return answer
 }
 
@@ -77,7 +79,7 @@ export const documentRequest = (url: string, headers: Readonly<Record<string, st
   headers: { ...headers, accept: ACCEPTED },
 })
 
-/** A document by `getOnce`, which asks one URL; redirects are followed within the origin alone (decisions §2.6). */
+/** Fetches a document with `getOnce`, following same-origin redirects only (decisions §2.6). */
 export async function getDocument(
   getOnce: (url: string) => Promise<OutboundResponse>,
   url: string,
@@ -97,7 +99,7 @@ export async function getDocument(
   }
 }
 
-/** Documents that need no credentials. `failureOf` says what an error of `outbound` stands for. */
+/** Fetches documents without credentials. `failureOf` maps errors of `outbound`. */
 export function createDocuments(
   outbound: Outbound,
   clock: Clock,

@@ -1,8 +1,8 @@
 import type { ClaimValue, Claims } from '../core/index.ts'
 
 /**
- * The value at a dot-notation path: a top-level member of exactly that name first, then member by member (numbers index
- * arrays); undefined when there is none. Objects of answers have no prototype, so every name is just a name.
+ * The value at a dot-notation path: a top-level field of exactly that name first, then field by field (numbers index
+ * arrays); undefined without one. Parsed objects have no prototype.
  */
 export function valueAt(object: Claims, path: string): ClaimValue | undefined {
   if (Object.hasOwn(object, path)) return object[path]

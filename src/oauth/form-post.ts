@@ -2,7 +2,7 @@ import type { OnBehalf, Outbound, OutboundRequest, OutboundResponse, Secret } fr
 
 export interface FormPost {
   readonly url: string
-  /** Names and values in the order in which they are sent; names may repeat (`audience`, `resource`). */
+  /** Fields in sending order; names may repeat (`audience`, `resource`). */
   readonly form: readonly (readonly [string, string])[] | Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
   readonly onBehalfOf?: OnBehalf
@@ -18,7 +18,7 @@ const formEncode = (text: string): string => new URLSearchParams([['', text]]).t
 export const basicCredentials = (clientId: string, clientSecret: Secret): string =>
   `Basic ${Buffer.from(`${formEncode(clientId)}:${formEncode(clientSecret.reveal())}`).toString('base64')}`
 
-/** A form as the token and introspection endpoints take it (RFC 6749 §4, RFC 7662 §2.1), asking for JSON. */
+/** A form request to a token or introspection endpoint (RFC 6749 §4, RFC 7662 §2.1), accepting JSON. */
 export function formRequest(post: FormPost): OutboundRequest {
   const body = new URLSearchParams()
   for (const [name, value] of Array.isArray(post.form) ? post.form : Object.entries(post.form)) body.append(name, value)
@@ -32,6 +32,6 @@ export function formRequest(post: FormPost): OutboundRequest {
   }
 }
 
-/** Posts such a form. Throws `OutboundError`; an answer with any status is returned. */
+/** Posts the form. Throws `OutboundError`; a response with any status is returned. */
 export const postForm = (outbound: Outbound, post: FormPost): Promise<OutboundResponse> =>
   outbound.request(formRequest(post))

@@ -2,13 +2,13 @@ import { parseHttpDate } from '../http/index.ts'
 
 const MIN_MS = 5 * 60_000
 const MAX_MS = 24 * 3_600_000
-/** For answers that say nothing. */
+/** For responses without cache headers. */
 const DEFAULT_MS = 10 * 60_000
 
 /**
- * How long what a provider or a client publishes is current, in milliseconds: `Cache-Control: max-age` less `Age`, else
- * `Expires` less `Date` (RFC 9111 §4.2), clamped to 5 minutes to 24 hours (decisions §2.4, authserver.md §3); `unsaidMs`
- * (default 10 minutes) when it says nothing, 5 minutes for `no-store` and `no-cache`. Header names are lower-case.
+ * Freshness lifetime of a published document in milliseconds: `Cache-Control: max-age` less `Age`, else `Expires`
+ * less `Date` (RFC 9111 §4.2), clamped to 5 minutes to 24 hours (decisions §2.4, authserver.md §3); `unsaidMs`
+ * (default 10 minutes) without either, 5 minutes for `no-store` and `no-cache`. Header names are lower-case.
  */
 export function lifetimeOf(
   headers: Readonly<Record<string, string>>,
@@ -34,6 +34,6 @@ function statedLifetime(headers: Readonly<Record<string, string>>, nowMs: number
   if (expires === undefined) return undefined
   const sentMs = parseHttpDate(headers['date'] ?? '')
   const leftMs = parseHttpDate(expires) - (Number.isNaN(sentMs) ? nowMs : sentMs)
-  // `Expires: 0` and other texts that are no date mean "already stale" (RFC 9111 §5.3).
+  // `Expires: 0` and other invalid dates mean "already stale" (RFC 9111 §5.3).
   return Number.isNaN(leftMs) ? 0 : leftMs
 }

@@ -1,11 +1,11 @@
 import { createTtlLru } from '../cache/index.ts'
 import { type Clock, Failure, isDuring, type Pause } from '../core/index.ts'
 
-/** Tokens cause at most one fetch in this time, whatever they name (decisions §2.3). */
+/** Minimum interval between fetches that tokens cause (decisions §2.3). */
 const REFRESH_EVERY_MS = 5000
-/** Signatures that fail under a listed `kid` cause at most one fetch in this time. */
+/** Minimum interval between fetches for signatures that fail under a listed `kid`. */
 const RECHECK_EVERY_MS = 5 * 60_000
-/** How long a key that a fetch did not bring is known to be missing. */
+/** How long a key missing from a fetch is known to be missing. */
 const LOOKED_FOR_MS = 30_000
 const FIRST_SIGHT_KEPT_MS = 3_600_000
 const MOST_NAMES = 10_000
@@ -17,26 +17,26 @@ const notYet = (leftMs: number): Failure =>
   })
 
 /**
- * When tokens may cause a fetch of keys, and which names the fetches have answered for. A fetch answers for every name that
- * was seen before it began, so that invented names cannot delay the one of a new key.
+ * Decides when tokens may trigger a key fetch, and for which key names a fetch has answered. A fetch answers for
+ * every name first seen before it began, so invented names cannot delay the fetch of a new key.
  */
 export interface KeyRefreshes {
-  /** Notes the first sight of a name; `name` is a digest, so that it is short whatever a token contains. */
+  /** Records the first sight of a name, given as a digest of bounded length. */
   see(name: string): void
   /** Whether a fetch that began after the first sight of this name has succeeded within the last 30 s. */
   wasLookedFor(name: string): boolean
   /** Whether the fetch in flight began after this name's first sight. */
   isLookedFor(name: string): boolean
-  /** Takes the one fetch per 5 s, or throws `identity_provider_unavailable` with the time to come back. */
+  /** Uses the one fetch per 5 s, or throws `identity_provider_unavailable` with a Retry-After. */
   take(): void
-  /** Takes it for a signature that fails under a listed `kid`; false while none is allowed. */
+  /** Uses a fetch for a signature that fails under a listed `kid`; false while none is allowed. */
   takeRecheck(): boolean
-  /** A fetch begins. To be called when it has ended. */
+  /** Marks the start of a fetch; call the returned function at its end. */
   begin(): (isAnswered: boolean) => void
 }
 
 export function createKeyRefreshes(clock: Clock): KeyRefreshes {
-  /** By name: how many fetches had begun at its first sight. */
+  /** By name: the number of fetches begun at its first sight. */
   const firstSights = createTtlLru<number>({ clock, maxEntries: MOST_NAMES })
   let begun = 0
   let answered: (Pause & { readonly serial: number }) | undefined
@@ -72,7 +72,7 @@ export function createKeyRefreshes(clock: Clock): KeyRefreshes {
       const serial = begun
       return (isAnswered) => {
         if (isAnswered) answered = { serial, ...after(LOOKED_FOR_MS) }
-        // The keys could not be compared, so that the next signature may ask again.
+        // The keys could not be compared; the next signature may try again.
         else rechecked = undefined
       }
     },

@@ -2,35 +2,35 @@ import type { webcrypto } from 'node:crypto'
 import type { CryptoKey } from 'jose'
 import { type ClaimValue, type Claims, Failure } from '../core/index.ts'
 
-/** One public key of a JWKS, with what its members say about its use (RFC 7517 §4). */
+/** A public key of a JWKS and its permitted use (RFC 7517 §4). */
 export interface VerificationKey {
   readonly kid: string | undefined
   readonly alg: string | undefined
-  /** What the key is, whatever it is called: equal for entries of one key. */
+  /** Identifies the key material, equal for entries of one key. */
   readonly material: string
   /**
-   * The key as `alg` uses it, imported at its first use and kept as long as the set; undefined when it is none for that
-   * algorithm: another type or curve, members that do not parse, an RSA key that is too short or too long.
+   * Imports the key for `alg` on first use and caches it with the set; undefined when it does not fit the algorithm:
+   * type, curve, invalid fields, RSA length out of range.
    */
   importFor(alg: string): Promise<CryptoKey | undefined>
 }
 
-/** What the keys of a set say to a token's header. */
+/** The keys that match a token's header. */
 export type KeyMatch =
   | { readonly kind: 'one'; readonly key: CryptoKey }
-  /** No key fits: perhaps the provider has rotated. */
+  /** No key matches: the provider may have rotated. */
   | { readonly kind: 'none' }
-  /** Several fit and nothing says which. */
+  /** Several keys match ambiguously. */
   | { readonly kind: 'several' }
 
 export const MIN_RSA_BITS = 2048
-/** Verifying with a longer key would cost milliseconds of everybody's time. */
+/** Larger keys would cost milliseconds per verification. */
 export const MAX_RSA_BITS = 8192
 const MAX_KEYS = 100
 
 /**
- * All that is taken of a published key: the members that identify one (RFC 7638 §3.2). `k` is not among them, so that
- * no symmetric key ever comes of a JWKS.
+ * The fields of a published key that are read: those that identify it (RFC 7638 §3.2). Without `k`, a JWKS never
+ * yields a symmetric key.
  */
 const PUBLIC_MEMBERS = ['kty', 'crv', 'x', 'y', 'n', 'e'] as const
 
@@ -48,22 +48,23 @@ export function readKeySet(document: Claims): readonly VerificationKey[] | undef
   const usable = new Map<string, VerificationKey>()
   for (const jwk of (keys as readonly ClaimValue[]).slice(0, MAX_KEYS)) {
     const entry = readKey(jwk)
-    // The same key listed twice is one key, not an ambiguity.
+    // A key listed twice is one key, not an ambiguity.
     if (entry !== undefined) usable.set(entry.identity, entry.key)
   }
   return [...usable.values()]
 }
 
-/** The same for an answer that has to be one. Throws `identity_provider_error`. */
+/** As `readKeySet`, for a response. Throws `identity_provider_error`. */
 export function readKeys(document: Claims): readonly VerificationKey[] {
   const keys = readKeySet(document)
-  if (keys === undefined) throw new Failure('identity_provider_error', { detail: 'key set: the answer is no JWKS' })
+  if (keys === undefined)
+    throw new Failure('identity_provider_error', { detail: 'key set: the response is not a JWKS' })
   return keys
 }
 
 /**
- * What tells the keys of a JWKS document from each other: `kid`, else all of a key. Those that may not verify signatures
- * are among them.
+ * The names of all keys in a JWKS document, `kid` or else the whole key, including keys that may not verify
+ * signatures.
  */
 export function keyNamesIn({ keys }: Claims): ReadonlySet<string> {
   const listed = Array.isArray(keys) ? (keys as readonly ClaimValue[]).slice(0, MAX_KEYS) : []
@@ -79,7 +80,7 @@ function readKey(jwk: ClaimValue): { identity: string; key: VerificationKey } | 
   if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) return undefined
   const members = Object.entries(jwk).filter(([, value]) => value !== null)
   const { use, key_ops: operations, kid, alg, d, ...rest } = Object.fromEntries(members) as Claims
-  // A private key in a public place belongs to everybody by now.
+  // A published private key is compromised.
   if (d !== undefined) return undefined
   if (use !== undefined && use !== 'sig') return undefined
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return undefined
@@ -101,7 +102,7 @@ function readKey(jwk: ClaimValue): { identity: string; key: VerificationKey } | 
 }
 
 async function importKey(material: PublicMembers, alg: string): Promise<CryptoKey | undefined> {
-  // Loaded where there are tokens to verify; the authenticator has done so by the time the first one comes.
+  // Loaded on demand; the authenticator does so before the first token.
   const { importJWK } = await import('jose')
   try {
     const key = await importJWK(material, alg)
@@ -111,24 +112,24 @@ async function importKey(material: PublicMembers, alg: string): Promise<CryptoKe
   }
 }
 
-/** jose looks at the length of an RSA key only when it verifies, and at no upper bound. */
+/** jose checks the length of an RSA key only when it verifies, and without an upper limit. */
 function isSound(key: CryptoKey): boolean {
   const { modulusLength, publicExponent } = key.algorithm as Partial<webcrypto.RsaKeyAlgorithm>
   if (modulusLength === undefined || publicExponent === undefined) return true
-  // The exponent comes without leading zeros. With 1, every text is its own signature.
+  // The exponent has no leading zeros. With 1, every text is its own signature.
   const isExponentSound = publicExponent.length > 1 || (publicExponent[0] ?? 0) > 1
   return modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS && isExponentSound
 }
 
-/** `EdDSA` and `Ed25519` are one algorithm under two names (RFC 9864 §2.2); jose knows EdDSA with no other curve. */
+/** `EdDSA` and `Ed25519` are two names of one algorithm (RFC 9864 §2.2); jose supports EdDSA with no other curve. */
 const EDWARDS: ReadonlySet<string> = new Set(['EdDSA', 'Ed25519'])
 
 const isMeantFor = (key: VerificationKey, alg: string): boolean =>
   key.alg === undefined || key.alg === alg || (EDWARDS.has(key.alg) && EDWARDS.has(alg))
 
 /**
- * The key that a token's `alg` and `kid` name. Without `kid` exactly one key must fit (decisions §2.3); one key under several
- * names, or with and without `alg`, is one.
+ * Finds the key for a token's `alg` and `kid`. Without `kid` exactly one key must match (decisions §2.3); entries of
+ * one key count once.
  */
 export async function findKey(
   keys: readonly VerificationKey[],

@@ -8,56 +8,56 @@ import { keyNamesIn, readKeys, type VerificationKey } from './key-set.ts'
 /** The public keys of one provider. */
 export interface KeyStore {
   /**
-   * Keys that may be used now, without waiting; undefined when they must be fetched first. Starts a refresh in the
-   * background when they have reached their age.
+   * The current keys, synchronously; undefined when they must be fetched first. Starts a background refresh when they
+   * are stale.
    */
   ready(): readonly VerificationKey[] | undefined
-  /** Keys that may be used now. Throws `Failure` (503, or 502 for an answer that is no JWKS) when there are none. */
+  /** The current keys. Throws `Failure` (503, or 502 for a response that is not a JWKS) without any. */
   keys(): Promise<readonly VerificationKey[]>
   /**
-   * A token names a key that is not there: the keys after a refresh that was begun since the first sight of that name.
-   * Throws `identity_provider_unavailable` with the time to come back while none is allowed (`createKeyRefreshes`), and
-   * `Failure` when the refresh failed, so that neither is taken for a bad token (decisions §2.3).
+   * For a token with an unknown key: the keys after a refresh begun since the first sight of that name. Throws
+   * `identity_provider_unavailable` with a Retry-After while no refresh is allowed (`createKeyRefreshes`), and
+   * `Failure` when it failed, so that neither looks like a bad token (decisions §2.3).
    */
   refreshed(name: string): Promise<readonly VerificationKey[]>
   /**
-   * A signature fails under a listed key, which may have been replaced under its own name: the keys after a refresh;
-   * undefined while none is allowed, and when it fails.
+   * For a signature that fails under a listed key, which may have been replaced under the same name: the keys after a
+   * refresh; undefined while none is allowed, and when it fails.
    */
   rechecked(): Promise<readonly VerificationKey[] | undefined>
-  /** Whether the document lists a key with this `kid`, be it one that may not verify signatures. */
+  /** Whether the document lists a key with this `kid`, including keys that may not verify signatures. */
   lists(kid: string): boolean
-  /** True while keys were asked for and never came. */
+  /** True when the keys were requested but never arrived. */
   isMissing(): boolean
 }
 
-/** Where a provider says that its keys are. */
+/** Finds the URL of a provider's keys. */
 export interface KeyLocation {
   /** Throws `Failure`. */
   readonly jwksUri: () => Promise<string>
-  /** What was found there was of no use: find it out again next time. */
+  /** Discards the location: it did not work. */
   readonly forget: () => void
 }
 
 export interface KeyStoreOptions {
   readonly clock: Clock
   readonly documents: Documents
-  /** The URL of the keys, or who finds it out. */
+  /** The URL of the keys, or its discovery. */
   readonly location: string | KeyLocation
-  /** Called after each fetch, with the number of keys that are at hand then, and with the failure if it failed. */
+  /** Called after each fetch, with the number of available keys and the failure, if any. */
   readonly onFetched: (count: number, failure: Failure | undefined) => void
 }
 
-/** How long keys serve past their age while the provider cannot give new ones (decisions §2.4). */
+/** How long stale keys are used while the provider is unavailable (decisions §2.4). */
 const STALE_MS = 3_600_000
-/** What a provider asks for by Retry-After is given up to here. */
+/** Upper limit for a provider's Retry-After. */
 const LONGEST_PAUSE_MS = 30_000
-/** Without it: so soon after it is well again everybody is let in (decisions §4). */
+/** Without Retry-After: all callers are accepted this soon after the provider recovers (decisions §4). */
 const LONGEST_AWAY_PAUSE_MS = 2_000
 
 /**
- * Keys fetched once for everybody who waits, current for the time that the answer's cache headers give, refreshed in the
- * background, and after a failure not asked for again before 1, then 2 s, or what the provider asks for.
+ * Fetches keys once for concurrent callers, honors the response's cache headers, refreshes in the background, and
+ * pauses after failures for 1, then 2 s, or as the provider's Retry-After requests.
  */
 export function createKeyStore(options: KeyStoreOptions): KeyStore {
   const { clock, documents, location, onFetched } = options
@@ -89,7 +89,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
 
   const refresh = (): Promise<readonly VerificationKey[]> => {
     if (flight !== undefined) return flight
-    // A key that this fetch takes away was looked for by it.
+    // This fetch also answers for the keys that it removed.
     for (const name of known?.names ?? []) refreshes.see(digestOf(name))
     const looked = refreshes.begin()
     flight = fetchKeys()
@@ -113,7 +113,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
     return flight
   }
 
-  /** The failure of the last fetch while it is too early for the next one. */
+  /** The failure of the last fetch while the pause lasts. */
   const pausing = (): Failure | undefined => {
     const nowMs = clock.now()
     if (!isDuring(failed, nowMs)) return undefined
@@ -122,7 +122,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
 
   const renew = () => {
     if (known === undefined || clock.now() < known.staleAtMs || pausing() !== undefined) return
-    // What went wrong is in `failed`; whoever needs the keys is told.
+    // The failure is kept in `failed` and reported to callers that need keys.
     refresh().catch(() => undefined)
   }
 
@@ -132,7 +132,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
     return known.keys
   }
 
-  /** One refresh for everybody, or the reason why not now. */
+  /** One refresh for concurrent callers, or the failure that prevents it. */
   const fetched = async (): Promise<readonly VerificationKey[]> => {
     const failure = flight === undefined ? pausing() : undefined
     if (failure !== undefined) throw failure
@@ -159,7 +159,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
       if (known !== undefined && refreshes.wasLookedFor(key)) return known.keys
       refreshes.see(key)
       if (flight !== undefined && !refreshes.isLookedFor(key)) {
-        // This fetch began before the first sight of the name: it may have brought the key all the same.
+        // This fetch began before the first sight of the name, but may include the key.
         const keys = await fetched()
         if (known?.names.has(name) === true) return keys
       }
@@ -172,7 +172,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
           ? await fetched()
           : undefined
       } catch {
-        // The failure is logged by `onFetched`; the signature stays wrong.
+        // `onFetched` logs the failure; the signature stays wrong.
         return undefined
       }
     },
@@ -183,8 +183,8 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
 const digestOf = (name: string): string => hash('sha256', name, 'base64url')
 
 /**
- * What a caller is told. Once there have been keys, that there are none any more is an outage whatever the reason: 503
- * with Retry-After (decisions §2.4).
+ * The failure for callers. Once keys were available, their loss is an outage for any reason: 503 with Retry-After
+ * (decisions §2.4).
  */
 function describe(failure: Failure, hadKeys: boolean, leftMs: number): Failure {
   if (failure.code === 'secret_unavailable' || failure.code === 'internal_error') return failure

@@ -3,7 +3,7 @@ import type { ClientAuth } from '../resources/index.ts'
 import { createClientAuthentication } from './client-authentication.ts'
 import type { ClientSettings, OAuthClient } from './client-settings.ts'
 
-/** Where a client finds what it authenticates with. */
+/** Sources of client credentials. */
 export interface ClientDeps {
   readonly clock: Clock
   readonly secrets: Pick<Secrets, 'handle'>
@@ -12,9 +12,9 @@ export interface ClientDeps {
 }
 
 const incomplete = (method: string): Failure =>
-  new Failure('config_error', { detail: `clientAuth with method ${method} lacks what it authenticates with` })
+  new Failure('config_error', { detail: `clientAuth with method ${method} has no credential` })
 
-/** The record as handles. Throws `config_error`. */
+/** Resolves `clientAuth` to secret handles. Throws `config_error`. */
 function settingsOf(auth: ClientAuth, { secrets, tokenFile }: ClientDeps): ClientSettings {
   const { method, clientId, secretRef, key, tls, assertionAudience: audience } = auth
   if (method === 'tokenFile') {
@@ -45,7 +45,7 @@ function settingsOf(auth: ClientAuth, { secrets, tokenFile }: ClientDeps): Clien
   }
 }
 
-/** The client that a record describes; without one, whoever asks does not say who it is. Throws `config_error`. */
+/** Opens the client of a `clientAuth`; without one, an unauthenticated client. Throws `config_error`. */
 export const openClient = (auth: ClientAuth | undefined, deps: ClientDeps): OAuthClient =>
   createClientAuthentication(
     auth === undefined ? { method: 'none', clientId: undefined } : settingsOf(auth, deps),

@@ -10,9 +10,9 @@ import type { ProviderFiles, SecretFile } from './provider-file.ts'
 import { errorOf, meantBy } from './refusals.ts'
 import { askTokenEndpoint } from './token-endpoint.ts'
 
-/** The way to one provider, with the credentials that are meant for it. */
+/** HTTP client of one provider, with its credentials. */
 export interface ProviderClient extends Documents {
-  /** The 200 answer to a form POST with the introspection credentials. Throws `Failure` for everything else. */
+  /** Posts a form with the introspection credentials; resolves to the 200 response. Throws `Failure` otherwise. */
   post(url: string, form: Readonly<Record<string, string>>, onBehalfOf: OnBehalf): Promise<OutboundResponse>
 }
 
@@ -20,8 +20,8 @@ const IDENTITY_PROVIDER = serviceOf('identity provider')
 const INTROSPECTION: ServiceFailures = { ...serviceOf('introspection endpoint'), isAboutTokens: true }
 
 /**
- * The same for introspection, where `invalid_client` means that our own credentials are wrong (RFC 7662 §2.3, RFC 6749
- * §5.2): `config_error`, as for exchanges (decisions §5).
+ * As `expectOk`, for introspection, where `invalid_client` means wrong credentials of the proxy (RFC 7662 §2.3, RFC
+ * 6749 §5.2): `config_error`, as for exchanges (decisions §5).
  */
 function expectIntrospected(
   response: OutboundResponse,
@@ -32,13 +32,13 @@ function expectIntrospected(
   const error = errorOf(response) ?? ''
   if ((status === 400 || status === 401) && meantBy(error, status) === 'invalid_client')
     throw new Failure('config_error', {
-      detail: `the introspection endpoint of provider ${provider} answered ${status} ${error}: clientId, clientSecretFile, clientAuth or authTokenFile are not what it knows`,
+      detail: `the introspection endpoint of provider ${provider} returned ${status} ${error}: check clientId, clientSecretFile, clientAuth and authTokenFile`,
     })
   return expectOk(response, { ...asked, service: INTROSPECTION })
 }
 
 /**
- * Who we are for introspection at a provider, as its `clientAuth` or its flat fields say. Undefined without anything to show.
+ * The introspection client from the provider's `clientAuth` or its top-level fields. Undefined without credentials.
  * Throws `config_error`.
  */
 export function openIntrospectionClient(
@@ -49,7 +49,7 @@ export function openIntrospectionClient(
   if (clientAuth !== undefined) {
     if (deps === undefined)
       throw new Failure('config_error', {
-        detail: `clientAuth of provider ${name} needs secrets, and there are none here`,
+        detail: `clientAuth of provider ${name} needs secrets, which are unavailable here`,
       })
     return openClient(clientAuth, { clock, ...deps })
   }
@@ -60,9 +60,9 @@ export function openIntrospectionClient(
 type Form = Readonly<Record<string, string>>
 
 /**
- * A client of one provider (by `get` for documents and keys, by `post` for introspection) that knows which credentials go where:
- * `authTokenFile` only to the origins of the URLs that were configured, never to one that a document or a redirect named,
- * and never over client credentials (decisions §2.6). A refusal makes it look at the credential's file again, once.
+ * Creates the client of one provider (`get` for documents and keys, `post` for introspection). `authTokenFile` is
+ * sent only to the origins of configured URLs, never to one named by a document or redirect, and never replaces
+ * client credentials (decisions §2.6). A rejection rereads the credential's file once.
  */
 export function createProviderClient(
   provider: ProviderSettings,
@@ -70,7 +70,7 @@ export function createProviderClient(
   ways: {
     readonly get: Outbound
     readonly post: Outbound
-    /** Who we are for introspection; undefined: nobody who shows anything. */
+    /** The introspection client; undefined: unauthenticated. */
     readonly client: OAuthClient | undefined
     readonly clock: Clock
   },
@@ -92,7 +92,7 @@ export function createProviderClient(
       })
   }
 
-  /** Sends with the value of `file`; once more when a 401 turns out to be an old value. */
+  /** Sends the value of `file`; retries once when a 401 turns out to be an outdated value. */
   const send = async (
     file: SecretFile | undefined,
     request: (headers: Record<string, string>) => Promise<OutboundResponse>,
@@ -118,11 +118,11 @@ export function createProviderClient(
     return send(authTokenFor(url), request, bearer)
   }
 
-  /** As a client that shows something. */
+  /** As an authenticated client. */
   const postAs = async (own: OAuthClient, url: string, form: Form, onBehalfOf: OnBehalf): Promise<OutboundResponse> => {
     checkFiles()
     const { secrets } = own
-    // Assertions are for the issuer: nothing says where its token endpoint is.
+    // Assertions use the issuer as audience: the token endpoint is unknown.
     const authenticate = () => own.authenticate({ url, issuer: provider.issuerUrl })
     try {
       return await askTokenEndpoint(
@@ -134,7 +134,7 @@ export function createProviderClient(
     }
   }
 
-  /** As nobody, or as a client that says who it is in the body (RFC 6749 §3.2.1); with the token that is there for that. */
+  /** Unauthenticated, or with the client id in the body (RFC 6749 §3.2.1); with `authTokenFile`. */
   const postOpenly = (url: string, form: Form, onBehalfOf: OnBehalf): Promise<OutboundResponse> => {
     const { clientId } = provider
     const fields = clientId === undefined ? form : { ...form, client_id: clientId }

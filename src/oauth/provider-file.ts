@@ -2,13 +2,13 @@ import type { Secret, SecretHandle } from '../core/index.ts'
 
 /** A secret in a file that may change at any time. */
 export interface SecretFile {
-  /** The value now. Throws `secret_unavailable` while the file has never been readable. */
+  /** The current value. Throws `secret_unavailable` while the file was never readable. */
   current(): Secret
-  /** Looks at the file at once; true when the value differs from before. */
+  /** Rereads the file now; resolves to true when the value changed. */
   refresh(): Promise<boolean>
 }
 
-/** The files that a provider entry names, kept current (decisions §2.6). Undefined where none is named. */
+/** The files of a provider entry, kept current (decisions §2.6); undefined for unset ones. */
 export interface ProviderFiles {
   readonly caCert: (() => Buffer | undefined) | undefined
   readonly authToken: SecretFile | undefined

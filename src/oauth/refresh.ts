@@ -3,12 +3,12 @@ import { errorOf } from './refusals.ts'
 
 type Form = readonly (readonly [name: string, value: string])[]
 
-/** What servers answer that take no `scope` at a refresh (Salesforce), or not in the form in which they granted it. */
+/** Errors of servers that reject `scope` in a refresh (Salesforce), or in a form other than they granted. */
 const ABOUT_SCOPE: ReadonlySet<string | undefined> = new Set(['invalid_scope', 'invalid_request'])
 
 /**
- * Sends a refresh request (RFC 6749 §6) with the scopes that were granted: Entra ID refuses one without `scope`, and elsewhere the
- * default may be another. A server that refuses the scopes is asked once more without them, which means the same grant.
+ * Sends a refresh request (RFC 6749 §6) with the granted scopes: Entra ID requires `scope`, and elsewhere the default
+ * may differ. A server that rejects the scopes gets one more request without them, for the same grant.
  */
 export async function postRefresh(
   post: (form: Form) => Promise<OutboundResponse>,
@@ -22,7 +22,7 @@ export async function postRefresh(
   return response.status < 500 && ABOUT_SCOPE.has(errorOf(response)) ? post(form) : response
 }
 
-/** The scopes of a `scope` value, each once: clients send empty ones, as `%20offline_access` (Claude.ai). */
+/** The scopes of a `scope` value, without duplicates. Clients send empty ones, as `%20offline_access` (Claude.ai). */
 export const scopesIn = (scope: string | undefined): readonly string[] => [
   ...new Set(scope?.split(' ').filter((one) => one !== '')),
 ]
@@ -31,9 +31,8 @@ export const scopesIn = (scope: string | undefined): readonly string[] => [
 const OPENID_SCOPES: ReadonlySet<string> = new Set(['openid', 'profile', 'email', 'address', 'phone', 'offline_access'])
 
 /**
- * The scopes of a grant: those of the response, else what was requested. Entra ID leaves out of `scope` what is not of the access
- * token: `offline_access` was granted where a refresh token came, and the scopes of OpenID Connect where an ID token came that
- * `openid` is not named for.
+ * The granted scopes: those of the response, else those requested. Entra ID lists only scopes of the access token: a
+ * refresh token implies `offline_access`, and an ID token implies `openid` and related scopes.
  */
 export function grantedScopes(
   response: { readonly [K in 'scopes' | 'idToken' | 'refreshToken']: unknown } & {

@@ -2,25 +2,28 @@ import { type ChallengeHint, type Claims, Failure, type FailureCode, type Outbou
 import { readJsonObject } from '../http/index.ts'
 import type { EntraError } from './entra-errors.ts'
 
-/** Whom an error of a login concerns. */
+/** The party an OAuth error concerns. */
 type Concern =
   /** The user, or a policy about the user. */
   | 'user'
   /** The code or the refresh token. */
   | 'grant'
-  /** Us, as a client of the upstream's: somebody has to change a configuration. */
+  /** The proxy as the upstream's client: requires a configuration change. */
   | 'client'
   /** The upstream itself. */
   | 'outage'
 
-/** What an error of an authorization server stands for. */
+/** The meaning of an authorization server's error. */
 interface Meaning {
   readonly login?: Concern
-  /** Of a token exchange (decisions §5). Default: nobody can say whose an error is that is not known. */
+  /** For a token exchange (decisions §5). Default: an unknown error has no known party. */
   readonly exchange?: FailureCode
 }
 
-/** RFC 6749 §4.1.2.1 and §5.2, OpenID Connect Core §3.1.2.6, RFC 8693, and what GitHub, Slack and Keycloak say instead. */
+/**
+ * RFC 6749 §4.1.2.1 and §5.2, OpenID Connect Core §3.1.2.6, RFC 8693, and codes specific to GitHub, Slack and
+ * Keycloak.
+ */
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['access_denied', { login: 'user', exchange: 'exchange_denied' }],
   ['login_required', { login: 'user' }],
@@ -53,15 +56,15 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['ratelimited', { login: 'outage' }],
 ])
 
-/** The `error` of an answer (RFC 6749 §5.2); undefined when there is none to be read. */
+/** The `error` of a response (RFC 6749 §5.2); undefined when it has none. */
 export function errorOf(response: Pick<OutboundResponse, 'body'>): string | undefined {
   const error = readJsonObject(response.body)?.['error']
   return typeof error === 'string' && error !== '' ? error : undefined
 }
 
 /**
- * What an error means that came with this status: `unauthorized_client` with 401 is what Keycloak says of a wrong secret, and
- * `invalid_client` everywhere else (RFC 6749 §5.2 has 401 for client authentication alone).
+ * The meaning of an error with this status: Keycloak returns `unauthorized_client` with 401 for a wrong secret,
+ * elsewhere `invalid_client` (RFC 6749 §5.2 reserves 401 for client authentication).
  */
 export const meantBy = (error: string, status: number): string =>
   error === 'unauthorized_client' && status === 401 ? 'invalid_client' : error
@@ -72,7 +75,7 @@ const CLIENT_REFUSED: ReadonlySet<string> = new Set([
   'bad_client_secret',
 ])
 
-/** True when an error says that our client id or secret is not the right one. */
+/** True when an error means a wrong client id or secret. */
 export const refusesClient = (error: string): boolean => CLIENT_REFUSED.has(error)
 
 const concernOf = (error: string): Concern | undefined => MEANINGS.get(error)?.login
@@ -80,7 +83,7 @@ const concernOf = (error: string): Concern | undefined => MEANINGS.get(error)?.l
 /** An error response of a token endpoint. */
 export interface TokenRefusal {
   readonly status: number
-  /** As `meantBy` has it; undefined where the response has none. */
+  /** As returned by `meantBy`; undefined when the response has none. */
   readonly error: string | undefined
   /** The body is a JSON object or array. */
   readonly isJson: boolean
@@ -88,26 +91,26 @@ export interface TokenRefusal {
   readonly members: Claims
 }
 
-/** What an error response stands for, where the code alone does not say it. */
+/** The meaning of an error response beyond its code. */
 export interface RefusalRule {
   readonly code: FailureCode
   readonly challenge?: ChallengeHint
   readonly refusedForMs?: number
-  /** Continues the detail. */
+  /** Appended to the detail. */
   readonly note?: string
 }
 
-/** How the error responses of one grant are read. */
+/** How to interpret the error responses of a grant. */
 export interface Grant {
-  /** Undefined: the response can't be used. */
+  /** Undefined: the response is unusable. */
   readonly refused: (refusal: TokenRefusal) => FailureCode | RefusalRule | undefined
-  /** What an address stands for that takes no token requests. Default: a response that can't be used. */
+  /** The failure for a URL that is no token endpoint. Default: an unusable response. */
   readonly noEndpoint?: FailureCode
 }
 
 const UNAVAILABLE: FailureCode = 'identity_provider_unavailable'
 
-/** The failure that an error of a login stands for. */
+/** The failure for a login error. */
 function loginFailure(error: string): FailureCode {
   const concern = concernOf(error)
   if (concern === 'client') return 'config_error'
@@ -121,7 +124,7 @@ export const CODE_GRANT: Grant = {
   noEndpoint: 'config_error',
 }
 
-/** Errors at a refresh that speak of configuration whatever their status. */
+/** Refresh errors that mean a configuration problem, whatever their status. */
 const REFRESH_CONFIGURATION: ReadonlySet<string> = new Set([
   ...CLIENT_REFUSED,
   'unsupported_grant_type',
@@ -129,8 +132,9 @@ const REFRESH_CONFIGURATION: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The refresh token grant (RFC 6749 §6): 400 or 403 with a JSON body means a dead grant, since Atlassian, HubSpot, Metabase and
- * others have names of their own for it. HTML and 404 are outages: nothing is known of the grant.
+ * The refresh token grant (RFC 6749 §6): 400 or 403 with a JSON body means that the grant is invalid, since
+ * Atlassian, HubSpot, Metabase and others use their own error names. HTML and 404 are outages, which say nothing
+ * about the grant.
  */
 export const REFRESH_GRANT: Grant = {
   refused({ status, error, isJson }) {
@@ -144,20 +148,20 @@ export const REFRESH_GRANT: Grant = {
   },
 }
 
-/** True when a refused refresh may be a wrong guess: only `invalid_grant` says that the grant has ended. */
+/** True when a rejected refresh may be misinterpreted: only `invalid_grant` certainly means an invalid grant. */
 export const mayHeal = ({ code, refusal }: Failure): boolean =>
   code === 'no_session' && refusal !== undefined && refusal.error !== 'invalid_grant'
 
-/** The failure that an error of a token exchange stands for (decisions §5). */
+/** The failure for a token exchange error (decisions §5). */
 export const exchangeFailure = (error: string): FailureCode => MEANINGS.get(error)?.exchange ?? 'exchange_failed'
 
-/** A grant of callers' tokens; `failureOf` says what an error means, default: as `exchangeFailure`. */
+/** A grant with callers' tokens; `failureOf` maps errors, default `exchangeFailure`. */
 export const callerGrant = (failureOf: (error: string) => FailureCode = exchangeFailure): Grant => ({
   refused: ({ error }) => (error === undefined ? undefined : failureOf(error)),
   noEndpoint: 'config_error',
 })
 
-/** A token for the proxy itself: no caller can change what the endpoint refuses. */
+/** A token for the proxy itself: callers cannot affect rejections. */
 export const OWN_GRANT: Grant = {
   refused({ error }) {
     if (error === undefined) return undefined
@@ -169,20 +173,20 @@ export const OWN_GRANT: Grant = {
 }
 
 /**
- * The failure of an error in an authorization response (RFC 6749 §4.1.2.1). Only errors of the table are named: a browser brings
- * it.
+ * The failure for an error in an authorization response (RFC 6749 §4.1.2.1). Unknown errors are not quoted, because a
+ * browser delivers them.
  */
 export function authorizationFailure(error: string): Failure {
   const code = loginFailure(error)
   return new Failure(code, {
-    detail: `authorization endpoint answered ${concernOf(error) === undefined ? 'an error of another name' : error}`,
+    detail: `authorization endpoint returned ${concernOf(error) === undefined ? 'an unknown error' : error}`,
     ...(code === UNAVAILABLE ? { retryAfterSeconds: 1 } : {}),
   })
 }
 
 /**
- * What the refusal of a test code says of the client: `taken` when it is about the code, `unsaid` for an unknown error.
- * Undefined for what is about the client or the upstream itself, and for anything else.
+ * What the rejection of an invalid test code says about the client: `taken` when it is about the code, `unsaid` for
+ * an unknown error. Undefined for errors of the client or the upstream, and for anything else.
  */
 export function saysOfCode({ refusal }: Failure): 'taken' | 'unsaid' | undefined {
   if (refusal?.error === undefined) return undefined

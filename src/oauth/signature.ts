@@ -3,32 +3,32 @@ import { SIGNATURE_ALGORITHMS } from '../resources/index.ts'
 import { findKey, MAX_RSA_BITS, MIN_RSA_BITS, type VerificationKey } from './key-set.ts'
 import type { KeyStore } from './key-store.ts'
 
-/** The algorithms that are accepted, as a set. */
+/** The accepted algorithms. */
 export const ALGORITHMS: ReadonlySet<string> = new Set(SIGNATURE_ALGORITHMS)
 
-/** What a JWT's header says about its signature, after the checks that need no key. */
+/** The validated signature header of a JWT. */
 export interface SignatureHeader {
   readonly alg: string
   readonly kid: string | undefined
 }
 
-/** `unknown_key`: no key fits; `ambiguous_key`: several do and nothing says which. */
+/** `unknown_key`: no key matches; `ambiguous_key`: several match. */
 export type SignatureCheck = 'good' | 'wrong' | 'unknown_key' | 'ambiguous_key'
 
-/** What a set of keys says to a signature. */
+/** The result of a verification with a set of keys. */
 export interface SignatureLook {
   readonly keys: readonly VerificationKey[]
   readonly check: SignatureCheck
 }
 
-/** The rule that a signature breaks. */
+/** The rule that each failed check violates. */
 export const SIGNATURE_RULES = {
   wrong: 'signature_wrong',
   unknown_key: 'key_unknown',
   ambiguous_key: 'key_ambiguous',
 } as const satisfies Readonly<Record<Exclude<SignatureCheck, 'good'>, RuleCode>>
 
-/** Verifies the signature of a compact JWS with the key of `keys` that its `header` names. */
+/** Verifies the signature of a compact JWS with the key of `keys` that its `header` selects. */
 export async function lookAtSignature(
   token: string,
   header: SignatureHeader,
@@ -51,15 +51,15 @@ async function checkSignature(
     return 'good'
   } catch (error) {
     if (error instanceof errors.JOSEError) return 'wrong'
-    // Not the token's fault, so that nobody is told to log in again.
+    // Not the token's fault: the client must not be told to log in again.
     throw error
   }
 }
 
 /**
- * Verifies the signature of a compact JWS with the keys of a store, fetched again for a key that is not listed or may have
- * been replaced under its own `kid`. `first` is the result with the keys that were available, where there is one. Throws
- * `Failure` when keys that are needed can't be had.
+ * Verifies the signature of a compact JWS with the keys of a store, refreshed for an unlisted key or one that may
+ * have been replaced under the same `kid`. `first` is the result with the current keys, if available. Throws
+ * `Failure` when required keys are unavailable.
  */
 export async function verifySignature(
   token: string,
@@ -68,7 +68,7 @@ export async function verifySignature(
   first?: SignatureLook,
 ): Promise<SignatureCheck> {
   let last = first ?? (await lookAtSignature(token, header, await store.keys()))
-  // There may have been newer ones while the older keys were looked at.
+  // Newer keys may have arrived during the verification.
   for (let now = store.ready(); isOpen(last) && now !== undefined && now !== last.keys; now = store.ready())
     last = await lookAtSignature(token, header, now)
   if (last.check === 'wrong' && isSignatureLong(token, header.alg)) {
@@ -79,23 +79,23 @@ export async function verifySignature(
   return checkSignature(token, header, await store.refreshed(keyName(header)))
 }
 
-/** Whether other keys might give another result. */
+/** Whether other keys may change the result. */
 const isOpen = ({ check }: SignatureLook): boolean => check === 'unknown_key' || check === 'wrong'
 
-/** What a key that a token wants is known by. Without `kid` it is any that `alg` fits. */
+/** The name under which a token's key is tracked; without `kid`, any key that fits `alg`. */
 const keyName = ({ kid, alg }: SignatureHeader): string => kid ?? `{"alg":${JSON.stringify(alg)}}`
 
 /**
- * Whether newer keys might verify the token (decisions §2.3): a key that is listed and does not fit stays so, and a signature that
- * no key of the algorithm makes is none, so that whoever can't sign does not use up the refreshes.
+ * Whether newer keys may verify the token (decisions §2.3): not when the listed key does not fit, or the signature
+ * has an impossible length, so that invalid tokens do not use up the refreshes.
  */
 const mayBeFound = (token: string, { alg, kid }: SignatureHeader, store: KeyStore): boolean =>
   (kid === undefined || !store.lists(kid)) && isSignatureLong(token, alg)
 
-/** Bytes of a signature: RFC 7518 §3.4, RFC 8037 §3.1; those of RSA have the length of the modulus. */
+/** Signature lengths in bytes: RFC 7518 §3.4, RFC 8037 §3.1; for RSA that of the modulus. */
 const SIGNATURE_BYTES: Readonly<Record<string, number>> = { ES256: 64, ES384: 96, ES512: 132, EdDSA: 64, Ed25519: 64 }
 
-/** Whether the signature of a token has a length that keys of its algorithm make. */
+/** Whether the signature has a length that keys of its algorithm produce. */
 function isSignatureLong(token: string, alg: string): boolean {
   const bytes = Math.floor(((token.length - token.lastIndexOf('.') - 1) * 3) / 4)
   const expected = SIGNATURE_BYTES[alg]

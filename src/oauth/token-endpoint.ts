@@ -3,13 +3,13 @@ import type { ClientEndpoint, OAuthClient } from './client-settings.ts'
 import { type FormPost, formRequest } from './form-post.ts'
 import { errorOf, meantBy, refusesClient } from './refusals.ts'
 
-/** One client at a token endpoint or its like. */
+/** A client at a token endpoint or similar endpoint. */
 export interface TokenEndpointClient {
   readonly outbound: Outbound
   readonly client: Pick<OAuthClient, 'authenticate' | 'secrets'>
 }
 
-/** True when an answer is about our client id or secret; a 401 without a word is (RFC 6749 §5.2). */
+/** True when a response rejects the client's credentials, including a 401 without error (RFC 6749 §5.2). */
 export function isClientRefused(response: OutboundResponse): boolean {
   const error = errorOf(response)
   return error === undefined ? response.status === 401 : refusesClient(meantBy(error, response.status))
@@ -17,14 +17,14 @@ export function isClientRefused(response: OutboundResponse): boolean {
 
 const NO_TOKEN_ENDPOINT: ReadonlySet<number> = new Set([404, 405, 410, 415])
 
-/** What a server answers where it has no token endpoint, whatever the body says: a wrong URL or realm (decisions §5). */
+/** Statuses of a server without a token endpoint at this URL: a wrong URL or realm (decisions §5). */
 export const isNoTokenEndpoint = ({ status }: Pick<OutboundResponse, 'status'>): boolean =>
   NO_TOKEN_ENDPOINT.has(status)
 
 /**
- * Asks a token endpoint (RFC 6749 §3.2) as one client; an answer with any status is returned. What it authenticates with is
- * read again when it is refused, and when it has changed, the request is repeated once. Authentication is made anew for
- * whatever is sent again: a client assertion is good for one use. Throws `OutboundError`, and what `authenticate` throws.
+ * Sends a request to a token endpoint (RFC 6749 §3.2) as one client; a response with any status is returned. After a
+ * rejection the credentials are reread; when they changed, the request is repeated once with new authentication,
+ * since a client assertion is single-use. Throws `OutboundError` and the errors of `authenticate`.
  */
 export async function askTokenEndpoint(
   { outbound, client }: TokenEndpointClient,

@@ -18,16 +18,16 @@ import { readLifetimeMs, readTokenValue } from './token-values.ts'
 
 export type TokenResponseMapping = NonNullable<OAuth2Config['tokenResponseMapping']>
 
-/** The request that a token response answers, and the rules by which the response is read. */
+/** The request behind a token response, and the rules to read it. */
 export interface TokenRequestContext {
   readonly url: string
-  /** Lifetimes count from here: milliseconds since the epoch. */
+  /** Start of lifetimes: milliseconds since the epoch. */
   readonly sentAtMs: number
   readonly nowMs: number
-  /** What troubles of the endpoint are called. */
+  /** Failure names of the endpoint. */
   readonly service: ServiceFailures
   readonly grant: Grant
-  /** Where a non-standard response has its fields. Default: RFC 6749 §5.1. */
+  /** Field paths of a non-standard response. Default: RFC 6749 §5.1. */
   readonly mapping?: TokenResponseMapping | undefined
 }
 
@@ -40,15 +40,15 @@ export interface IssuedToken {
   readonly members: Claims
 }
 
-/** The tokens of a login: unverified. */
+/** The tokens of a login, unverified. */
 export interface TokenResponse extends IssuedToken {
   readonly refreshToken: Secret | undefined
   readonly idToken: Secret | undefined
-  /** Undefined when the response names none: what was requested, or what was granted before (RFC 6749 §5.1). */
+  /** Undefined when the response has none: as requested, or as granted before (RFC 6749 §5.1). */
   readonly scopes: readonly string[] | undefined
 }
 
-/** An ID token never goes into a header of the proxy's, and group lists make it long. */
+/** ID tokens are not sent in headers, and group lists make them long. */
 const MAX_ID_TOKEN_LENGTH = 64 * 1024
 const MAX_SCOPES_LENGTH = 8 * 1024
 const STANDARD: TokenResponseMapping = {
@@ -57,20 +57,20 @@ const STANDARD: TokenResponseMapping = {
   refreshTokenPath: 'refresh_token',
   scopePath: 'scope',
 }
-/** RFC 9110 §5.6.2; sentences have blanks. */
+/** RFC 9110 §5.6.2; sentences contain blanks. */
 const ERROR_CODE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
 
 const isAbsent = (value: ClaimValue | undefined): value is null | undefined | '' =>
   value === undefined || value === null || value === ''
 
-/** A response that can't be used; `why` is in our words. */
+/** Failure for an unusable response; `why` has no external values. */
 export const unusableToken = ({ what, unusable }: ServiceFailures, why: string): Failure =>
   new Failure(unusable, { detail: `${what}: ${why}` })
 
 /**
- * The access token in a token endpoint's response, whatever the grant: any 2xx status with a JSON object (RFC 6749 §5.1), or with
- * a mapping the paths that it names, where `token_type` is Bearer whatever it says. `tokenTypes` are taken in any case.
- * Throws what an error response stands for by the rules of the grant, and `unusable` of the service for anything else.
+ * Reads the access token of a token response, for any grant: any 2xx status with a JSON object (RFC 6749 §5.1). A
+ * mapping names other paths; `token_type` then counts as Bearer. `tokenTypes` are case-insensitive. Throws the
+ * grant's failure for an error response, and `unusable` of the service otherwise.
  */
 export function readIssuedToken(
   response: OutboundResponse,
@@ -92,11 +92,11 @@ export function readIssuedToken(
     : readLifetimeMs(expiresIn, (why) => unusableToken(service, `${paths.expiresInPath} ${why}`))
   const expiresAtMs = lifetime === undefined ? undefined : sentAtMs + lifetime
   if (expiresAtMs !== undefined && expiresAtMs <= nowMs)
-    throw unusableToken(service, 'the token had expired when it arrived')
+    throw unusableToken(service, 'the token was already expired on arrival')
   return { accessToken, expiresAtMs, members }
 }
 
-/** The same with what else a login brings: refresh token, ID token and scopes. */
+/** As `readIssuedToken`, with refresh token, ID token and scopes. */
 export function readTokenResponse(response: OutboundResponse, context: TokenRequestContext): TokenResponse {
   const issued = readIssuedToken(response, context)
   const { service, mapping } = context
@@ -115,7 +115,7 @@ export function readTokenResponse(response: OutboundResponse, context: TokenRequ
 const at = (members: Claims, path: string, mapping: TokenResponseMapping | undefined): ClaimValue | undefined =>
   mapping === undefined ? members[path] : valueAt(members, path)
 
-/** RFC 6749 §3.3 has spaces; GitHub and Slack have commas, Twitch a list. */
+/** RFC 6749 §3.3 uses spaces; GitHub and Slack use commas, Twitch a list. */
 function scopesOf(
   value: ClaimValue | undefined,
   name: string,
@@ -126,11 +126,11 @@ function scopesOf(
   const isReadable = texts.every((text) => typeof text === 'string')
   const joined = isReadable ? texts.join(' ') : undefined
   if (joined === undefined || joined.length > MAX_SCOPES_LENGTH)
-    throw unusableToken(service, `${name} can't be read as scopes`)
+    throw unusableToken(service, `${name} is not a valid scope list`)
   return joined.split(/[ ,]+/).filter((scope) => scope !== '')
 }
 
-/** The object of a success response. Throws the failure of any other one. */
+/** The object of a success response. Throws the failure of any other response. */
 function readMembers(response: OutboundResponse, context: TokenRequestContext, tokenPath: string): Claims {
   const { service, nowMs, url, grant } = context
   const busy = busyFailure(response, service, nowMs)
@@ -140,22 +140,22 @@ function readMembers(response: OutboundResponse, context: TokenRequestContext, t
   const error = members?.['error']
   const name = typeof error === 'string' && error !== '' ? error : undefined
   if (status >= 200 && status < 300) {
-    if (members === undefined) throw unusableToken(service, 'the response is not a JSON object with distinct names')
-    // GitHub and Slack answer 200 with an error in it.
+    if (members === undefined) throw unusableToken(service, 'the response is not a JSON object with unique field names')
+    // GitHub and Slack return errors with status 200.
     if (name === undefined) return members
     if (!isAbsent(at(members, tokenPath, context.mapping)))
       throw unusableToken(service, 'the response has both an access token and an error')
   }
-  // A 404 says nothing about the code or the grant.
+  // A 404 says nothing about the code: don't report it as invalid_grant.
   if (isNoTokenEndpoint(response)) {
-    const detail = `nothing at the ${service.what} takes token requests: ${shownUrl(url)} answered ${status}`
+    const detail = `the ${service.what} accepts no token requests: ${shownUrl(url)} returned ${status}`
     throw new Failure(grant.noEndpoint ?? service.unusable, { detail })
   }
   const refused = refusalOf(response, { members: members ?? {}, error: name, context })
-  throw refused ?? unusableToken(service, `it answered ${status} without an OAuth error at ${shownUrl(url)}`)
+  throw refused ?? unusableToken(service, `it returned ${status} without an OAuth error at ${shownUrl(url)}`)
 }
 
-/** The failure of an error response; undefined where the grant has no rule for it. */
+/** The failure of an error response; undefined when the grant has no rule for it. */
 function refusalOf(
   response: OutboundResponse,
   of: { readonly members: Claims; readonly error: string | undefined; readonly context: TokenRequestContext },
@@ -163,13 +163,13 @@ function refusalOf(
   const { members, error, context } = of
   const { status } = response
   const { service, nowMs, grant } = context
-  // A 401 without an error is about client authentication (RFC 6749 §5.2).
+  // A 401 without an error means failed client authentication (RFC 6749 §5.2).
   const meant = error === undefined ? (status === 401 ? 'invalid_client' : undefined) : meantBy(error, status)
   const entra = entraErrorOf(members)
   const code = grant.refused({ status, error: meant, isJson: isJson(response.body), entra, members })
   if (code === undefined) return undefined
-  const what = `${service.what} answered ${status}`
-  const unnamed = meant === undefined ? ' without an OAuth error' : `, which stands for ${meant}`
+  const what = `${service.what} returned ${status}`
+  const unnamed = meant === undefined ? ' without an OAuth error' : `, which means ${meant}`
   const named = error === undefined ? unnamed : ` ${namedError(error)}`
   const failure: RefusalRule = typeof code === 'string' ? { code } : code
   const { challenge = challengeOf(failure.code, members), refusedForMs, note = '' } = failure
@@ -184,19 +184,19 @@ function refusalOf(
   })
 }
 
-const namedError = (error: string): string => (ERROR_CODE.test(error) ? error : 'with an error that is no code')
+const namedError = (error: string): string => (ERROR_CODE.test(error) ? error : 'with an invalid error code')
 
 function explained({ known, traces }: EntraError, note: string): string {
   return `${known === undefined ? '' : `: ${known.says}`}${note}${traces === '' ? '' : ` (${traces})`}`
 }
 
-/** Space-separated, of characters that need no escape in quotes; no more than a header takes. */
+/** Space-separated, of characters that need no escape in quotes, within header size limits. */
 const ACR_VALUES = /^[\x21\x23-\x5b\x5d-\x7e][\x20\x21\x23-\x5b\x5d-\x7e]{0,1023}$/
 
 function challengeOf(code: FailureCode, members: Claims): ChallengeHint | undefined {
   if (code === 'invalid_token' || code === 'no_session') return { error: 'invalid_token' }
   if (code !== 'insufficient_user_authentication') return undefined
-  // What another login has to be (RFC 9470 §3); invalid values are left out.
+  // Required step-up (RFC 9470 §3); invalid values are ignored.
   const { acr_values: acrValues, max_age: maxAge } = members
   return {
     error: 'insufficient_user_authentication',

@@ -1,7 +1,7 @@
 import type { Claims } from '../core/index.ts'
 import { parseJsonObject } from '../http/index.ts'
 
-/** A token that says it is a JWT; nothing in it is verified yet. */
+/** A parsed JWT, not yet verified. */
 export interface UnverifiedJwt {
   readonly header: Claims
   readonly payload: Claims
@@ -10,7 +10,7 @@ export interface UnverifiedJwt {
 export type TokenShape =
   | { readonly kind: 'jwt'; readonly jwt: UnverifiedJwt }
   | { readonly kind: 'opaque' }
-  /** A JWT by its looks that may not be read: ambiguous JSON, a signature that is not canonical base64url. */
+  /** A JWT in form that must be rejected: ambiguous JSON, or a signature that is not canonical base64url. */
   | { readonly kind: 'malformed' }
 
 const OPAQUE: TokenShape = { kind: 'opaque' }
@@ -19,13 +19,13 @@ const MALFORMED: TokenShape = { kind: 'malformed' }
 const SEGMENTS = /^([\w-]+)\.([\w-]+)\.([\w-]*)$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The bytes of a segment, or undefined when the encoding has stray bits: one value must have one spelling. */
+/** Decodes a segment; undefined when the encoding has stray bits, so that a value has one encoding only. */
 function decode(segment: string): Buffer | undefined {
   const bytes = Buffer.from(segment, 'base64url')
   return bytes.toString('base64url') === segment ? bytes : undefined
 }
 
-/** The text of a segment that `JSON.parse` takes for an object. */
+/** The text of a segment with a JSON object. */
 function objectText(segment: string): string | undefined {
   const bytes = decode(segment)
   if (bytes === undefined) return undefined
@@ -39,8 +39,8 @@ function objectText(segment: string): string | undefined {
 }
 
 /**
- * Tells a JWT from an opaque token (decisions §2.3): three base64url segments of which the first two are JSON objects
- * make a JWT, an empty signature included. Anything else is opaque, JWEs and detached signatures too.
+ * Distinguishes a JWT from an opaque token (decisions §2.3): three base64url segments of which the first two are JSON
+ * objects make a JWT, even with an empty signature. Anything else is opaque, including JWEs and detached signatures.
  */
 export function shapeOf(token: string): TokenShape {
   const match = SEGMENTS.exec(token)
@@ -57,10 +57,10 @@ export function shapeOf(token: string): TokenShape {
   }
 }
 
-/** When a JWT ends, in milliseconds since the epoch; undefined for one that does not say, and for anything else. */
+/** Expiry of a JWT in milliseconds since the epoch; undefined without one, and for other tokens. */
 export const jwtEndMs = (token: string): number | undefined => jwtTimeMs(token, 'exp')
 
-/** The same for when it was issued. */
+/** Issue time of a JWT, likewise. */
 export const jwtIssuedMs = (token: string): number | undefined => jwtTimeMs(token, 'iat')
 
 function jwtTimeMs(token: string, claim: 'exp' | 'iat'): number | undefined {
@@ -69,5 +69,5 @@ function jwtTimeMs(token: string, claim: 'exp' | 'iat'): number | undefined {
   return typeof seconds === 'number' ? seconds * 1_000 : undefined
 }
 
-/** The media type that `typ` of a JWT stands for: without its prefix, in lower case (RFC 7515 §4.1.9). */
+/** The normalized `typ` of a JWT: without prefix, in lower case (RFC 7515 §4.1.9). */
 export const jwtTypeOf = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')

@@ -197,7 +197,7 @@ export default [
         "if (mapping === undefined && type === '')",
         ['test/unit/obtain/client-credentials.test.ts'],
       ],
-      ['an error code is no text', "ERROR_CODE.test(error) ? error : 'with an error that is no code'", 'error'],
+      ['an error code is no text', "ERROR_CODE.test(error) ? error : 'with an invalid error code'", 'error'],
       [
         'a response with a token and an error is not used',
         'if (name === undefined) return members',

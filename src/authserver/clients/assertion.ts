@@ -63,7 +63,8 @@ export function createTakeAssertion(parts: AssertionParts): TakeAssertion {
     const named = [aud].flat()
     if (named.length === 0 || !named.every((one) => typeof one === 'string' && audiences.has(one)))
       throw refused('aud of the assertion must be this server only')
-    if ((await check(client, assertion, signature)) !== 'good') throw refused("the assertion's signature matches no key of the client")
+    if ((await check(client, assertion, signature)) !== 'good')
+      throw refused("the assertion's signature matches no key of the client")
     const problem = timeProblem(payload, clock.now() / 1_000)
     if (problem !== undefined) throw refused(problem)
     const ttlMs = (MOST_ASSERTION_SECONDS + EXPIRED_SECONDS) * 1_000
@@ -95,7 +96,8 @@ async function checkAtHand(assertion: string, header: SignatureHeader, keys: rea
 
 function headerOf({ alg, kid }: Claims, { assertionAlgorithm }: Client): SignatureHeader {
   const allowed: readonly string[] = assertionAlgorithm === undefined ? SIGNATURE_ALGORITHMS : [assertionAlgorithm]
-  if (typeof alg !== 'string' || !allowed.includes(alg)) throw refused('alg of the assertion is not allowed for the client')
+  if (typeof alg !== 'string' || !allowed.includes(alg))
+    throw refused('alg of the assertion is not allowed for the client')
   if (kid !== undefined && typeof kid !== 'string') throw refused('kid of the assertion is not a string')
   return { alg, kid }
 }

@@ -83,7 +83,8 @@ function readBasic(authorization: string): { readonly id: string; readonly secre
   const bytes = Buffer.from(encoded, 'base64')
   const isEncoded = encoded !== '' && bytes.toString('base64').replace(/=+$/, '') === encoded.replace(/=+$/, '')
   const [, id, secret] = (isEncoded && /^([^:]+):(.*)$/s.exec(bytes.toString('utf8'))) || []
-  if (id === undefined || secret === undefined) throw invalid('the Basic Authorization header needs a client id and a secret')
+  if (id === undefined || secret === undefined)
+    throw invalid('the Basic Authorization header needs a client id and a secret')
   try {
     return { id: formDecoded(id), secret: formDecoded(secret) }
   } catch {

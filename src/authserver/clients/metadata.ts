@@ -152,7 +152,10 @@ function registeredMethod(told: AuthMethod, redirectUris: readonly string[], kno
   }
   if (!redirectUris.some((uri) => known.secretFor.has(uri))) return told
   if (redirectUris.some(isOnOwnDevice))
-    throw new OAuthError('invalid_redirect_uri', 'a client with a secret may not have loopback or private-use redirect_uris')
+    throw new OAuthError(
+      'invalid_redirect_uri',
+      'a client with a secret may not have loopback or private-use redirect_uris',
+    )
   return 'client_secret_post'
 }
 

@@ -142,7 +142,8 @@ function fitting(entries: readonly Entry[], claims: Claims): Entry {
     const result = one.match.evaluate(claims)
     if (result.outcome === 'matched') return one
     // Regardless of other entries: claims that exceed the evaluation limit are rejected.
-    if (result.outcome === 'limit') throw new RefusedAssertion(`${one.entry.place} exceeds the evaluation limit for its claims`)
+    if (result.outcome === 'limit')
+      throw new RefusedAssertion(`${one.entry.place} exceeds the evaluation limit for its claims`)
     if (result.outcome === 'error') failed.push(`${one.entry.place}: ${result.reason}`)
   }
   throw new RefusedAssertion(['no entry of workloads matches its claims', ...failed].join('; '))

@@ -37,8 +37,6 @@ export type LoginOutcome = 'completed' | 'cancelled' | 'failed' | 'lost'
 
 /** Counts how logins end. */
 export const loginCounter = (metrics: Metrics): ((outcome: LoginOutcome) => void) => {
-  const logins = metrics.counter('extauth_authserver_logins_total', 'Finished logins, by outcome.', [
-    'outcome',
-  ])
+  const logins = metrics.counter('extauth_authserver_logins_total', 'Finished logins, by outcome.', ['outcome'])
   return (outcome) => logins.with(outcome).add()
 }

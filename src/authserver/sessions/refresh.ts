@@ -126,10 +126,7 @@ export function createRefresh(options: RefreshOptions): (request: RefreshRequest
       } catch (error) {
         if (tries === STORE_TRIES) {
           const { code, detail } = asFailure(error)
-          log.error(
-            { upstream: name, reason: code, detail },
-            'storing refreshed tokens failed: the session will end',
-          )
+          log.error({ upstream: name, reason: code, detail }, 'storing refreshed tokens failed: the session will end')
           const record = withLogin(before.record, name, held, login.claims, claimNames)
           return { record, held, isStored: false }
         }

@@ -84,8 +84,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     }),
     async create({ tsid, ...session }) {
       const record: SessionRecord = { ...session, claims: pickClaims({}, claimNames), providers: new Map() }
-      if (!(await records.add(tsid, record)))
-        throw new Failure('internal_error', { detail: 'duplicate session id' })
+      if (!(await records.add(tsid, record))) throw new Failure('internal_error', { detail: 'duplicate session id' })
       count.session('created')
     },
     async addLeg(tsid, provider, login) {

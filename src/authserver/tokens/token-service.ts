@@ -198,8 +198,7 @@ function checkResource(given: TokenParameters['resource'], granted: string, reso
   if (indicators.some((indicator) => resources.find(indicator)?.url !== granted))
     throw new OAuthError('invalid_target', 'resource differs from the granted one')
   // A resource without a route is no valid audience.
-  if (resources.find(granted) === undefined)
-    throw new OAuthError('invalid_target', 'the resource is no longer served')
+  if (resources.find(granted) === undefined) throw new OAuthError('invalid_target', 'the resource is no longer served')
 }
 
 /**

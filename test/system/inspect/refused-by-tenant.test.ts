@@ -12,7 +12,7 @@ afterAll(() => lab.close())
 const NUMBERS = /\((AADSTS\d+, trace_id [\w-]{36}, correlation_id [\w-]{36})\)/
 
 it.each([
-  ['nobody has consented', { sub: 'mallory' }, 'exchange_denied', 'AADSTS65001'],
+  ['consent is missing', { sub: 'mallory' }, 'exchange_denied', 'AADSTS65001'],
   ['a second factor is wanted', { sub: 'alice', claims: { amr: ['pwd'] } }, 'interaction_required', 'AADSTS50076'],
 ])('where %s, log and page name the numbers by which the tenant knows it', async (_what, claims, reason, code) => {
   const before = lab.log.lines.length

@@ -103,6 +103,6 @@ it('signs assertions for the issuer, and says when the certificate expires', asy
 it('is refused at start where the secret is no key', async () => {
   const key = { secretRef: { name: 'idp', key: 'key' } }
   await expect(started({ method: 'privateKeyJwt', clientId: 'registry', key }, { key: 'nothing' })).rejects.toThrow(
-    /secrets\/idp\/key cannot be used: it is no private key that can sign/,
+    /secrets\/idp\/key cannot be used: it is not a private signing key/,
   )
 })

@@ -202,7 +202,7 @@ export const TYPES: readonly BrokenSetup[] = [
     'tokenExchange',
     `${EXCHANGE}, clientAuthMethod: private_key_jwt, clientKeySecretRef: { name: k, key: pem }`,
     'clientKeySecretRef',
-    /secrets\/k\/pem cannot be used: it is no private key that can sign/,
+    /secrets\/k\/pem cannot be used: it is not a private signing key/,
     { 'secrets/k/pem': 'hello' },
   ),
   auth(

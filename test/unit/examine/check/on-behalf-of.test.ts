@@ -67,7 +67,7 @@ describe('extauth check asks a tenant with a made-up token', () => {
       says(401, 'invalid_client', 7000215),
       /^config_error: .*its value is needed.*AADSTS7000215/,
     ],
-    ['there is no such tenant', says(400, 'invalid_request', 90002), /^config_error: .*no such tenant/],
+    ['the tenant does not exist', says(400, 'invalid_request', 90002), /^config_error: .*no such tenant/],
     ['the resource is unknown', says(400, 'invalid_resource', 500011), /^config_error: .*no such resource/],
     ['it is broken', () => ({ status: 500 }), /^identity_provider_unavailable/],
   ])('%s', async (_what, answering, detail) => {
