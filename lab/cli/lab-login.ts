@@ -94,7 +94,7 @@ async function logIn(
     if (user === undefined) io.stderr(`Open this address in a browser on this machine:\n\n  ${url.href}\n\n`)
     const answer =
       user === undefined
-        ? await receiver.answer.catch(() => refuse('nobody came back from the browser'))
+        ? await receiver.answer.catch(() => refuse('the browser did not return'))
         : await clickThrough(url, receiver.url, user, refuse)
     if (answer.get('state') !== state || answer.get('iss') !== issuer)
       throw new CommandFailed('the answer is for another login')

@@ -6,11 +6,11 @@ import { loginRefusal } from './server-calls.ts'
 import type { LoginRecord, LoginStore } from './store.ts'
 import { refreshed } from './tokens.ts'
 
-/** Renewed so long before its end, in milliseconds: a request takes a while to arrive. */
+/** Tokens are refreshed this long before expiry, in milliseconds: a request takes a while to arrive. */
 const EARLY_MS = 30_000
-/** A login that failed is not begun again by what the user did not ask for within this time. */
+/** After a failed login, background requests start no new one within this time. */
 const REST_MS = 60_000
-/** How long another process may take with its login or refresh beyond the patience with the person. */
+/** Time that another process may take for its login or refresh in addition to the login deadline. */
 const LOCK_SLACK_MS = 60_000
 
 const NOTHING_ASKED: Asked = { resourceMetadata: undefined, scopes: [], lacksScopes: false }
@@ -21,9 +21,9 @@ export interface LoginCredentialsOptions extends LoginOptions {
 }
 
 /**
- * The access token of a person who logged in for one MCP server: read from the store for each request, so that all
- * processes of the user have the same, and renewed by one of them at a time. A refused token is renewed, else the
- * browser is opened.
+ * The access token of a user who logged in for one MCP server. Read from the store for each request, so that all
+ * processes of the user share it; one process at a time refreshes it. A rejected token is refreshed, else the browser
+ * is opened.
  */
 export function loginCredentials(options: LoginCredentialsOptions): EndpointCredentials {
   const { endpoint, store, outbound, log, now } = options
@@ -33,7 +33,7 @@ export function loginCredentials(options: LoginCredentialsOptions): EndpointCred
   const known = (): Promise<LoginRecord | undefined> => store.forEndpoint(endpoint.href)
   const isFresh = ({ expires_at_ms: end }: LoginRecord): boolean => end === undefined || end - EARLY_MS > now()
 
-  /** Under the lock: another process may have done it meanwhile. */
+  /** Runs under the lock; another process may have renewed it meanwhile. */
   const renew = (used: string | undefined, asked: Asked, mayLogIn: boolean): Promise<LoginRecord | undefined> =>
     locked(options, async () => {
       const record = await known()
@@ -41,15 +41,16 @@ export function loginCredentials(options: LoginCredentialsOptions): EndpointCred
       const next = record === undefined || asked.lacksScopes ? undefined : await refreshed(record, outbound, now)
       if (next?.kind === 'renewed') {
         await store.save(next.record)
-        log.info({}, 'the access token was renewed')
+        log.info({}, 'access token refreshed')
         return next.record
       }
       if (!mayLogIn) return undefined
-      // A refresh token that was refused, or none: only a registered client that the server knows gets its user back.
+      // After a rejected or missing refresh token, only a registered client that the server still knows can log its
+      // user in.
       const isTried = record?.refresh_token !== undefined || asked.lacksScopes
       const before = record && { ...record, isClientKnown: !isTried || next?.isClientKnown !== false }
       return replaceLogin(options, asked, before).catch(async (error: unknown) => {
-        // No refresh has shown that the client is known: the next login registers another one.
+        // No refresh has shown that the server knows the client: the next login registers a new one.
         if (record !== undefined && !isTried) await store.forget(record)
         throw error
       })
@@ -60,7 +61,7 @@ export function loginCredentials(options: LoginCredentialsOptions): EndpointCred
     try {
       const record = await renew(used, asked, true)
       failed = undefined
-      if (record === undefined) throw loginRefusal('there is no token')
+      if (record === undefined) throw loginRefusal('no token is stored')
     } catch (error) {
       if (!(error instanceof CredentialRefusal)) throw error
       failed = { error, atMs: now() }
@@ -79,7 +80,7 @@ export function loginCredentials(options: LoginCredentialsOptions): EndpointCred
         return new Secret(((await renew(record.access_token, NOTHING_ASKED, false)) ?? record).access_token)
       } catch (error) {
         if (!(error instanceof CredentialRefusal) || (record.expires_at_ms ?? 0) <= now()) throw error
-        // There was time left, and there is for another try.
+        // The token is still valid; a later request tries again.
         return new Secret(record.access_token)
       }
     },
@@ -87,9 +88,9 @@ export function loginCredentials(options: LoginCredentialsOptions): EndpointCred
       const asked = readChallenge(challenge)
       if (!mayAsk && running === undefined) {
         if ((await renew(used?.reveal(), asked, false)) !== undefined) return true
-        throw new CredentialRefusal('invalid_token', 'The login has ended; the next request asks for another.')
+        throw new CredentialRefusal('invalid_token', 'The login has expired; the next request starts a new one.')
       }
-      // Whoever is refused meanwhile waits for the same login.
+      // Concurrent requests with rejected tokens wait for the same login.
       running ??= replace(used?.reveal(), asked).finally(() => (running = undefined))
       await running
       return true
@@ -97,7 +98,7 @@ export function loginCredentials(options: LoginCredentialsOptions): EndpointCred
   }
 }
 
-/** Logs in whatever is stored, and registers the client again where the server registers clients. Throws `CredentialRefusal`. */
+/** Always logs in, and registers the client again if the server supports registration. Throws `CredentialRefusal`. */
 export function newLogin(options: LoginCredentialsOptions, challenge: string | undefined): Promise<LoginRecord> {
   return locked(options, async () => {
     const record = await options.store.forEndpoint(options.endpoint.href)
@@ -105,7 +106,7 @@ export function newLogin(options: LoginCredentialsOptions, challenge: string | u
   })
 }
 
-/** Under the lock: a new login is stored instead of `before`, which may be of another server or resource. */
+/** Runs under the lock; stores the new login instead of `before`, which may be for another server or resource. */
 async function replaceLogin(
   options: LoginCredentialsOptions,
   asked: Asked,
@@ -124,7 +125,7 @@ async function locked<T>(options: LoginCredentialsOptions, work: () => Promise<T
   try {
     return await withLock(store.directory, endpoint.href, patienceMs + LOCK_SLACK_MS, work, signal)
   } catch (error) {
-    if (error instanceof LockTimeout) throw loginRefusal('another program has been logging in for too long')
+    if (error instanceof LockTimeout) throw loginRefusal('timed out waiting for the login of another program')
     throw error
   }
 }

@@ -10,44 +10,44 @@ import {
 } from '../oauth/index.ts'
 import { isSafeUrl, loginRefusal, textOf } from './server-calls.ts'
 
-/** What is used of an authorization server's metadata (RFC 8414 §2). */
+/** The used part of an authorization server's metadata (RFC 8414 §2). */
 export interface LoginServer {
   readonly issuer: string
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
-  /** Where clients register (RFC 7591). */
+  /** Client registration endpoint (RFC 7591). */
   readonly registrationEndpoint: string | undefined
   /** RFC 7009. */
   readonly revocationEndpoint: string | undefined
   readonly scopes: readonly string[]
   /** RFC 9207 §3. */
   readonly announcesIss: boolean
-  /** Id and secret go into the body, because Basic is not on offer. */
+  /** Send id and secret in the body, because Basic is not supported. */
   readonly secretInBody: boolean
-  /** What a client registers: to be a public one, unless the server takes none of these. */
+  /** Authentication method to register: `none`, unless the server does not support it. */
   readonly authMethod: 'none' | 'client_secret_basic' | 'client_secret_post'
-  /** It takes the URL of a metadata document for a client id. */
+  /** Supports client ID metadata documents. */
   readonly takesDocuments: boolean
 }
 
-/** Where to log in for an MCP server. */
+/** The authorization server and resource of an MCP server. */
 export interface Destination {
   /** The protected resource's identifier, for `resource` (RFC 8707). */
   readonly resource: string
   readonly server: LoginServer
-  /** Asked for; empty: whatever the server gives by default. */
+  /** Requested scopes; empty: the server's default. */
   readonly scopes: readonly string[]
 }
 
-/** What a 401 or 403 asks for (RFC 6750 §3, RFC 9728 §5.1). */
+/** Parameters of a 401 or 403 challenge (RFC 6750 §3, RFC 9728 §5.1). */
 export interface Asked {
   readonly resourceMetadata: string | undefined
   readonly scopes: readonly string[]
-  /** The token is good, but not for this. */
+  /** The token is valid but lacks scopes. */
   readonly lacksScopes: boolean
 }
 
-/** Reads the parameters of a Bearer challenge, as far as they are well formed. */
+/** Parses a Bearer challenge; malformed parameters are ignored. */
 export function readChallenge(challenge: string | undefined): Asked {
   const parameter = (name: string): string | undefined => {
     const found = new RegExp(`(?:^|[ ,])${name}=(?:"((?:[^"\\\\]|\\\\.){0,4096})"|([^ ,"]{1,4096}))`, 'i').exec(
@@ -67,8 +67,8 @@ export function readChallenge(challenge: string | undefined): Asked {
 const isScope = (text: string): boolean => /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/.test(text)
 
 /**
- * From the challenge of an MCP server to its authorization server (MCP authorization; RFC 9728, RFC 8414, OpenID Connect
- * Discovery). Throws `CredentialRefusal` login_failed, with what is missing.
+ * Finds the authorization server from an MCP server's challenge (MCP authorization; RFC 9728, RFC 8414, OpenID
+ * Connect Discovery). Throws `CredentialRefusal` login_failed that names what is missing.
  */
 export async function discover(
   endpoint: URL,
@@ -77,7 +77,7 @@ export async function discover(
 ): Promise<Destination> {
   const metadata = await findResource(endpoint, asked.resourceMetadata, outbound)
   const issuer = metadata?.server ?? endpoint.origin
-  if (!isSafeUrl(issuer)) throw loginRefusal('the authorization server that the MCP server names has no https address')
+  if (!isSafeUrl(issuer)) throw loginRefusal('the MCP server names an authorization server without an https URL')
   const server = readServer(await findServer(issuer, outbound, now))
   const advertised = (metadata?.scopes ?? []).filter(isScope)
   return {
@@ -87,7 +87,7 @@ export async function discover(
   }
 }
 
-/** Throws `CredentialRefusal` for a server where nobody can log in safely. */
+/** Throws `CredentialRefusal` for a server that does not support a secure login. */
 function readServer(document: Claims): LoginServer {
   const {
     authorization_endpoint: authorize,
@@ -95,9 +95,9 @@ function readServer(document: Claims): LoginServer {
     code_challenge_methods_supported: methods,
   } = document
   if (!isSafeUrl(authorize) || !isSafeUrl(token))
-    throw loginRefusal('the authorization server has no usable authorization and token endpoint')
+    throw loginRefusal("the authorization server's metadata lack a valid authorization or token endpoint")
   if (!isTextList(methods) || !methods.includes('S256'))
-    throw loginRefusal('the authorization server does not say that it supports PKCE with S256')
+    throw loginRefusal("the authorization server's metadata do not announce PKCE with S256")
   const { registration_endpoint: registration, revocation_endpoint: revocation, scopes_supported: scopes } = document
   return {
     issuer: textOf(document, 'issuer') ?? '',
@@ -115,37 +115,37 @@ function readServer(document: Claims): LoginServer {
 
 const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const
 
-/** What a document says about the endpoint. */
+/** The protected resource metadata. */
 interface ResourceDocument {
   readonly resource: string
-  /** The first of its authorization servers. */
+  /** The first listed authorization server. */
   readonly server: string | undefined
   readonly scopes: readonly string[]
 }
 
-/** The document about the endpoint; undefined where there is none (servers of the 2025-03-26 revision). */
+/** The protected resource metadata; undefined when the server has none (2025-03-26 revision). */
 async function findResource(
   endpoint: URL,
   named: string | undefined,
   outbound: Outbound,
 ): Promise<ResourceDocument | undefined> {
   if (named !== undefined && !isSafeUrl(named))
-    throw loginRefusal('the metadata of the MCP server has no https address')
+    throw loginRefusal("the MCP server's metadata URL is not https")
   const candidates = named === undefined ? [metadataUrl(endpoint.href), metadataUrl(endpoint.origin)] : [named]
   for (const url of new Set(candidates)) {
     const document = await getJson(url, outbound)
     if (document === undefined) continue
     const { resource, authorization_servers: servers, scopes_supported: scopes } = document
     if (typeof resource !== 'string' || !coversEndpoint(resource, endpoint))
-      throw loginRefusal('the metadata of the MCP server is about another resource')
+      throw loginRefusal("the MCP server's metadata are for a different resource")
     if (!isTextList(servers) || servers.length === 0) throw loginRefusal('the MCP server names no authorization server')
     return { resource, server: servers[0], scopes: isTextList(scopes) ? scopes : [] }
   }
-  if (named !== undefined) throw loginRefusal('the metadata of the MCP server can not be read')
+  if (named !== undefined) throw loginRefusal("the MCP server's metadata are unavailable")
   return undefined
 }
 
-/** A token for a resource goes to no other (RFC 9728 §7.3, MCP: the endpoint must lie in the resource). */
+/** A token is sent only to its resource (RFC 9728 §7.3, MCP: the endpoint must be within the resource). */
 function coversEndpoint(resource: string, endpoint: URL): boolean {
   const url = URL.parse(resource)
   if (url === null || url.origin !== endpoint.origin) return false
@@ -154,8 +154,8 @@ function coversEndpoint(resource: string, endpoint: URL): boolean {
 }
 
 /**
- * The metadata of an issuer, from the three places where they may be (MCP authorization); their `issuer` must be the one
- * that was asked for, an origin with its slash being the same as without.
+ * Fetches an issuer's metadata from the three candidate URLs (MCP authorization). `issuer` must match the requested
+ * one; a trailing slash of an origin is ignored.
  */
 async function findServer(issuer: string, outbound: Outbound, now: () => number): Promise<Claims> {
   const { origin, pathname, href } = new URL(issuer)
@@ -170,25 +170,25 @@ async function findServer(issuer: string, outbound: Outbound, now: () => number)
     clock,
     read: (document) => document,
     places: [...new Set([inserted, `${origin}/.well-known/openid-configuration${path}`, appended])],
-    // Some answer 500 for a page that they do not have.
+    // Some servers answer 500 for a missing page.
     goesOn: () => true,
     isIssuer: (named) => typeof named === 'string' && URL.parse(named)?.href === href,
   })
   try {
     return await metadata()
   } catch (error) {
-    throw loginRefusal('the metadata of the authorization server can not be read', error)
+    throw loginRefusal("the authorization server's metadata are unavailable", error)
   }
 }
 
-const kindOf = (error: unknown): string => (error instanceof OutboundError ? error.kind : 'no answer')
+const kindOf = (error: unknown): string => (error instanceof OutboundError ? error.kind : 'no response')
 
 async function getJson(url: string, outbound: Outbound): Promise<Claims | undefined> {
   try {
     const { status, body } = await outbound.request({ method: 'GET', url, headers: { accept: 'application/json' } })
     return status === 200 ? readJsonObject(body) : undefined
   } catch (error) {
-    throw loginRefusal('the metadata of the MCP server can not be read', error)
+    throw loginRefusal("the MCP server's metadata are unavailable", error)
   }
 }
 

@@ -4,13 +4,13 @@ import { mkdir, stat, unlink } from 'node:fs/promises'
 import { connect, createServer, type Server } from 'node:net'
 import path from 'node:path'
 
-/** Between two looks when nothing says that the lock is free, in milliseconds. */
+/** Poll interval in milliseconds when no event signals the release. */
 const LOOK_MS = 100
 
 /**
- * Runs `work` while no other process that uses `directory` runs any under the same name. Waits for its turn, at most
- * `patienceMs` or until `signal`; then rejects with `LockTimeout`. The lock is a socket that listens in
- * `directory`, which the system takes from a process that ends, however it ends; the next one removes the file.
+ * Runs `work` while holding a lock of this name in `directory`, across processes. Waits at most `patienceMs` or until
+ * `signal`, then rejects with `LockTimeout`. The lock is a listening socket in `directory`, which the system closes
+ * when its process ends in any way; the next process removes the file.
  */
 export async function withLock<T>(
   directory: string,
@@ -39,7 +39,7 @@ export async function withLock<T>(
   }
 }
 
-/** Somebody else has had it for too long. */
+/** Another process held the lock for too long. */
 export class LockTimeout extends Error {
   constructor() {
     super('the lock was not released in time')
@@ -49,10 +49,10 @@ export class LockTimeout extends Error {
 
 const waiters = new WeakMap<Server, Set<{ destroy(): unknown }>>()
 
-/** Longest path of a socket, in bytes; macOS has the shortest. */
+/** Maximum length of a socket path in bytes; macOS has the shortest. */
 const MAX_PATH = 100
 
-/** In the folder that only the user may enter, so that nobody else can take it; Windows has pipes. */
+/** In the user's private folder, so that no other user can take the lock; Windows uses pipes. */
 async function addressOf(directory: string, name: string): Promise<string> {
   const digest = createHash('sha256').update(name).digest('hex').slice(0, 12)
   if (process.platform === 'win32') {
@@ -67,13 +67,13 @@ async function addressOf(directory: string, name: string): Promise<string> {
   return `/proc/self/fd/${folder}/${digest}.lock`
 }
 
-/** Open for as long as the process lives: a path that is too long for a socket is shorter from there. */
+/** Open for the lifetime of the process: a socket path that is too long is shorter relative to it. */
 const folders = new Map<string, number>()
 
 function take(address: string): Promise<Server | undefined> {
   return new Promise((resolve, reject) => {
     const sockets = new Set<{ destroy(): unknown }>()
-    // Who waits keeps a connection open, and sees it end.
+    // A waiting process keeps a connection open, which closes with the lock.
     const server = createServer((socket) => {
       sockets.add(socket)
       socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket))
@@ -87,7 +87,7 @@ function take(address: string): Promise<Server | undefined> {
   })
 }
 
-/** Resolves when the one who has the lock lets go of it, and after `limitMs` in any case. */
+/** Resolves when the holder releases the lock, and after `limitMs` at the latest. */
 async function released(address: string, limitMs: number, signal: AbortSignal | undefined): Promise<void> {
   const found = await inodeOf(address)
   return new Promise((resolve) => {
@@ -110,7 +110,7 @@ async function released(address: string, limitMs: number, signal: AbortSignal | 
 
 const inodeOf = async (file: string): Promise<number | undefined> => (await stat(file).catch(() => undefined))?.ino
 
-/** Removes what a process that was killed left, unless somebody has put his own there meanwhile. */
+/** Removes the socket of a killed process, unless another process has replaced it meanwhile. */
 async function clear(address: string, inode: number | undefined): Promise<void> {
   if (inode !== undefined && (await inodeOf(address)) === inode) await unlink(address).catch(() => undefined)
 }

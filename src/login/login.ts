@@ -8,7 +8,7 @@ import { askAs, loginRefusal, textOf } from './server-calls.ts'
 import type { LoginRecord } from './store.ts'
 import { tokensOf } from './tokens.ts'
 
-/** A client that the authorization server knows already, or that has a document of its own. */
+/** A pre-registered client, or one with a metadata document. */
 export interface KnownClient {
   readonly id: string
   readonly secret?: string | undefined
@@ -18,31 +18,31 @@ export interface LoginOptions {
   /** The MCP server. */
   readonly endpoint: URL
   readonly outbound: Outbound
-  /** Registered beforehand. Default: a metadata document, else registration. */
+  /** Pre-registered client. Default: a metadata document, else registration. */
   readonly client?: KnownClient | undefined
-  /** URL of a client ID metadata document, used where the authorization server takes such. */
+  /** URL of a client ID metadata document, used when the authorization server supports it. */
   readonly clientMetadataUrl?: string | undefined
-  /** Shows the address to a person in front of a browser. */
+  /** Opens the URL in the user's browser. */
   readonly openBrowser: (url: string) => void
   readonly now: () => number
-  /** Milliseconds that the person may take. */
+  /** Deadline for the user in milliseconds. */
   readonly patienceMs: number
-  /** Nobody waits for the login any more. */
+  /** Aborts the login. */
   readonly signal?: AbortSignal | undefined
 }
 
 type Client = LoginRecord['client']
 
-/** A login that is being replaced. */
+/** The login to be replaced. */
 interface ReplacedLogin extends Pick<LoginRecord, 'issuer' | 'resource' | 'scope' | 'client'> {
-  /** False: the server may have forgotten the client, so that another one is registered where that is possible. */
+  /** False: the server may have forgotten the client, so a new one is registered if possible. */
   readonly isClientKnown: boolean
 }
 
 /**
- * Logs a person in for an MCP server, from its challenge to tokens (MCP authorization): discovery, a client, the browser
- * with PKCE, `state` and `resource`, the code on a loopback port, the check of `iss`. `before` is the login that is being
- * replaced. Throws `CredentialRefusal` login_failed.
+ * Logs a user in for an MCP server, from its challenge to tokens (MCP authorization): discovery, client, browser with
+ * PKCE, `state` and `resource`, code at a loopback port, check of `iss`. `before` is the login to be replaced. Throws
+ * `CredentialRefusal` login_failed.
  */
 export async function logIn(
   asked: Asked,
@@ -61,7 +61,7 @@ export async function logIn(
     accepts: (answer) => answer.get('state') === state,
     port: known === undefined ? undefined : Number(new URL(known.redirect_uri).port),
   }).catch((error: unknown) => {
-    throw loginRefusal('no port on 127.0.0.1 can be listened on', error)
+    throw loginRefusal('cannot listen on 127.0.0.1', error)
   })
   try {
     const client = await clientFor(server, receiver.url, known, options)
@@ -82,7 +82,7 @@ export async function logIn(
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
     options.openBrowser(url.href)
     const answer = await receiver.answer.catch(() => {
-      throw loginRefusal('nobody came back from the browser in time')
+      throw loginRefusal('the browser did not return in time')
     })
     const sentAtMs = now()
     const response = await redeem(server, client, { answer, verifier, resource }, outbound)
@@ -90,13 +90,16 @@ export async function logIn(
     return recordOf({ endpoint, resource, server, client, scopes: wanted }, response, times)
   } catch (error) {
     if (error instanceof CredentialRefusal) throw error
-    throw loginRefusal('the authorization server did not give a token', error)
+    throw loginRefusal('the authorization server issued no token', error)
   } finally {
     receiver.close()
   }
 }
 
-/** Refresh tokens need `offline_access` at servers that know it (OpenID Connect Core §11), which then ask for consent. */
+/**
+ * Servers that know `offline_access` require it for refresh tokens (OpenID Connect Core §11), and then ask for
+ * consent.
+ */
 function scopesFor(server: LoginServer, scopes: readonly string[]): readonly string[] {
   const extra = server.scopes.includes('offline_access') ? ['offline_access'] : []
   return [...new Set([...scopes, ...extra])]
@@ -121,7 +124,7 @@ async function clientFor(
   const { registrationEndpoint } = server
   if (registrationEndpoint === undefined)
     throw loginRefusal(
-      'the authorization server registers no clients; ask for a client id and give it with --client-id',
+      'the authorization server does not support client registration; obtain a client id and pass it with --client-id',
     )
   const metadata = {
     client_name: 'extauth stdio',
@@ -135,18 +138,18 @@ async function clientFor(
     return await register(registrationEndpoint, redirectUri, metadata, outbound)
   } catch (error) {
     if (error instanceof CredentialRefusal) throw error
-    throw loginRefusal('the authorization server did not register the client', error)
+    throw loginRefusal('the client registration failed', error)
   }
 }
 
-/** Registers a client (RFC 7591 §3). Throws `OutboundError`, and `CredentialRefusal` for an answer that is no client. */
+/** Registers a client (RFC 7591 §3). Throws `OutboundError`, and `CredentialRefusal` for an invalid response. */
 async function register(url: string, redirectUri: string, metadata: object, outbound: Outbound): Promise<Client> {
   const headers = { 'content-type': 'application/json', accept: 'application/json' }
   const { status, body } = await outbound.request({ method: 'POST', url, headers, body: JSON.stringify(metadata) })
   const registered = status === 201 || status === 200 ? readJsonObject(body) : undefined
   const id = registered === undefined ? undefined : textOf(registered, 'client_id')
   if (registered === undefined || id === undefined)
-    throw loginRefusal(`the authorization server did not register the client (it answered ${status})`)
+    throw loginRefusal(`the client registration failed (the authorization server returned ${status})`)
   const secret = textOf(registered, 'client_secret')
   const method = textOf(registered, 'token_endpoint_auth_method')
   return {
@@ -182,14 +185,14 @@ async function redeem(
   return askAs(client, server.tokenEndpoint, form, outbound)
 }
 
-/** The receiver has compared `state`; here it is `iss`, where it is there or announced (RFC 9207), and an error. */
+/** The receiver has checked `state`; this checks `iss`, if present or announced (RFC 9207), and errors. */
 function codeOf(rules: LoginServer, answer: URLSearchParams): string {
   try {
     return readCallback(answer, rules)
   } catch (error) {
     const what = answer.has('error')
-      ? 'the authorization server refused it'
-      : 'the answer came from another authorization server'
+      ? 'the authorization server rejected it'
+      : 'the response is from a different authorization server'
     throw loginRefusal(what, error)
   }
 }

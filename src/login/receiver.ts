@@ -1,23 +1,23 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Waits on loopback for the browser to come back (RFC 8252 §7.3). */
+/** Receives the browser's redirect on loopback (RFC 8252 §7.3). */
 export interface Receiver {
   /** The redirect URI. */
   readonly url: string
-  /** What the browser brought, once `accepts` took it. Rejects after the deadline. */
+  /** The callback parameters, once `accepts` returned true. Rejects after the deadline. */
   readonly answer: Promise<URLSearchParams>
   close(): void
 }
 
 export interface ReceiverOptions {
-  /** Milliseconds that a person may take. */
+  /** Deadline for the user in milliseconds. */
   readonly patienceMs: number
-  /** Says whether an answer belongs to this login; others are told so, and waiting goes on. */
+  /** Whether a response belongs to this login; others get an error page, and the receiver keeps waiting. */
   readonly accepts: (answer: URLSearchParams) => boolean
-  /** Port to listen on if it is free; else another. */
+  /** Preferred port; another one if it is taken. */
   readonly port?: number | undefined
-  /** Ends the waiting. */
+  /** Stops waiting. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -30,7 +30,7 @@ const HEADERS = {
   connection: 'close',
 }
 
-/** Opens it. Rejects when loopback can't be listened on. */
+/** Starts listening. Rejects when it cannot listen on loopback. */
 export async function openReceiver(options: ReceiverOptions): Promise<Receiver> {
   const { promise, resolve, reject } = Promise.withResolvers<URLSearchParams>()
   const server = createServer({ maxHeaderSize: 32 * 1024, requestTimeout: 10_000 }, (request, response) => {
@@ -39,13 +39,13 @@ export async function openReceiver(options: ReceiverOptions): Promise<Receiver> 
     const isOurs = isAnswer && options.accepts(url.searchParams)
     response.writeHead(isOurs ? 200 : isAnswer ? 400 : 404, HEADERS)
     response.end(
-      isOurs ? page('You can close this page and go back to your program.') : page('This page belongs to no login.'),
+      isOurs ? page('You can close this page and go back to your program.') : page('This page does not belong to a current login.'),
     )
     if (isOurs) resolve(url.searchParams)
   })
   const port = await listening(server, options.port ?? 0).catch(() => listening(server, 0))
-  const timer = setTimeout(() => reject(new Error('nobody came back from the browser')), options.patienceMs)
-  const onAbort = (): void => reject(new Error('the login was stopped'))
+  const timer = setTimeout(() => reject(new Error('the browser did not return')), options.patienceMs)
+  const onAbort = (): void => reject(new Error('the login was canceled'))
   options.signal?.addEventListener('abort', onAbort, { once: true })
   if (options.signal?.aborted === true) onAbort()
   promise.catch(() => undefined)
@@ -56,7 +56,7 @@ export async function openReceiver(options: ReceiverOptions): Promise<Receiver> 
       clearTimeout(timer)
       options.signal?.removeEventListener('abort', onAbort)
       server.close()
-      // The page is still on its way to the browser.
+      // The page is still being sent to the browser.
       setTimeout(() => server.closeAllConnections(), 1000).unref()
     },
   }

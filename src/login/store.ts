@@ -4,7 +4,7 @@ import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { z } from 'zod'
 
-/** Bytes of one record; a larger file is not ours. */
+/** Size limit of a record in bytes; a larger file is not a login record. */
 const MAX_BYTES = 256 * 1024
 const SUFFIX = '.json'
 
@@ -13,7 +13,7 @@ const RECORD = z.object({
   /** The authorization server's. */
   issuer: z.string(),
   resource: z.string(),
-  /** The MCP server's address that was logged in for. */
+  /** The MCP server's URL. */
   endpoint: z.string(),
   client: z.object({
     client_id: z.string(),
@@ -32,21 +32,21 @@ const RECORD = z.object({
   scope: z.string().optional(),
 })
 
-/** A login, as it is kept: what the tokens are, and where they can be renewed and revoked. */
+/** A stored login: its tokens, and the endpoints to refresh and revoke them. */
 export type LoginRecord = z.infer<typeof RECORD>
 
-/** The logins of one user: a file each, which only the user may read. */
+/** The logins of one user: one file each, readable only by the user. */
 export interface LoginStore {
   readonly directory: string
-  /** The login for an MCP server; undefined when there is none that can be read. */
+  /** The login for an MCP server; undefined without a readable one. */
   forEndpoint(endpoint: string): Promise<LoginRecord | undefined>
   all(): Promise<readonly LoginRecord[]>
-  /** Replaces the login for the same issuer and resource, whole or not at all. */
+  /** Replaces the login for the same issuer and resource atomically. */
   save(record: LoginRecord): Promise<void>
   forget(record: Pick<LoginRecord, 'issuer' | 'resource'>): Promise<void>
 }
 
-/** The logins in `directory`, which is made when the first one is saved. */
+/** Opens the store in `directory`, which is created with the first login. */
 export function openLoginStore(directory: string): LoginStore {
   const fileOf = ({ issuer, resource }: Pick<LoginRecord, 'issuer' | 'resource'>): string =>
     path.join(
@@ -95,7 +95,7 @@ function read(file: string): LoginRecord | undefined {
     if (statSync(file).size > MAX_BYTES) return undefined
     return RECORD.parse(JSON.parse(readFileSync(file, 'utf8')))
   } catch {
-    // Half of a file, or somebody else's: a login will replace it.
+    // A truncated or foreign file; a login will replace it.
     return undefined
   }
 }

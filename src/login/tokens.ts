@@ -12,14 +12,14 @@ import {
 import { askAs, loginRefusal } from './server-calls.ts'
 import type { LoginRecord } from './store.ts'
 
-/** `ended`: only a new login helps; `isClientKnown` where the server has shown that it knows the client. */
+/** `ended`: only a new login helps; `isClientKnown` if the server has shown that it knows the client. */
 type Renewal =
   | { readonly kind: 'renewed'; readonly record: LoginRecord }
   | { readonly kind: 'ended'; readonly isClientKnown: boolean }
 
 /**
- * The same login with a new access token (RFC 6749 §6), for the same resource. Any 4xx status but 408 and 429 ends it: whatever the
- * server calls it, only a new login helps. Throws `CredentialRefusal` for an outage.
+ * Refreshes the access token (RFC 6749 §6) for the same resource. A 4xx status except 408 and 429 means that only a
+ * new login helps. Throws `CredentialRefusal` for an outage.
  */
 export async function refreshed(record: LoginRecord, outbound: Outbound, now: () => number): Promise<Renewal> {
   const { refresh_token: refresh, client, resource } = record
@@ -39,14 +39,14 @@ export async function refreshed(record: LoginRecord, outbound: Outbound, now: ()
   } catch (error) {
     if (error instanceof Failure && error.refusal !== undefined && error.code !== 'identity_provider_unavailable')
       return endedBy(error.refusal.error)
-    throw loginRefusal('the authorization server does not renew the token now', error)
+    throw loginRefusal('the token refresh failed', error)
   }
 }
 
 const isRefused = ({ status }: OutboundResponse): boolean =>
   status >= 400 && status < 500 && status !== 408 && status !== 429
 
-/** Errors about the grant: a client that is not known is refused before. */
+/** Errors about the grant; an unknown client is rejected before. */
 const ABOUT_GRANT: ReadonlySet<string | undefined> = new Set(['invalid_grant', 'invalid_token'])
 const endedBy = (error: string | undefined): Renewal => ({ kind: 'ended', isClientKnown: ABOUT_GRANT.has(error) })
 
@@ -62,7 +62,7 @@ interface TokenRequest {
   readonly requested: readonly string[]
 }
 
-/** What of a token response is kept. Throws `Failure` for any other response. */
+/** The stored part of a token response. Throws `Failure` for any other response. */
 export function tokensOf(
   response: OutboundResponse,
   { url, grant, sentAtMs, nowMs, requested }: TokenRequest,
@@ -80,26 +80,26 @@ export function tokensOf(
 }
 
 /**
- * Ends a login at the authorization server (RFC 7009): the refresh token, and with it what hangs on it, else the access
- * token. False where the server has no such endpoint. Throws `CredentialRefusal` when it did not do it.
+ * Revokes a login at the authorization server (RFC 7009): the refresh token and everything issued with it, else the
+ * access token. False when the server has no such endpoint. Throws `CredentialRefusal` when revocation failed.
  */
 export async function revoke(record: LoginRecord, outbound: Outbound): Promise<boolean> {
   const { client, refresh_token: refresh, access_token: access } = record
   const { revocation_endpoint: endpoint } = record.server
   if (endpoint === undefined) return false
-  /** Whether the server knows how to revoke such a token. */
+  /** Whether the server supports revocation of such a token. */
   const end = async (token: string, hint: string): Promise<boolean> => {
     const form = [['token', token] as const, ['token_type_hint', hint] as const]
     const response = await askAs(client, endpoint, form, outbound)
     if (response.status === 200) return true
     if (response.status < 500 && errorOf(response) === 'unsupported_token_type') return false
-    throw new Failure('identity_provider_error', { detail: `revocation endpoint answered ${response.status}` })
+    throw new Failure('identity_provider_error', { detail: `revocation endpoint returned ${response.status}` })
   }
   try {
     const isRefreshEnded = refresh !== undefined && (await end(refresh, 'refresh_token'))
-    // A server need not take back access tokens (RFC 7009 §2); they end by themselves.
+    // A server may not support revoking access tokens (RFC 7009 §2); they expire on their own.
     if (!(await end(access, 'access_token')) && !isRefreshEnded)
-      throw new Failure('identity_provider_error', { detail: 'it revokes no such tokens' })
+      throw new Failure('identity_provider_error', { detail: 'this token type cannot be revoked' })
     return true
   } catch (error) {
     throw loginRefusal('the authorization server did not revoke the tokens', error)

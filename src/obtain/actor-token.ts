@@ -8,39 +8,42 @@ import { OWN_TOKEN_ENDPOINT } from './token-exchange-response.ts'
 
 type ActorAuth = Pick<ResolvedAuthOf<'tokenExchange'>, 'name' | 'namespace' | 'type' | 'configHash' | 'spec'>
 
-/** The parameter of the form that the token goes into; never a header. */
+/** The form parameter of the token, which is never sent in a header. */
 const ACTOR_TOKEN = 'actor_token'
 
-/** An exchange does not say which of two tokens it refuses: what callers show must not have this one fetched all the time. */
+/**
+ * An exchange does not say which of two tokens it rejects: callers' tokens must not cause continuous refetching of
+ * the actor token.
+ */
 const EXCHANGES = 'exchanges'
 
 function valueOf(credential: Credential): Secret {
-  if (credential.kind !== 'header') throw new TypeError('an actor token is kept as a header')
+  if (credential.kind !== 'header') throw new TypeError('an actor token must be a header credential')
   return credential.value
 }
 
-/** Who acts on behalf of the callers of a config (RFC 8693 §2.1), with a token that the proxy gets for itself. */
+/** The actor of a config's exchanges (RFC 8693 §2.1), with a token of the proxy itself. */
 export interface Actor {
-  /** The token, the same for all callers. Throws what `createOwnTokenSource` throws; who fetched has logged it. */
+  /** The token, the same for all callers. Throws and logs as `createOwnTokenSource`. */
   token(): Promise<Secret>
   /**
-   * Another token than the one that was shown, which may be what was refused: what has replaced it, or a new one instead of one
-   * that is older than a minute. Undefined where there is none. Rejects with what `token` throws.
+   * A replacement for the sent token, in case that one was rejected: the current one, or a new one if the sent one is
+   * older than a minute. Undefined without one. Rejects with the errors of `token`.
    */
   another(shown: Secret): Promise<Secret | undefined>
   /** The URN of its type. */
   readonly type: string
-  /** Those of the exchange and of this client: a change of one retires what was got with any. */
+  /** Secrets of the exchange and of this client: a change of either invalidates cached tokens. */
   readonly secrets: readonly SecretHandle[]
-  /** Milliseconds that it may take, beside the exchange. */
+  /** Milliseconds it may take in addition to the exchange. */
   readonly deadlineMs: number
   close(): Promise<void>
 }
 
 /**
- * The actor that gets its token by the client credentials grant (decisions §3.4), kept in the one cache beside the exchanged
- * tokens: one call for all callers, a new token ahead of its end. `exchanging` are the secrets of the exchange. Undefined where the
- * config has no such actor.
+ * Creates the actor with a token by client credentials (decisions §3.4), cached with the exchanged tokens: one fetch
+ * for all callers, refreshed ahead of expiry. `exchanging` are the secrets of the exchange. Undefined when the config
+ * has no such actor.
  */
 export function createActor(auth: ActorAuth, exchanging: readonly SecretHandle[], deps: ObtainDeps): Actor | undefined {
   if (auth.spec.actor === undefined) return undefined

@@ -6,25 +6,25 @@ import { createGenerations } from './generations.ts'
 import { createRejections, nameOfCaller } from './rejections.ts'
 import type { OwnSource, Source } from './source.ts'
 
-/** A source that gives everybody the same. */
+/** A source with the same credential for all callers. */
 export interface CachedOwnSource extends Source {
   obtain(): Credential | Promise<Credential>
   lookup(): CredentialLookup
   /**
-   * Another credential than the one that `caller` was refused with: what has replaced it, or a new one where `createRejections`
-   * allows it. All callers are served with the refused one until there is a new one. Undefined where there is none. Rejects with
-   * what `obtain` throws.
+   * A replacement for the credential that `caller` was rejected with: the current one, or a new one if
+   * `createRejections` allows it. Callers get the rejected one until then. Undefined without one. Rejects with the
+   * errors of `obtain`.
    */
   another(caller: string, refused: Credential): Promise<Credential | undefined>
 }
 
-/** Some services give the same token again. */
+/** Some services return the same token again. */
 const isSame = (one: Credential, other: Credential): boolean =>
   one === other || (one.kind === 'header' && other.kind === 'header' && one.value.equals(other.value))
 
 /**
- * Puts the one cache (decisions §4) before a source of the proxy's own credential: one entry per config, whoever calls, which no
- * issuer and no subject owns. `obtain` throws what `fetch` throws.
+ * Caches a source of the proxy's own credential (decisions §4): one entry per config, for all callers, without issuer
+ * and subject. `obtain` throws the errors of `fetch`.
  */
 export function createCachedOwnSource(
   config: CachedConfig,
@@ -38,7 +38,7 @@ export function createCachedOwnSource(
   const slotFor = (generation: Generation): CacheSlot<Credential> => ({
     scope,
     generation,
-    // A caller's key has issuer and identity behind these.
+    // A caller's key has issuer and identity after these.
     key: hashKey([scope.config, generation.configHash, generation.secrets]),
     issuer: '',
     subject: '',
@@ -65,7 +65,7 @@ export function createCachedOwnSource(
       rejections.renewed()
       return renewed
     } catch {
-      // The cache counts why there is none, and the source has logged it.
+      // The cache counts the failure, and the source has logged it.
       return undefined
     }
   }

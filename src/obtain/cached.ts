@@ -11,7 +11,7 @@ import type { ObtainDeps } from './deps.ts'
 import { createGenerations } from './generations.ts'
 import type { FetchingSource, Plan, Source } from './source.ts'
 
-/** What of a config decides what is fetched with it. */
+/** The parts of a config that identify cached credentials. */
 export interface CachedConfig {
   readonly name: string
   readonly namespace: string
@@ -19,7 +19,10 @@ export interface CachedConfig {
   readonly configHash: string
 }
 
-/** What one caller wants from one config, worked out once per token, which is not in it: it is kept beyond the request. */
+/**
+ * A caller's cache slot for one config, computed once per token. It outlives the request, so it does not hold the
+ * token.
+ */
 class PlannedSlot<P extends Plan> {
   readonly source: FetchingSource<P>
   readonly caller: AuthenticatedCaller
@@ -45,7 +48,7 @@ class PlannedSlot<P extends Plan> {
   }
 }
 
-/** The same for one request with its token: nobody keeps it but a call that the request begins, until that has ended. */
+/** The slot for one request with its token; held only by calls that the request starts, until they end. */
 class RequestSlot<P extends Plan> implements CacheSlot<Credential> {
   readonly #planned: PlannedSlot<P>
   readonly #token: PresentedToken
@@ -107,9 +110,9 @@ class RequestSlot<P extends Plan> implements CacheSlot<Credential> {
 }
 
 /**
- * Puts the one cache (decisions §4) before a source that fetches for each caller. A request with a live credential costs a look-up by
- * caller object and one by key: plan and key are kept per caller for as long as the authenticator keeps the caller.
- * `obtain` throws `config_error` for an anonymous caller, and what `plan` and `fetch` throw.
+ * Caches a source that fetches per caller (decisions §4). A request with a cached credential costs one lookup by
+ * caller object and one by key: plan and key are kept as long as the caller. `obtain` throws `config_error` for an
+ * anonymous caller, and the errors of `plan` and `fetch`.
  */
 export function createCachedSource<P extends Plan>(
   config: CachedConfig,
@@ -119,7 +122,7 @@ export function createCachedSource<P extends Plan>(
   const scope = cache.scope(`${config.namespace}/${config.name}`, config.type)
   source.onRecovered?.(() => cache.endPauses(scope.config))
   const currentGeneration = createGenerations(scope, config.configHash, source.secrets ?? [], cache)
-  // A plan is the same for the same token, so a refusal is too: a rule that costs much is not evaluated again.
+  // The plan depends on the token only, and so does its failure: an expensive rule is not evaluated again.
   const slots = new WeakMap<AuthenticatedCaller, PlannedSlot<P> | Failure>()
   const slotOf = (caller: Caller): PlannedSlot<P> => {
     if (caller.kind === 'anonymous') {
@@ -147,7 +150,7 @@ export function createCachedSource<P extends Plan>(
       try {
         return cache.lookup(slotOf(caller))
       } catch {
-        // Why not is said by `obtain`, which is asked next.
+        // `obtain`, which is called next, reports the reason.
         return { from: isKnown ? 'refusal' : 'nowhere' }
       }
     },

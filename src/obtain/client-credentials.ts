@@ -7,18 +7,18 @@ import type { OwnSource } from './source.ts'
 import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-client.ts'
 import { OWN_TOKEN_ENDPOINT, readBearerToken, usedUntilMs } from './token-exchange-response.ts'
 
-/** What a token of the proxy's own is for. */
+/** The use of a token of the proxy itself. */
 export interface OwnTokenUse {
   /** Name of the config. */
   readonly name: string
-  /** What is asked for, as the log says it, such as `token request`. */
+  /** The request's name in the log, such as `token request`. */
   readonly what: string
   readonly service: ServiceFailures
-  /** What becomes of the token. */
+  /** Converts the token to a credential. */
   readonly credential: (token: Secret) => Credential
 }
 
-/** The form, which is the same every time. */
+/** The form, which never changes. */
 function formOf({ scopes = [], audience, resource, additionalParams = {} }: ClientCredentialsGrant) {
   return [
     ['grant_type', 'client_credentials'],
@@ -30,7 +30,7 @@ function formOf({ scopes = [], audience, resource, additionalParams = {} }: Clie
 }
 
 /**
- * A token that the proxy gets for itself (RFC 6749 §4.4). What the token endpoint refuses is no caller's fault: `fetch` throws
+ * A token that the proxy obtains for itself (RFC 6749 §4.4). Rejections are not the caller's fault: `fetch` throws
  * `config_error`, `secret_unavailable`, `identity_provider_unavailable` and `exchange_failed`.
  */
 export function createOwnTokenSource(
@@ -48,7 +48,7 @@ export function createOwnTokenSource(
     deadlineMs: TOKEN_DEADLINE_MS,
     async fetch(endsAtMs) {
       try {
-        // The lifetime counts from here: the answer's way back is part of it.
+        // Lifetimes count from the request, to include the response's latency.
         const sentAtMs = clock.now()
         const response = await client.post({ form, endsAtMs })
         const context = { url: client.url, sentAtMs, nowMs: clock.now(), service }
@@ -66,8 +66,8 @@ export function createOwnTokenSource(
 }
 
 /**
- * Type `clientCredentials` (RFC 6749 §4.4, decisions §3.8): a token of the proxy's own, the same for every caller. It goes as
- * `Bearer …` into `Authorization`, or into `externalTokenHeaderName` where one is set.
+ * Type `clientCredentials` (RFC 6749 §4.4, decisions §3.8): a token of the proxy itself, the same for all callers.
+ * Sent as `Bearer …` in `Authorization`, or in `externalTokenHeaderName`.
  */
 export function createClientCredentialsSource(
   { name, spec }: Pick<ResolvedAuthOf<'clientCredentials'>, 'name' | 'spec'>,

@@ -5,13 +5,13 @@ import type { RouteDecisions } from './cloud-sts/decision-log.ts'
 import type { StsSettings } from './cloud-sts/endpoint.ts'
 import type { Identities } from './cloud-sts/identity/pool.ts'
 
-/** What a source says about the service it calls; the rest (clock, metrics, way out) is the composition's. */
+/** Outbound options of a source; the composition adds clock, metrics and egress. */
 export type SourceOutboundOptions = Omit<
   OutboundOptions,
   'clock' | 'metrics' | 'random' | 'resolver' | 'egressProxy' | 'protections'
 >
 
-/** Everything that the sources need from outside. */
+/** Dependencies of the sources. */
 export interface ObtainDeps {
   readonly clock: Clock
   readonly log: Log
@@ -21,20 +21,20 @@ export interface ObtainDeps {
   readonly secrets: Secrets
   readonly cache: CredentialCache<Credential>
   readonly outbound: (options: SourceOutboundOptions) => Outbound
-  /** The current content of a CA file (PEM) that a config names, kept current; undefined while it can't be read. */
+  /** The current content of a configured CA file (PEM), kept current; undefined while unreadable. */
   readonly caCertificate: (path: string) => () => Buffer | undefined
-  /** The token in a file that a config names, kept current; undefined: the file that the environment names. */
+  /** The token in a configured file, kept current; undefined: the file that the environment names. */
   readonly tokenFile: (path: string | undefined) => SecretHandle
-  /** Where STS is, when not where the region says: before a config's own `stsEndpoint`, and after it. */
+  /** STS endpoint settings of the process. */
   readonly sts?: StsSettings
-  /** The environment that AWS identities of the process are looked for in; that of the SDK is `process.env`. */
+  /** The environment for process identities; the SDK itself reads `process.env`. */
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Those identities, as long as this configuration uses them. */
+  /** Process identities, held while this configuration uses them. */
   readonly identities: Identities
-  /** What a role matcher that can't be evaluated means on this route: no match (default), or 403. */
+  /** Effect of a role matcher error on this route: no match (default), or 403. */
   readonly onMatcherError?: 'skip' | 'deny'
-  /** Where the role decisions of this route are kept for the admin listener. */
+  /** Records this route's role decisions for the admin listener. */
   readonly decisions?: RouteDecisions
-  /** Absent until there is an embedded authorization server. */
+  /** Absent without an embedded authorization server. */
   readonly upstreamTokens?: UpstreamTokens
 }

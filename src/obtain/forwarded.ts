@@ -4,15 +4,18 @@ import type { ObtainDeps } from './deps.ts'
 import { headerValue } from './header-value.ts'
 import { createStaticHeaderSource } from './static.ts'
 
-/** The headers that a route adds beside the credential of its type (`headerForward`). */
+/** The additional headers of a route (`headerForward`). */
 export interface Forwarded {
-  /** As they are now. Throws `secret_unavailable` while a secret has no value, `config_error` while it has had no usable one. */
+  /**
+   * The current headers. Throws `secret_unavailable` while a secret has no value, `config_error` while it never had a
+   * valid one.
+   */
   current(): readonly HeaderCredential[]
-  /** The backend refused these: looks at the secrets anew and says whether one has changed. */
+  /** Reports that the backend rejected these: rereads the secrets and resolves to whether one changed. */
   reject(refused: readonly HeaderCredential[]): Promise<boolean>
 }
 
-/** What a route forwards; undefined for one that forwards nothing, which pays nothing for it. */
+/** The forwarded headers of a route; undefined without any. */
 export function createForwarded(
   written: HeaderForward | undefined,
   { secrets, log }: Pick<ObtainDeps, 'secrets' | 'log'>,

@@ -3,8 +3,8 @@ import type { SecretHandle } from '../core/index.ts'
 import type { ObtainDeps } from './deps.ts'
 
 /**
- * Which version of a config and of its secrets is in force; the same object until a secret changes. What was fetched with others
- * is retired, at once where a reload came between the change of a secret and the first request that would have seen it.
+ * The active version of a config and its secrets; the same object until a secret changes. Credentials of other
+ * versions are invalidated, immediately if a reload follows the change of a secret before the next request.
  */
 export function createGenerations(
   scope: CacheScope,
@@ -14,7 +14,7 @@ export function createGenerations(
 ): () => Generation {
   const generationNow = (): Generation => ({
     configHash,
-    // By content and not by count, so that it means the same to every route and after a reload.
+    // By content, not by count, so that it is equal for all routes and after a reload.
     secrets: hashKey(secrets.map((secret) => (secret.version === 0 ? '' : secret.current().digest()))),
   })
   let versions = secrets.map((secret) => secret.version)

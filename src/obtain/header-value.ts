@@ -1,8 +1,8 @@
 import { Failure, headerSecretProblem, Secret } from '../core/index.ts'
 
 /**
- * A header value of `prefix` and a secret (decisions §3.3): at most 8 KiB and no control characters. What is not ASCII
- * is sent as the bytes that the secret has (UTF-8). Throws `config_error`, naming the secret by `label` only.
+ * Builds a header value from `prefix` and a secret (decisions §3.3): at most 8 KiB and no control characters.
+ * Non-ASCII is sent as UTF-8 bytes. Throws `config_error`, which names the secret by `label` only.
  */
 export function headerValue(prefix: string, secret: Secret, label: string): Secret {
   const text = secret.reveal()

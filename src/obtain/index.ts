@@ -13,7 +13,7 @@ export { createSource } from './sources.ts'
 export type { Fetched, FetchingSource, Plan, Source } from './source.ts'
 export { storedCredential } from './stored-credential.ts'
 
-/** The stage `obtain` of one config, with connections to let go of when its routes are gone. */
+/** The stage `obtain` of one config; close it after its routes are gone. */
 export interface OpenObtain extends Obtain {
   close(): Promise<void>
 }
@@ -22,8 +22,9 @@ const arm = (known: Known, credential: Credential, forwarded?: readonly HeaderCr
   (forwarded === undefined ? { known, credential } : { known, credential, forwarded }) as Armed
 
 /**
- * The stage `obtain` for one MCPExternalAuthConfig: gives a caller the credential that it has at the backend, at once
- * where nothing has to be fetched; with it the headers of `headerForward`. Throws `type_not_runnable` and `config_error` for a config that can't run.
+ * Creates the stage `obtain` of an MCPExternalAuthConfig: a caller's credential for the backend, synchronously if
+ * nothing must be fetched, and the headers of `headerForward`. Throws `type_not_runnable` and `config_error` for a
+ * config that can't run.
  */
 export function createObtain(auth: ResolvedAuth, deps: ObtainDeps, headerForward?: HeaderForward): OpenObtain {
   const source = createSource(auth, deps)

@@ -2,23 +2,23 @@ import { type ChallengeHint, type Claims, type FailureCode, FAILURES } from '../
 import { readJsonObject } from '../http/index.ts'
 import { exchangeFailure, type Grant, type TokenRefusal } from '../oauth/index.ts'
 
-/** A refused token is not shown again for so long; the next token of the caller is. */
+/** A rejected token is not sent again for this long; the caller's next token is. */
 const REFUSED_MS = 10 * 60_000
-/** More would not fit into a header that clients take. */
+/** Header size limit of clients. */
 const MAX_CLAIMS = 4096
 const NO_CONSENT: ReadonlySet<number> = new Set([65001, 90094])
-/** What counts before claims do: no login changes it. */
+/** Failures that take precedence over a claims challenge, because no login helps. */
 const BEFORE_CLAIMS: ReadonlySet<FailureCode> = new Set(['config_error', 'exchange_denied', 'not_a_user_token'])
 
-/** What was asked, for the words about a refusal. */
+/** The request, for messages about its rejection. */
 export interface OboRequest {
   readonly scope: string
   readonly authorizationUri: string
-  /** Where an administrator consents. */
+  /** URL for administrator consent. */
   readonly consentUrl: string
 }
 
-/** The JSON object that a new login has to ask for; undefined for anything else. */
+/** The JSON object that the next login must request; undefined for anything else. */
 const claimsIn = ({ claims }: Claims): string | undefined =>
   typeof claims === 'string' && claims.length <= MAX_CLAIMS && readJsonObject(Buffer.from(claims)) !== undefined
     ? claims

@@ -12,10 +12,10 @@ export type OboAuth = Pick<ResolvedAuthOf<'obo'>, 'name' | 'spec' | 'upstream'>
 
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
-/** Tokens of applications: nobody gave them permissions of a user (`scp`), which are what is handed on. Throws `not_a_user_token`. */
+/** Rejects application tokens, which have no delegated permissions (`scp`). Throws `not_a_user_token`. */
 export function refuseApplication({ idtyp, scp }: Claims): void {
   if (idtyp === 'app')
-    throw new Failure('not_a_user_token', { detail: 'the token says that it is of an application (idtyp)' })
+    throw new Failure('not_a_user_token', { detail: 'the token belongs to an application (idtyp)' })
   if (typeof scp !== 'string' || scp === '')
     throw new Failure('not_a_user_token', { detail: 'the token has no delegated permission (scp)' })
 }
@@ -54,7 +54,7 @@ export function createOboSource(auth: OboAuth, deps: ObtainDeps): FetchingSource
 
   const fetch = async (caller: AuthenticatedCaller, shown: ShownToken, endsAtMs: number): Promise<Fetched> => {
     try {
-      // The lifetime counts from here: the answer's way back is part of it.
+      // Lifetimes count from the request, to include the response's latency.
       const sentAtMs = clock.now()
       const response = await client.post({
         form: [...form, ['assertion', shown.token.reveal()]],

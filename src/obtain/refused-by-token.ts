@@ -6,13 +6,13 @@ import { hasUpstreamToken } from './token-to-show.ts'
 
 type ToldCaller = Pick<AuthenticatedCaller, 'claims' | 'issuer' | 'subject' | 'format'>
 
-/** Throws where the caller's own token is none that the type shows. */
+/** Throws for a caller's token that the type can't use. */
 function checkOwnToken(auth: ResolvedAuth, caller: ToldCaller): void {
   if (auth.type === 'obo') refuseApplication(caller.claims)
   if (auth.type === 'xaa') checkIdTokenClaims(caller, clientAuthOf(xaaEndpoints(auth.spec).idp)?.clientId)
 }
 
-/** Why nobody is asked for a credential of this caller, as far as claims tell; undefined: somebody is asked. */
+/** Why this caller gets no credential, judging by claims; undefined: a request is made. */
 export function refusedByToken(auth: ResolvedAuth, caller: ToldCaller): Failure | undefined {
   try {
     const upstream = 'upstream' in auth ? auth.upstream : undefined

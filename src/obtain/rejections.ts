@@ -1,34 +1,37 @@
 import { isDuring, onBehalfOf, type Caller, type Clock } from '../core/index.ts'
 
-/** A credential that is younger is renewed only for more than one caller: one of them could have it renewed all the time. */
+/**
+ * A younger credential is renewed only after rejections for two callers, so that one caller can't cause continuous
+ * renewal.
+ */
 const NEW_MS = 60_000
-/** How old a replacement has to be before it is replaced; doubled each time that one is refused while it is new. */
+/** Minimum age of a replacement before it is replaced; doubled each time a new one is rejected. */
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
 
-/** When a credential that all callers share is renewed because it was refused (decisions §4). */
+/** Decides when a shared credential is renewed after a rejection (decisions §4). */
 export interface Rejections {
   /**
-   * Whether the credential that was obtained then is to be renewed, now that `caller` was refused with it. `caller` undefined: the
-   * service that issued it says so, which is no caller's doing.
+   * Whether to renew the credential obtained then, after `caller` was rejected with it. `caller` undefined: the
+   * issuing service rejected it.
    */
   mayRenew(obtainedAtMs: number, caller: string | undefined): boolean
-  /** It was. */
+  /** Records the renewal. */
   renewed(): void
 }
 
-/** All callers of a route without authentication are one. */
+/** All callers of an unauthenticated route count as one. */
 export const nameOfCaller = (caller: Caller): string =>
   caller.kind === 'anonymous' ? 'anonymous' : onBehalfOf(caller).caller
 
-/** Who was refused with one credential while it was new. */
+/** The first caller rejected with a new credential. */
 interface Refused {
   readonly obtainedAtMs: number
   readonly first: string
   isSeveral: boolean
 }
 
-/** Remembers the rejections of one credential: the caller that was refused first, and whether there was another one. */
+/** Tracks the rejections of one credential: the first rejected caller, and whether there was another. */
 export function createRejections(clock: Clock): Rejections {
   let refused: Refused | undefined
   let pauseMs = FIRST_PAUSE_MS
@@ -36,7 +39,7 @@ export function createRejections(clock: Clock): Rejections {
 
   return {
     mayRenew(obtainedAtMs, caller) {
-      // The last replacement was itself renewed, near its end: it was not refused.
+      // The last replacement was renewed because of its age: it was not rejected.
       if (obtainedAtMs > renewedAtMs) pauseMs = FIRST_PAUSE_MS
       const nowMs = clock.now()
       const isYounger = (ms: number): boolean => isDuring({ sinceMs: obtainedAtMs, untilMs: obtainedAtMs + ms }, nowMs)
@@ -49,7 +52,7 @@ export function createRejections(clock: Clock): Rejections {
       return refused.isSeveral && !isYounger(pauseMs)
     },
     renewed() {
-      // Refused while it was new: what is fetched now may be refused as well.
+      // It was rejected while new: the next one may be rejected as well.
       pauseMs = refused === undefined ? FIRST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, 2 * pauseMs)
       refused = undefined
       renewedAtMs = clock.now()

@@ -8,56 +8,61 @@ import type {
   PresentedToken,
 } from '../core/index.ts'
 
-/** Caller → credential for one MCPExternalAuthConfig. Returns data, never touches a header. */
+/** Credentials of callers for one MCPExternalAuthConfig. A source never modifies headers. */
 export interface Source {
-  /** Throws `Failure`; synchronous where nothing has to be fetched. `token` is what the caller's request came with. */
+  /** Throws `Failure`; synchronous when nothing must be fetched. `token` is the request's access token. */
   obtain(caller: Caller, token: PresentedToken): Credential | Promise<Credential>
-  /** The backend refused `credential`: forget it and say whether obtaining again can give another one. */
+  /** Reports that the backend rejected `credential`; resolves to whether obtaining again can give another one. */
   reject(caller: Caller, credential: Credential): boolean | Promise<boolean>
-  /** Where the credential is that this caller would get now; absent where nothing is fetched. */
+  /** Where this caller's credential would come from now; absent when nothing is fetched. */
   lookup?(caller: Caller): CredentialLookup
-  /** The credential of this caller replaced a refused one just now. Absent: never. */
+  /** True when this caller's credential just replaced a rejected one. Absent: never. */
   isFreshAfterRejection?(caller: Caller): boolean
-  /** Lets go of connections; nothing is obtained after. */
+  /** Closes connections; nothing is obtained afterwards. */
   close?(): Promise<void>
 }
 
-/** What a fetching source would fetch for a caller; worked out without I/O and the same for the same token. */
+/** What a fetching source would fetch for a caller, computed without I/O from the token. */
 export interface Plan {
-  /** What tells this credential from others of the same config, issuer and subject; hashed into the cache key. */
+  /** Identifies this credential among those of the same config, issuer and subject; hashed into the cache key. */
   readonly keyParts: readonly string[]
-  /** Role ARN, where there is one: purge and counters go by it. */
+  /** Role ARN, if any: for purges and counters. */
   readonly role?: string
-  /** The credential may not outlive this (milliseconds since the epoch): for exchanges the end of the subject token. */
+  /**
+   * Upper limit of the credential's expiry (milliseconds since the epoch): for exchanges the expiry of the subject
+   * token.
+   */
   readonly notAfterMs?: number | undefined
 }
 
-/** A credential with its own end, as the service that issued it says. */
+/** A credential and its expiry, as returned by the issuing service. */
 export interface Fetched {
   readonly credential: Credential
   readonly expiresAtMs: number
 }
 
-/** A source that fetches one credential of the proxy's own, the same for every caller; it is told of none. */
+/** A source of one credential of the proxy itself, the same for all callers. */
 export interface OwnSource {
-  /** Throws `Failure`; by `endsAtMs` (`performance.now()`) at the latest. */
+  /** Throws `Failure`; completes by `endsAtMs` (`performance.now()`). */
   fetch(endsAtMs: number): Promise<Fetched>
-  /** Milliseconds for one request's fetch, whoever makes it: waiting for other replicas included. */
+  /** Deadline in milliseconds for a fetch, including waits for other replicas. */
   readonly deadlineMs: number
-  /** The secrets that take part in fetching: when one changes, what was fetched with the old one is retired. */
+  /** The secrets used for fetching: a change invalidates cached credentials. */
   readonly secrets?: readonly SecretHandle[]
-  /** Calls `listener` whenever the service that is fetched from is well again after its circuit was open. */
+  /** Calls `listener` when the service recovers after its circuit was open. */
   onRecovered?(listener: () => void): void
-  /** Lets go of connections; nothing is fetched after. */
+  /** Closes connections; nothing is fetched afterwards. */
   close?(): Promise<void>
 }
 
-/** A source that fetches for each caller: `cached.ts` wraps it in the one cache. `P` carries what `plan` found to `fetch`. */
+/** A source that fetches per caller; `cached.ts` wraps it in the cache. `P` passes results of `plan` to `fetch`. */
 export interface FetchingSource<P extends Plan = Plan> extends Omit<OwnSource, 'fetch'> {
-  /** Throws `Failure` (403 …) when this caller can have no credential. */
+  /** Throws `Failure` (403 …) for a caller without a possible credential. */
   plan(caller: AuthenticatedCaller): P
-  /** Throws `Failure`; by `endsAtMs` (`performance.now()`) at the latest. `token` is the caller's, of any of his requests. */
+  /**
+   * Throws `Failure`; completes by `endsAtMs` (`performance.now()`). `token` is that of any request of the caller.
+   */
   fetch(caller: AuthenticatedCaller, plan: P, endsAtMs: number, token: Secret): Promise<Fetched>
-  /** `keyParts` hold the token's digest, so that a refusal of the token is worth remembering. Default false. */
+  /** `keyParts` contain the token's digest, so that a rejection of the token may be cached. Default false. */
   readonly isKeyedByToken?: boolean
 }

@@ -11,12 +11,12 @@ import { createTokenExchangeSource } from './token-exchange.ts'
 import { createUpstreamInjectSource } from './upstream-inject.ts'
 import { createXaaSource } from './xaa.ts'
 
-/** Makes the source of one type from a config of that type. Throws `Failure` for what can't run. */
+/** Creates the source of one type. Throws `Failure` for an unsupported config. */
 export type SourceFactory<T extends RunnableType> = (auth: ResolvedAuthOf<T>, deps: ObtainDeps) => Source
 
 type Sources = { readonly [T in RunnableType]: SourceFactory<T> }
 
-/** One row per type that can run; a new type does not compile until it has one. */
+/** One row per supported type; a new type does not compile without one. */
 export const SOURCES = {
   unauthenticated: () => createUnauthenticatedSource(),
   headerInjection: ({ spec }, { secrets, log }) =>
@@ -39,9 +39,9 @@ export const SOURCES = {
       : createCachedSource(auth, createCloudStsSource(auth, deps), deps),
 } satisfies Sources
 
-/** The source of a config. Throws `Failure` for what can't. */
+/** Creates the source of a config. Throws `Failure` for an unsupported one. */
 export function createSource(auth: ResolvedAuth, deps: ObtainDeps): Source {
-  // The row of a type takes the config of that type; TypeScript can't follow one key through two unions.
+  // TypeScript can't follow one key through two unions.
   const factory: (auth: never, deps: ObtainDeps) => Source = SOURCES[auth.type]
   return factory(auth as never, deps)
 }

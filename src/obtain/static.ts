@@ -2,12 +2,12 @@ import { asFailure, NO_CREDENTIAL, type HeaderCredential, type Log, type SecretH
 import { headerValue } from './header-value.ts'
 import type { Source } from './source.ts'
 
-/** Type `unauthenticated`: nothing is added, and nothing of the caller's is sent either. */
+/** Type `unauthenticated`: adds no credential; the caller's is removed as always. */
 export function createUnauthenticatedSource(): Source {
   return { obtain: () => NO_CREDENTIAL, reject: () => false }
 }
 
-/** A source whose credential is at hand, whoever asks. */
+/** A source with a constant credential. */
 export interface StaticSource extends Source {
   obtain(this: void): HeaderCredential
 }
@@ -15,16 +15,16 @@ export interface StaticSource extends Source {
 export interface StaticHeader {
   /** Header name, in any case. */
   readonly name: string
-  /** Before the secret in the value; empty for none. */
+  /** Prefix of the value; empty for none. */
   readonly prefix: string
   readonly secret: SecretHandle
   readonly log: Log
 }
 
 /**
- * One secret in one header, the same for every caller (types `headerInjection` and `bearerToken`, decisions §3.3). A new
- * value that can't be a header keeps the one before. `obtain` throws `secret_unavailable` while there is no secret and
- * `config_error` while there has never been a usable one.
+ * One secret in one header, the same for all callers (types `headerInjection` and `bearerToken`, decisions §3.3). A
+ * new value that is not a valid header value is ignored. `obtain` throws `secret_unavailable` without a secret and
+ * `config_error` while it never had a valid one.
  */
 export function createStaticHeaderSource({ name, prefix, secret, log }: StaticHeader): StaticSource {
   const headerName = name.toLowerCase()
@@ -39,7 +39,7 @@ export function createStaticHeaderSource({ name, prefix, secret, log }: StaticHe
     } catch (error) {
       if (credential === undefined) throw error
       const { detail } = asFailure(error)
-      log.warn({ secret: secret.label, reason: detail }, 'secret is not usable, the value from before stays')
+      log.warn({ secret: secret.label, reason: detail }, 'invalid secret, keeping the previous value')
     }
     return credential
   }
@@ -49,7 +49,7 @@ export function createStaticHeaderSource({ name, prefix, secret, log }: StaticHe
   return {
     obtain,
     async reject(_caller, refused) {
-      // It may have changed since this one was taken; otherwise only the source can tell.
+      // It may have changed since this one was obtained; otherwise reread the secret.
       if (obtain() !== refused) return true
       await secret.refresh()
       return obtain() !== refused

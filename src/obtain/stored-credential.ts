@@ -1,8 +1,8 @@
 import { Secret, type Credential } from '../core/index.ts'
 
 /**
- * How a fetched credential is written down for other replicas, and read back: in clear text, so it is for what is sealed and for
- * nothing else. What isn't whole is undefined.
+ * Serializes a fetched credential for other replicas. Clear text, so it must be sealed. Undefined for an incomplete
+ * one.
  */
 export const storedCredential = {
   encode(credential: Credential): object {

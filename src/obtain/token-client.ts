@@ -21,48 +21,48 @@ import {
 import { clientAuthOf, type FlatClient } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
 
-/** The fields of a type that say where its token endpoint is, and who we are there. */
+/** The fields of a type that configure its token endpoint and client. */
 export interface TokenClientSpec extends FlatClient {
-  /** Undefined where `issuerUrl` leads to it. */
+  /** Undefined when `issuerUrl` leads to it. */
   readonly tokenUrl?: string | undefined
   readonly issuerUrl?: string | undefined
-  /** Whose `tokenUrl` is, where the config says it. */
+  /** The issuer of `tokenUrl`, if configured. */
   readonly issuer?: string | undefined
   readonly caCertPath?: string | undefined
 }
 
-/** What differs from one token request to the next. */
+/** The variable parts of a token request. */
 export interface TokenRequest {
   readonly form: readonly (readonly [name: string, value: string])[]
-  /** Whose circuit and share it counts for; undefined: the proxy's own. */
+  /** Attribution for circuit and concurrency; undefined: the proxy's own. */
   readonly onBehalfOf?: OnBehalf
   /** `performance.now()`. */
   readonly endsAtMs: number
 }
 
-/** One client at one token endpoint. */
+/** A client at a token endpoint. */
 export interface TokenClient {
   /**
-   * Whatever the answer's status; throws `OutboundError`, `secret_unavailable`, `config_error`, and what discovery throws. A
-   * discovered endpoint that moved is looked for in new metadata, and asked once more.
+   * Returns a response with any status; throws `OutboundError`, `secret_unavailable`, `config_error`, and discovery
+   * failures. If a discovered endpoint moved, rediscovers it and repeats the request once.
    */
   post(request: TokenRequest): Promise<OutboundResponse>
-  /** Where it was asked last: the token endpoint, or the issuer while its endpoint is not known. */
+  /** The endpoint of the last request, or the issuer before discovery. */
   readonly url: string
-  /** What a change of makes another client: what was got before is retired then. */
+  /** Secrets whose change means a different client and invalidates cached credentials. */
   readonly secrets: readonly SecretHandle[]
   onRecovered(listener: () => void): void
   close(): Promise<void>
 }
 
-/** Milliseconds for one token, retries included. */
+/** Deadline in milliseconds for one token, retries included. */
 export const TOKEN_DEADLINE_MS = 10_000
 const DISCOVERY_DEADLINE_MS = 5_000
 const MAX_BYTES = 1024 * 1024
 
 /**
- * The client of a config at its token endpoint: 10 s, 1 MiB, one retry, a circuit for all who go there with the same roots
- * (decisions §3.4). Throws `config_error` for a client that lacks what it authenticates with.
+ * The client of a config at its token endpoint: 10 s, 1 MiB, one retry, and a circuit shared by all users of the
+ * endpoint with the same roots (decisions §3.4). Throws `config_error` for a client without its credential.
  */
 export function createTokenClient(name: string, spec: TokenClientSpec, deps: ObtainDeps): TokenClient {
   const { caCertPath, tokenUrl, issuer, issuerUrl = '' } = spec
@@ -73,7 +73,7 @@ export function createTokenClient(name: string, spec: TokenClientSpec, deps: Obt
   const open = (what: string, deadlineMs: number, guard?: GuardOptions) =>
     deps.outbound({
       name,
-      // With other roots, or another certificate, it can fail where others reach it.
+      // With other roots or another certificate it can fail independently.
       service: JSON.stringify([what, tokenUrl ?? issuerUrl, caCertPath ?? '', ...(shown === undefined ? [] : [shown])]),
       onRecovered: () => recovered.forEach((tell) => tell()),
       deadlineMs,
@@ -125,31 +125,31 @@ export function createTokenClient(name: string, spec: TokenClientSpec, deps: Obt
   }
 }
 
-/** Whether an endpoint may be somewhere else by now: nothing is there, or nothing that takes token requests. */
+/** Whether an endpoint may have moved: it does not respond, or accepts no token requests. */
 const hasMoved = (result: OutboundResponse | OutboundError): boolean =>
   result instanceof OutboundError
     ? result.kind === 'unreachable' && !result.isSent
     : isNoTokenEndpoint(result) || (result.status >= 300 && result.status < 400)
 
-/** A document must not send our secrets to a metadata service, nor to this machine where the issuer is on another. */
+/** Discovery must not redirect secrets to a metadata service, nor to this machine when the issuer is remote. */
 const learnedFrom = (issuerUrl: string): GuardOptions => ({
   allowPrivateIP: true,
   configuredUrls: [issuerUrl],
   chosenHost: new URL(issuerUrl).hostname,
 })
 
-/** Who calls has to do something, or who grants rights to them. */
+/** The caller, or the administrator of the caller's permissions, must act. */
 export const isOfCaller = ({ code }: Failure): boolean =>
   FAILURES[code].fault === 'caller_token' || FAILURES[code].fault === 'caller_rights'
 
-/** Logs why there is no token; `what` is what was tried, such as `token exchange`, at the endpoint of `client`. */
+/** Logs failed token requests; `what` is the operation, such as `token exchange`, at the endpoint of `client`. */
 export function createTokenLog(what: string, config: string, client: Pick<TokenClient, 'url'>, log: Log) {
   return (failure: Failure): void => {
     const fields = { config, reason: failure.code, detail: failure.detail }
-    // An open circuit was logged by what opened it; a line per refused request would only bury that.
+    // The failure that opened the circuit was logged; a line per rejected request would bury it.
     const { cause } = failure
-    if (cause instanceof OutboundError && cause.kind === 'breaker_open') log.debug(fields, `${what} held back`)
-    else if (isOfCaller(failure)) log.info(fields, `${what} refused`)
+    if (cause instanceof OutboundError && cause.kind === 'breaker_open') log.debug(fields, `${what} skipped`)
+    else if (isOfCaller(failure)) log.info(fields, `${what} rejected`)
     else log.warn({ ...fields, url: shownUrl(client.url) }, `${what} failed`)
   }
 }

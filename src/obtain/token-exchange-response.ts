@@ -18,7 +18,7 @@ const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt'
 
 const DEFAULT_LIFETIME_MS = 5 * 60_000
 
-/** What goes wrong at a token endpoint, in the words of the error table. */
+/** Failure codes of a token endpoint. */
 export const TOKEN_ENDPOINT: ServiceFailures = {
   what: 'token endpoint',
   unavailable: 'identity_provider_unavailable',
@@ -26,12 +26,12 @@ export const TOKEN_ENDPOINT: ServiceFailures = {
   isAboutTokens: true,
 }
 
-/** The same where no caller's token is shown: what goes wrong is about none, and is tried again as soon as anything is. */
+/** As above, for requests without a caller's token: failures concern no token and are retried without its pause. */
 export const OWN_TOKEN_ENDPOINT: ServiceFailures = { ...TOKEN_ENDPOINT, isAboutTokens: false }
 
-/** A token that is older than this was good when it was new, so that `invalid_request` is about its session. */
+/** A token older than this was valid when new, so `invalid_request` concerns its session. */
 const FRESH_MS = 2 * 60_000
-/** Subject tokens without `iat` whose first use is remembered, and for how long. */
+/** Limits for tracking first uses of subject tokens without `iat`. */
 const MOST_AGES = 10_000
 const AGES_KEPT_MS = 24 * 3_600_000
 
@@ -40,17 +40,17 @@ export interface ExchangedToken {
   readonly expiresAtMs: number
 }
 
-/** The request that a response answers. `service` is by default that of callers' tokens. */
+/** The request behind a response. `service` defaults to that of callers' tokens. */
 export type TokenContext = Omit<TokenRequestContext, 'service' | 'grant' | 'mapping'> &
   Partial<Pick<TokenRequestContext, 'service'>>
 
 export interface ExchangeContext extends TokenContext {
   readonly requestedType: string
-  /** When the subject token was issued, or was presented for the first time. */
+  /** When the subject token was issued, or first presented. */
   readonly issuedAtMs: number
 }
 
-/** When subject tokens were issued: those without `iat` count from their first use here. */
+/** Tracks when subject tokens were issued; those without `iat` count from their first use. */
 export function createTokenAges(clock: Clock): (shown: ShownToken) => number {
   const firstUses = createTtlLru<number>({ clock, maxEntries: MOST_AGES })
   return ({ token, issuedAtMs }) => {
@@ -64,8 +64,8 @@ export function createTokenAges(clock: Clock): (shown: ShownToken) => number {
 }
 
 /**
- * `invalid_request` is what RFC 8693 §2.2.2 has for a subject token that is no longer good, and servers answer so to an
- * ended session: then a login helps. It does not help a caller whose token is new.
+ * RFC 8693 §2.2.2 defines `invalid_request` for an invalid subject token, and servers return it after a session
+ * ended: a login helps, unless the token is new.
  */
 const subjectGrant = ({ issuedAtMs, nowMs }: ExchangeContext): Grant =>
   callerGrant((error) =>
@@ -73,8 +73,8 @@ const subjectGrant = ({ issuedAtMs, nowMs }: ExchangeContext): Grant =>
   )
 
 /**
- * The token in the response to a token exchange (RFC 8693 §2.2.1), with its end. `isIssuedType` tells whether `issued_token_type` is
- * taken. Throws `exchange_failed` for anything that is not exactly such a response, and what an error response stands for.
+ * Reads the token of a token exchange response (RFC 8693 §2.2.1), with its expiry. `isIssuedType` checks
+ * `issued_token_type`. Throws `exchange_failed` for a nonconforming response, and the failure of an error response.
  */
 export function readSubjectExchange(
   response: OutboundResponse,
@@ -84,11 +84,11 @@ export function readSubjectExchange(
 ): ExchangedToken {
   const { members, ...read } = readToken(response, context, subjectGrant(context), tokenTypes)
   if (!isIssuedType(members['issued_token_type']))
-    throw unusableToken(context.service ?? TOKEN_ENDPOINT, 'issued_token_type is missing or another than asked for')
+    throw unusableToken(context.service ?? TOKEN_ENDPOINT, 'issued_token_type is missing or differs from the requested type')
   return read
 }
 
-/** The same for an access token or a JWT; `requestedType` may be what was issued beside these. */
+/** As above, for an access token or a JWT; `requestedType` is accepted in addition. */
 export const readExchangeResponse = (response: OutboundResponse, context: ExchangeContext): ExchangedToken =>
   readSubjectExchange(
     response,
@@ -97,16 +97,19 @@ export const readExchangeResponse = (response: OutboundResponse, context: Exchan
     (type) => type === ACCESS_TOKEN_TYPE || type === JWT_TYPE || type === context.requestedType,
   )
 
-/** The bearer token in the response to a token request of another grant (RFC 6749 §5.1), with its end. Throws the same. */
+/** Reads the bearer token of another grant's response (RFC 6749 §5.1), with its expiry. Throws likewise. */
 export function readBearerToken(response: OutboundResponse, context: TokenContext, grant: Grant): ExchangedToken {
   const { token, expiresAtMs } = readToken(response, context, grant)
   return { token, expiresAtMs }
 }
 
-/** A token is used for this part of its life at least, however large the skew is: else each request would fetch one. */
+/**
+ * A token is used for at least this part of its lifetime, however large the skew; otherwise each request would fetch
+ * one.
+ */
 const LEAST_USE = 0.1
 
-/** When a token is no longer used that ends `skewMs` earlier than it says. */
+/** Until when a token is used, with a margin of `skewMs` before its expiry. */
 export function usedUntilMs(expiresAtMs: number, sentAtMs: number, skewMs: number): number {
   const lifetimeMs = expiresAtMs - sentAtMs
   return sentAtMs + Math.max(lifetimeMs - skewMs, lifetimeMs * LEAST_USE)
@@ -120,8 +123,8 @@ function readToken(
 ): ExchangedToken & { readonly members: Readonly<Record<string, unknown>> } {
   const { service = TOKEN_ENDPOINT, sentAtMs, nowMs } = context
   const { accessToken, members, ...issued } = readIssuedToken(response, { ...context, service, grant }, tokenTypes)
-  // Unverified: it only says how long the token is worth keeping.
+  // Unverified: only determines the cache lifetime.
   const expiresAtMs = issued.expiresAtMs ?? jwtEndMs(accessToken.reveal()) ?? sentAtMs + DEFAULT_LIFETIME_MS
-  if (!(expiresAtMs > nowMs)) throw unusableToken(service, 'the token had expired when it arrived')
+  if (!(expiresAtMs > nowMs)) throw unusableToken(service, 'the token was already expired on arrival')
   return { members, token: accessToken, expiresAtMs: Math.min(expiresAtMs, sentAtMs + MAX_LIFETIME_MS) }
 }

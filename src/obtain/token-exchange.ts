@@ -14,12 +14,12 @@ export type TokenExchangeAuth = Omit<ResolvedAuthOf<'tokenExchange'>, 'source'>
 /** RFC 8693 §2.1. */
 export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
-/** Subject or actor token, or one of them: RFC 8693 §2.2.2, and what servers say instead. */
+/** Errors about the subject or actor token: RFC 8693 §2.2.2, and codes of actual servers. */
 const ABOUT_TOKENS: ReadonlySet<string | undefined> = new Set(['invalid_request', 'invalid_grant', 'invalid_token'])
 const isAboutTokens = (response: OutboundResponse): boolean =>
   (response.status === 400 || response.status === 401) && ABOUT_TOKENS.has(errorOf(response))
 
-/** The parts of the form that are the same for every caller. */
+/** The form fields that are the same for all callers. */
 function fixedForm(spec: TokenExchange): (readonly [string, string])[] {
   const scope = (spec.scopes ?? []).join(' ')
   return [
@@ -64,7 +64,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   }
 
   const exchange = async (caller: AuthenticatedCaller, shown: ShownToken, endsAtMs: number): Promise<Fetched> => {
-    // Outside of what is logged as this exchange's failure: nothing was exchanged yet.
+    // Outside of the exchange's own failure log: nothing was exchanged yet.
     const acting = actor && (await actor.token())
     const ask = (by: Secret | undefined) =>
       client.post({
@@ -74,10 +74,10 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
       })
     const issuedAtMs = issuedAt(shown)
     try {
-      // The lifetime counts from here: the answer's way back is part of it.
+      // Lifetimes count from the request, to include the response's latency.
       let sentAtMs = clock.now()
       let response = await ask(acting)
-      // One answer for both tokens, and of the proxy's own the caller can mend nothing.
+      // One error for both tokens, and the caller can't fix the proxy's own.
       const another = acting && isAboutTokens(response) ? await actor?.another(acting) : undefined
       if (another !== undefined) {
         sentAtMs = clock.now()
@@ -99,7 +99,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   return {
     secrets: actor?.secrets ?? (actorToken === undefined ? client.secrets : [...client.secrets, actorToken]),
     isKeyedByToken: auth.upstream === undefined,
-    // Plain literals: spreads would leave twice the memory with every caller.
+    // Plain literals: spreads would double the memory per caller.
     plan: (caller): Plan => {
       const session = subject.keyParts(caller)
       const keyParts = session.length === 0 ? [audience, scope, caller.tokenDigest] : [audience, scope, ...session]

@@ -14,26 +14,26 @@ import { outboundFailure, within } from '../net/index.ts'
 import { jwtIssuedMs, serviceOf } from '../oauth/index.ts'
 import type { UpstreamUse } from '../resources/index.ts'
 
-/** The token that is shown to a service to get a credential for a caller. */
+/** The subject token (RFC 8693): sent to a service to get a credential for a caller. */
 export interface ShownToken {
   readonly token: Secret
-  /** Milliseconds since the epoch; Infinity where nobody said. */
+  /** Milliseconds since the epoch; Infinity when unknown. */
   readonly expiresAtMs: number
-  /** The same of when it was issued; undefined where nobody said. */
+  /** Issue time, likewise; undefined when unknown. */
   readonly issuedAtMs: number | undefined
 }
 
-/** Whose token is shown: the caller's own, or the one that an upstream provider gave at the caller's login here. */
+/** Source of the subject token: the caller's own, or that of an upstream provider from the caller's login. */
 export interface TokenToShow {
   /**
-   * What tells credentials that were got with a session's token from others; empty for a caller whose own token is shown.
-   * Throws `no_session` for a caller who can't have an upstream token.
+   * Separates cached credentials of a session's token; empty for the caller's own token. Throws `no_session` for a
+   * caller without upstream token.
    */
   keyParts(caller: AuthenticatedCaller): readonly string[]
   /**
-   * Runs `use` with the token; `own` is the caller's own. Where a session's token is refused it is refreshed, and `use` runs once more; what is refused
-   * then is `no_session`. The token is waited for until `endsAtMs` (`performance.now()`), which `use` has to hold as well. Throws
-   * what `use` and `UpstreamTokens` throw.
+   * Runs `use` with the token; `own` is the caller's own. A rejected session token is refreshed, and `use` runs once
+   * more; a second rejection is `no_session`. `endsAtMs` (`performance.now()`) limits the wait for the token, and
+   * `use` must honor it too. Throws the errors of `use` and `UpstreamTokens`.
    */
   show<T>(
     caller: AuthenticatedCaller,
@@ -43,7 +43,7 @@ export interface TokenToShow {
   ): Promise<T>
 }
 
-/** A caller's own token, of any kind. */
+/** The caller's own token, of any kind. */
 const OWN: TokenToShow = {
   keyParts: () => [],
   show({ claims: { iat } }, own, _endsAtMs, use) {
@@ -52,8 +52,9 @@ const OWN: TokenToShow = {
 }
 
 /**
- * Whether callers of this issuer have a token there. Throws `no_session` where the config wants one and they can't, and
- * `no_upstream_session` or `no_user` for callers of that server whom no login brings one: no 401, which makes clients log in again.
+ * Whether callers of this issuer have an upstream token. Throws `no_session` when the config requires one and they
+ * can't, and `no_upstream_session` or `no_user` for callers who can't get one by a login; a 401 would make clients
+ * log in again.
  */
 export function hasUpstreamToken(
   { issuer, claims }: Pick<AuthenticatedCaller, 'issuer' | 'claims'>,
@@ -63,16 +64,16 @@ export function hasUpstreamToken(
     const holder = holderWithoutLogin(claims)
     if (holder === undefined) return true
     throw new Failure(holder === 'person' ? 'no_upstream_session' : 'no_user', {
-      detail: `the token came of the grant ${JSON.stringify(claims[GRANT_CLAIM])}, the upstream ${upstream.provider} was never visited`,
+      detail: `the token was issued by grant ${JSON.stringify(claims[GRANT_CLAIM])} without a login at the upstream ${upstream.provider}`,
     })
   }
   if (!upstream.isExplicit) return false
-  throw noSession('the caller did not log in at the authorization server of this route')
+  throw noSession("the caller did not log in at this route's authorization server")
 }
 
 /**
- * The token that a config shows: `upstream` is what the provider that it names came to. Throws `type_not_runnable` for a provider
- * without an authorization server that holds its tokens.
+ * The subject token source of a config; `upstream` is its resolved provider. Throws `type_not_runnable` for a
+ * provider without an authorization server that holds its tokens.
  */
 export function createTokenToShow(
   { named, upstream }: { readonly named: string | undefined; readonly upstream?: UpstreamUse | undefined },
@@ -83,7 +84,7 @@ export function createTokenToShow(
   const { provider, kind, issuer } = upstream
   if (upstreamTokens === undefined && issuer !== undefined) throw notHere()
 
-  // When the caller's own was issued says nothing about this one.
+  // The issue time of the caller's token does not apply to this one.
   const once = async <T>({ token, expiresAtMs }: UpstreamToken, use: (shown: ShownToken) => Promise<T>): Promise<T> =>
     use({ token, expiresAtMs: expiresAtMs ?? Infinity, issuedAtMs: jwtIssuedMs(token.reveal()) })
 
@@ -91,7 +92,7 @@ export function createTokenToShow(
     keyParts(caller) {
       if (!hasUpstreamToken(caller, upstream)) return OWN.keyParts(caller)
       const { tsid } = caller.claims
-      if (typeof tsid !== 'string') throw noSession('the caller’s token names no session')
+      if (typeof tsid !== 'string') throw noSession('the caller’s token has no session')
       return ['session', provider, tsid]
     },
     async show(caller, own, endsAtMs, use) {
@@ -114,32 +115,32 @@ export function createTokenToShow(
   }
 }
 
-/** Its refresh may have begun for somebody else, and has a deadline of its own. */
+/** The refresh may have been started by another request, with its own deadline. */
 const inTime = <T>(work: Promise<T>, endsAtMs: number): Promise<T> =>
   within(work, endsAtMs).catch((error: unknown) => {
     throw outboundFailure(error, serviceOf('token of the upstream'))
   })
 
-/** No other token of the same login mends these. */
+/** Failures that no other token of the same login fixes. */
 const ASKS_FOR_LOGIN: ReadonlySet<FailureCode> = new Set(['interaction_required', 'insufficient_user_authentication'])
 
-/** Another token of the same login would do; who has to log in otherwise is told so. */
+/** Whether another token of the same login may help; other failures require a login. */
 function isRefused(error: unknown): boolean {
   const { code } = asFailure(error)
   return FAILURES[code].fault === 'caller_token' && !ASKS_FOR_LOGIN.has(code)
 }
 
-/** What a new login has to ask for, as the service says. */
+/** The claims that a new login must request, from the service's error. */
 function demandOf(error: unknown): string | undefined {
   const claims = asFailure(error).challenge?.stepUp?.claims
   return claims === undefined ? undefined : Buffer.from(claims, 'base64').toString()
 }
 
-/** It was not the caller's token that was refused, and only a login brings another. */
+/** The rejected token was not the caller's, and only a login gives another. */
 const overFor = (error: unknown): Failure => noSession(asFailure(error).detail ?? asFailure(error).code)
 
 const noSession = (detail: string): Failure =>
   new Failure('no_session', { detail, challenge: { error: 'invalid_token' } })
 
 const notHere = (): Failure =>
-  new Failure('type_not_runnable', { detail: 'upstream tokens need an embedded authorization server' })
+  new Failure('type_not_runnable', { detail: 'upstream tokens require an embedded authorization server' })

@@ -4,7 +4,7 @@ import type { ObtainDeps } from './deps.ts'
 import type { Source } from './source.ts'
 import { hasUpstreamToken } from './token-to-show.ts'
 
-/** What a caller was given, as long as it may be used without asking again. */
+/** A caller's cached credential, usable without another lookup. */
 interface Given {
   readonly credential: Credential
   readonly token: UpstreamToken
@@ -22,7 +22,7 @@ export function createUpstreamInjectSource(
   { upstreamTokens, clock }: Pick<ObtainDeps, 'upstreamTokens' | 'clock'>,
 ): Source {
   if (upstreamTokens === undefined || upstream === undefined)
-    throw new Failure('type_not_runnable', { detail: 'upstreamInject needs an embedded authorization server' })
+    throw new Failure('type_not_runnable', { detail: 'upstreamInject requires an embedded authorization server' })
   const provider = spec.providerName
   const given = new WeakMap<AuthenticatedCaller, Given>()
   const tokens = new WeakMap<Credential, UpstreamToken>()
@@ -55,7 +55,7 @@ export function createUpstreamInjectSource(
       }
       forget()
       const isAnother = await upstreamTokens.reject(caller, provider, token)
-      // Who had it in hand when it was refused has put it back meanwhile.
+      // A request that still held it has cached it again meanwhile.
       forget()
       return isAnother
     },

@@ -20,24 +20,27 @@ import { createTokenToShow, type ShownToken } from './token-to-show.ts'
 
 type XaaAuth = Pick<ResolvedAuthOf<'xaa'>, 'name' | 'namespace' | 'type' | 'configHash' | 'spec' | 'upstream'>
 
-/** An assertion is shown until this long before its end, or half of a shorter life: it has to arrive, and clocks differ. */
+/**
+ * An assertion is used until this long before expiry, or half of a shorter lifetime, to allow for latency and clock
+ * skew.
+ */
 const ASSERTION_MARGIN_MS = 10_000
 const LEAST_USE_MS = 1_000
 
-/** The two endpoints, as the log, `check` and requests name them. */
+/** The two endpoints' names in log, `check` and requests. */
 const ENDPOINTS = {
   idp: { ...TOKEN_ENDPOINT, what: 'token endpoint of the identity provider' },
   target: { ...TOKEN_ENDPOINT, what: 'token endpoint of the target' },
 }
 
-/** Where the first of the two legs puts what it got: a parameter of the second one's form, and never a header. */
+/** The parameter of the second request's form for the assertion, which is never sent in a header. */
 const ASSERTION = 'assertion'
 
 /** RFC 6749 §5.2. */
 const isRefusedGrant = (response: OutboundResponse): boolean =>
   response.status === 400 && errorOf(response) === 'invalid_grant'
 
-/** The parts of the first form that are the same for every caller. */
+/** The fields of the first form that are the same for all callers. */
 function assertionForm({ targetAudience, targetResource, scopes = [], subjectTokenType }: Xaa) {
   return [
     ['grant_type', TOKEN_EXCHANGE_GRANT],
@@ -75,7 +78,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
   const form = assertionForm(spec)
   const scope = (spec.accessTokenScopes ?? []).join(' ')
 
-  /** What an outgoing call throws, logged once, by the leg that it is of. */
+  /** Logs the failure of an outgoing call once, for its step. */
   const attempt = async <T>(leg: keyof typeof clients, call: () => T | Promise<T>): Promise<T> => {
     try {
       return await call()
@@ -89,7 +92,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
   const ask = (caller: AuthenticatedCaller, shown: ShownToken, endsAtMs: number): Promise<Fetched> =>
     attempt('idp', async () => {
       const issuedAtMs = issuedAt(shown)
-      // The lifetime counts from here: the answer's way back is part of it.
+      // Lifetimes count from the request, to include the response's latency.
       const sentAtMs = clock.now()
       const response = await clients.idp.post({
         form: [...form, ['subject_token', shown.token.reveal()]],
@@ -101,7 +104,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
       const { token, expiresAtMs } = readAssertion(response, { ...asked, sentAtMs, nowMs, issuedAtMs }, wanted)
       const marginMs = Math.min(ASSERTION_MARGIN_MS, (expiresAtMs - nowMs) / 2)
       const endMs = Math.min(expiresAtMs - marginMs, shown.expiresAtMs)
-      // One that ends sooner is for the one call that waits for it.
+      // A shorter-lived one serves only the waiting call.
       return {
         credential: { kind: 'header', name: ASSERTION, value: token },
         expiresAtMs: Math.max(endMs, nowMs + LEAST_USE_MS),
@@ -133,7 +136,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
     }
 
   const common = {
-    // Those of both legs: a change of either retires both.
+    // A change of the secrets of either step invalidates both.
     secrets: [...clients.idp.secrets, ...clients.target.secrets],
     isKeyedByToken: auth.upstream === undefined,
   }
@@ -162,7 +165,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
         const obtain = async () => assertions.obtain(caller, () => token)
         const assertion = await obtain()
         let shown = await present(caller, assertion, endsAtMs)
-        // It may have ended on the way, or its key was changed: once more with another one.
+        // It may have expired in transit, or its key was changed: retry once with a new one.
         if (isRefusedGrant(shown.response) && (await assertions.reject(caller, assertion)))
           shown = await present(caller, await obtain(), endsAtMs)
         const { response, sentAtMs } = shown

@@ -8,11 +8,11 @@ export interface AuthorizationRequest {
   readonly scopes: readonly string[]
   /** Undefined for OAuth2, which has none. */
   readonly nonce: string | undefined
-  /** None of them is one of ours: the schema refuses those. */
+  /** The schema excludes reserved parameters. */
   readonly additional: Readonly<Record<string, string>> | undefined
 }
 
-/** The authorization request of a leg (RFC 6749 §4.1.1, RFC 7636 §4.3 with S256). */
+/** Builds the authorization request of a login step (RFC 6749 §4.1.1, RFC 7636 §4.3 with S256). */
 export function authorizationUrl(leg: UpstreamLeg, request: AuthorizationRequest): URL {
   const url = new URL(request.endpoint)
   const { searchParams } = url
@@ -29,7 +29,7 @@ export function authorizationUrl(leg: UpstreamLeg, request: AuthorizationRequest
   return url
 }
 
-/** The form of the token request that takes a code (RFC 6749 §4.1.3, RFC 7636 §4.5). */
+/** The token request form for a code (RFC 6749 §4.1.3, RFC 7636 §4.5). */
 export const codeForm = (code: string, leg: UpstreamLeg): readonly (readonly [string, string])[] => [
   ['grant_type', 'authorization_code'],
   ['code', code],

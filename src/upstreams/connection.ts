@@ -14,26 +14,26 @@ import { mayBePrivate, type UpstreamProvider } from '../resources/index.ts'
 import type { UpstreamDeps } from './deps.ts'
 import type { ShownCertificate } from './upstream-client.ts'
 
-/** The ways to one upstream: a circuit each, so that a slow user-info endpoint stops no refresh. */
+/** Connections to one upstream, with separate circuits, so that a slow user-info endpoint stops no refresh. */
 export interface Connections {
   /** Discovery and keys. */
   readonly documents: Documents
-  /** Pages for browsers, over the same connections. */
+  /** Browser pages, over the same connections. */
   readonly pages: Outbound
   readonly tokens: Outbound
   readonly userInfo: Outbound
   readonly revocations: Outbound
-  /** Where we register ourselves; nothing is opened before the first request. */
+  /** Client registration; opened on the first request. */
   readonly registrations: Outbound
   close(): Promise<void>
 }
 
 export const DOCUMENT_DEADLINE_MS = 5000
 const DEADLINE_MS = 10_000
-/** Nobody waits for it but the end of the process. */
+/** Only the shutdown of the process waits for it. */
 const REVOCATION_DEADLINE_MS = 5000
 
-/** PEM roots from a secret, in one buffer per value so that connections live as long as it does. */
+/** PEM roots from a secret, in one buffer per value, so that connections are reused until it changes. */
 export function caCertificate(ref: SecretRef, { secrets }: UpstreamDeps): () => Buffer | undefined {
   const secret = secrets.handle(ref)
   let version = 0
@@ -42,7 +42,7 @@ export function caCertificate(ref: SecretRef, { secrets }: UpstreamDeps): () => 
     if (secret.version !== 0 && secret.version !== version) {
       version = secret.version
       const now = Buffer.from(secret.current().reveal())
-      // What is no certificate keeps the ones from before: TLS would take it, and trust nobody.
+      // An invalid certificate file is ignored: TLS would accept it and trust no server.
       if (pem === undefined || areCertificates(now)) pem = now
     }
     return pem
@@ -50,8 +50,8 @@ export function caCertificate(ref: SecretRef, { secrets }: UpstreamDeps): () => 
 }
 
 /**
- * The ways to an upstream, `configuredUrls` being those that its configuration names (decisions §2.6 for the guard). `certificate` is
- * shown where we are a client.
+ * Opens the connections to an upstream; `configuredUrls` are exempt from parts of the address guard (decisions §2.6).
+ * `certificate` is used at endpoints with client authentication.
  */
 export function createConnections(
   provider: UpstreamProvider,
@@ -79,11 +79,11 @@ export function createConnections(
     deadlineMs: DOCUMENT_DEADLINE_MS,
     retry: true,
   })
-  // Codes and rotating refresh tokens are good for one request: what may have arrived is not sent again.
+  // Codes and rotating refresh tokens are single-use: a request that may have arrived is not repeated.
   const tokens = deps.outbound({ ...asClient('tokens'), deadlineMs: DEADLINE_MS })
   const userInfo = deps.outbound({ ...common, service: service('user info'), deadlineMs: DEADLINE_MS, retry: true })
   const revocations = deps.outbound({ ...asClient('revocations'), deadlineMs: REVOCATION_DEADLINE_MS, retry: true })
-  // What may have arrived is not sent again: it would be another client.
+  // A repeated registration would create another client.
   const registrations = deps.outbound({ ...common, service: service('registrations'), deadlineMs: DEADLINE_MS })
   return {
     documents: createDocuments(pages, deps.clock, unanswered),
@@ -98,7 +98,7 @@ export function createConnections(
   }
 }
 
-/** Sends a request to `where` (our word for it). Throws what `unanswered` says. */
+/** Sends a request to the endpoint named `where`. Throws as `unanswered`. */
 export async function send(outbound: Outbound, request: OutboundRequest, where: string): Promise<OutboundResponse> {
   try {
     return await outbound.request(request)
@@ -107,23 +107,23 @@ export async function send(outbound: Outbound, request: OutboundRequest, where: 
   }
 }
 
-/** Why there was no answer of `where`, as a failure: `config_error` for an address that is not allowed, else as everywhere. */
+/** Maps an outbound error: `config_error` for a blocked address, else as everywhere. */
 export function unanswered(error: unknown, where: string): Failure {
-  // Only the operator can say that this address is meant (`allowPrivateIP`).
+  // Only the operator can allow this address (`allowPrivateIP`).
   if (error instanceof OutboundError && error.kind === 'blocked_address')
     return new Failure('config_error', { detail: `${where}: ${error.kind}` })
   return outboundFailure(error, serviceOf(where))
 }
 
-/** What `work` gives, or `identity_provider_unavailable` at `endsAtMs` (`performance.now()`). */
+/** The result of `work`, or `identity_provider_unavailable` at `endsAtMs` (`performance.now()`). */
 export const inTime = <T>(work: Promise<T>, endsAtMs: number, where: string): Promise<T> =>
   within(work, endsAtMs).catch((error: unknown) => {
     throw unanswered(error, where)
   })
 
-/** What an upstream answered can't be used. */
+/** Failure for an invalid response of an upstream. */
 export const unusable = (detail: string): Failure => new Failure('identity_provider_error', { detail })
 
-/** The JSON object of a 200 answer. Throws `identity_provider_unavailable` and `identity_provider_error`. */
+/** The JSON object of a 200 response. Throws `identity_provider_unavailable` and `identity_provider_error`. */
 export const okJson = (response: OutboundResponse, where: string, at: Pick<Asked, 'url' | 'nowMs'>): Claims =>
   jsonAnswer(expectOk(response, { ...at, service: serviceOf(where) }), where)

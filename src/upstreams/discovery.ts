@@ -10,17 +10,17 @@ import {
   withAliases,
 } from '../oauth/index.ts'
 
-/** What is used of an OpenID provider's metadata (OpenID Connect Discovery §3). */
+/** The used part of an OpenID provider's metadata (OpenID Connect Discovery §3). */
 export interface OidcMetadata {
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
   readonly jwksUri: string
   readonly userInfoEndpoint: string | undefined
-  /** RFC 7009. Nobody's login hangs on it: undefined for one that is of no use, too. */
+  /** RFC 7009. Optional for logins: undefined for an invalid one, too. */
   readonly revocationEndpoint: string | undefined
-  /** What it signs ID tokens with, as far as we accept it; never empty. */
+  /** Accepted signature algorithms of its ID tokens; never empty. */
   readonly algorithms: ReadonlySet<string>
-  /** Id and secret go into the body, because Basic is not on offer. */
+  /** Send id and secret in the body, because Basic is not supported. */
   readonly secretInBody: boolean
   /** RFC 9207 §3. */
   readonly announcesIss: boolean
@@ -30,11 +30,11 @@ const isList = (value: ClaimValue | undefined): value is readonly ClaimValue[] =
 
 function read(document: Claims, issuer: string, isMutualTls: boolean): OidcMetadata {
   const endpoint = (name: string) => endpointOf(document, name, issuer)
-  // Those where we show a certificate.
+  // Endpoints with client certificates.
   const own = isMutualTls ? withAliases(document) : document
   const announced = document['id_token_signing_alg_values_supported']
   const algorithms = isList(announced) ? ALGORITHMS.intersection(new Set<unknown>(announced)) : new Set(['RS256'])
-  if (algorithms.size === 0) throw unusableDocument('no algorithm for ID tokens that is accepted')
+  if (algorithms.size === 0) throw unusableDocument('no accepted signature algorithm for ID tokens')
   return {
     authorizationEndpoint: endpoint('authorization_endpoint'),
     tokenEndpoint: endpointOf(own, 'token_endpoint', issuer),
@@ -56,7 +56,7 @@ function unlessUnusable<T>(look: () => T): T | undefined {
 }
 
 /**
- * The metadata of one OpenID provider; with TLS client certificates the aliases that are meant for them (RFC 8705 §5). They throw
+ * Discovery of an OpenID provider; with TLS client certificates its mTLS aliases (RFC 8705 §5). Throws
  * `identity_provider_unavailable` and `identity_provider_error`.
  */
 export function createOidcDiscovery(

@@ -4,13 +4,13 @@ import { unusable } from './connection.ts'
 const MAX_LENGTH = 1024
 
 /**
- * What says who somebody is, as text; undefined for what is neither text nor number, and for nothing but spaces. Throws
- * `identity_provider_error` for what may be another's name as well; `where` is our word for who said it.
+ * A user identifier as string; undefined for blank strings and other types. Throws `identity_provider_error` for
+ * ambiguous values; `where` names the source.
  */
 export function identityText(value: ClaimValue | undefined, where: string): string | undefined {
   if (typeof value === 'number') {
-    // Beyond 2^53 two numbers are read as one, and two users would be.
-    if (!Number.isSafeInteger(value)) throw unusable(`${where}: a number that can't be told from its neighbours`)
+    // Beyond 2^53 different numbers parse as equal, and so would two users.
+    if (!Number.isSafeInteger(value)) throw unusable(`${where}: a number beyond 2^53, which is ambiguous`)
     return String(value)
   }
   if (typeof value !== 'string' || value.trim() === '') return undefined

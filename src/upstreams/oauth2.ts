@@ -13,14 +13,14 @@ import { fetchUserInfo } from './user-info.ts'
 
 const NO_CLAIMS = Object.freeze(Object.create(null) as Record<string, never>)
 
-/** Who logged in where the upstream never says it: a user of its own for each login, for as long as that lasts. */
+/** The user of an upstream without user information: a new identity for each login. */
 const synthesizedIdentity = () => ({ subject: `synthesized-${randomUUID()}`, claims: NO_CLAIMS })
 
-/** How user info is asked for; undefined where the token endpoint itself says who it is. */
+/** The user-info request; undefined when the token response identifies the user. */
 export const userInfoOf = ({ identityFromToken, userInfo }: OAuth2Config): UserInfo | undefined =>
   identityFromToken === undefined ? userInfo : undefined
 
-/** What is missing in a new answer stays as it was. No ID token: nothing says what one from here would have to be. */
+/** Tokens missing from a response are kept. Without ID token, which could not be verified here. */
 const tokensOf = (
   read: TokenResponse,
   before: Pick<UpstreamTokenSet, 'refreshToken' | 'scopes'>,
@@ -33,7 +33,7 @@ const tokensOf = (
   scopes: grantedScopes(read, before.scopes),
 })
 
-/** The client that we are, and its connections. */
+/** The proxy's client at the upstream, and its connections. */
 function connect(
   name: string,
   config: OAuth2Config,
@@ -82,12 +82,12 @@ export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2C
         (userInfo === undefined
           ? synthesizedIdentity()
           : await fetchUserInfo(userInfo, read.accessToken, connections, deps.clock))
-      if (subject === undefined) throw unusable('user-info endpoint: none of the subject fields has a value')
+      if (subject === undefined) throw unusable('user-info endpoint: no subject field has a value')
       return { tokens: tokensOf(read, { refreshToken: undefined, scopes }), subject, claims }
     },
     async refresh(tokens, subject, endsAtMs) {
       const { refreshToken } = tokens
-      if (refreshToken === undefined) throw new Failure('no_session', { detail: `${name} gave no refresh token` })
+      if (refreshToken === undefined) throw new Failure('no_session', { detail: `${name} issued no refresh token` })
       const read = await ask({ url: tokenEndpoint, step: 'refresh', refreshToken, scopes: tokens.scopes, endsAtMs })
       return { tokens: tokensOf(read, tokens), subject, claims: NO_CLAIMS }
     },

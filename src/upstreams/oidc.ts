@@ -14,7 +14,7 @@ import { createConfiguredClient } from './upstream-client.ts'
 import { fetchUserInfo } from './user-info.ts'
 
 const DISCOVERY = 'discovery document'
-/** What a login or a refresh ends with, among others, when the token endpoint has moved. */
+/** Failures that a moved token endpoint may cause, among others. */
 const MAY_HAVE_MOVED: ReadonlySet<FailureCode> = new Set([
   'config_error',
   'identity_provider_error',
@@ -24,7 +24,7 @@ const NO_CLAIMS: Claims = Object.freeze(Object.create(null) as Record<string, ne
 
 type Kept = Pick<UpstreamTokenSet, 'refreshToken' | 'idToken' | 'idTokenExpiresAtMs' | 'scopes'>
 
-/** What is missing in a new answer stays as it was; an ID token counts only verified. */
+/** Tokens missing from a response are kept; an ID token is kept only if verified. */
 function tokensOf(read: TokenResponse, verified: VerifiedIdToken | undefined, before: Kept): UpstreamTokenSet {
   return {
     accessToken: read.accessToken,
@@ -38,10 +38,10 @@ function tokensOf(read: TokenResponse, verified: VerifiedIdToken | undefined, be
 
 const isMissing = (value: ClaimValue | undefined) => typeof value !== 'string' || value === ''
 
-/** The ID token's claims, which were signed, before those of user info. */
+/** The signed claims of the ID token take precedence over those of user info. */
 function merge(signed: Claims, told: Claims): Claims {
   const merged = Object.assign(Object.create(null) as Record<string, ClaimValue>, told, signed)
-  // Said of the other address.
+  // It refers to the other address.
   if (signed['email_verified'] === undefined && merged['email'] !== told['email']) delete merged['email_verified']
   return Object.freeze(merged)
 }
@@ -68,7 +68,7 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
   })
   const revoke = createRevocation(client, connections, deps)
   const askToken = createTokenEndpoint(client, {}, connections, deps)
-  /** Asks once more where the token endpoint is somewhere else by now. */
+  /** Repeats the request once if the token endpoint has moved. */
   const ask = async (metadata: OidcMetadata, grantAt: (endpoint: TokenEndpointAt) => UpstreamGrant) => {
     const at = ({ tokenEndpoint: url, secretInBody }: OidcMetadata) => askToken(grantAt({ url, issuer, secretInBody }))
     try {
@@ -82,7 +82,7 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
 
   const verify = async (read: TokenResponse, metadata: OidcMetadata, nonce: string | undefined) => {
     const { idToken, accessToken } = read
-    if (idToken === undefined) throw unusable('token endpoint: there is no id_token in the answer')
+    if (idToken === undefined) throw unusable('token endpoint: the response has no id_token')
     const { algorithms } = metadata
     const nowMs = clock.now()
     const rules = { issuer, clientId, nonce, accessToken, algorithms, nowMs, tolerance, subjectClaim }
@@ -95,20 +95,20 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
   }
 
   /**
-   * The ID token's claims; where it has no name or no e-mail, with what user info says beside. Who it is stands in the ID token, so
-   * nobody is kept out because user info could not be had: an access token for another audience (a resource of its own, as at
-   * Entra ID) is refused there.
+   * The ID token's claims; without name or e-mail, completed from user info. The ID token alone identifies the user,
+   * so a failing user-info request is ignored: it rejects access tokens for another audience (a resource, as at Entra
+   * ID).
    */
   const claimsOf = async ({ sub, claims }: VerifiedIdToken, read: TokenResponse, metadata: OidcMetadata) => {
     const { userInfoEndpoint } = metadata
     const request = userInfoOverride ?? (userInfoEndpoint === undefined ? undefined : { endpointUrl: userInfoEndpoint })
     if (request === undefined || !(isMissing(claims['name']) || isMissing(claims['email']))) return claims
     const answer = await fetchUserInfo(request, read.accessToken, connections, clock).catch(
-      leaveOut('user info is left out'),
+      leaveOut('user info unavailable, omitted'),
     )
     if (answer === undefined) return claims
-    // §5.3.2: otherwise it may be about somebody else.
-    if (answer.subject !== sub) throw unusable('user-info endpoint: sub is another than in the ID token')
+    // §5.3.2: otherwise it may describe another user.
+    if (answer.subject !== sub) throw unusable('user-info endpoint: sub differs from the ID token')
     return merge(claims, answer.claims)
   }
 

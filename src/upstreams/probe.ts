@@ -14,18 +14,18 @@ export interface UpstreamProbe {
   /** Where users are sent, and what is answered there, as far as a login has to do with it. Throws as `Upstream`. */
   authorize(): Promise<{ readonly url: URL; readonly status: number }>
   /**
-   * Shows a made-up code to the token endpoint. `taken`: it knows the client and refuses the code; `unsaid`: it refuses and
-   * does not say which. Throws as `Upstream`, and `identity_provider_error` where the code is taken.
+   * Sends an invalid code to the token endpoint. `taken`: it knows the client and rejects the code; `unsaid`: it
+   * rejects without saying which. Throws as `Upstream`, and `identity_provider_error` if the code is accepted.
    */
   client(): Promise<'taken' | 'unsaid'>
   /**
-   * Sends a refresh token, by default an invalid one, with the scopes of the configuration. Throws as `Upstream`;
-   * `no_session` without a refusal says that new tokens came with an ID token, which is of another user than the test's.
+   * Sends a refresh token, by default an invalid one, with the configured scopes. Throws as `Upstream`; `no_session`
+   * without rejection means that the new ID token belongs to another user.
    */
   refresh(refreshToken?: Secret): Promise<UpstreamTokenSet>
   /** Number of keys that may verify ID tokens; undefined for a type without ID tokens. Throws as `Upstream`. */
   keys(): Promise<number | undefined>
-  /** The user-info endpoint, and its status for a made-up token; undefined where none is asked. Throws as `Upstream`. */
+  /** The user-info endpoint, and its status for an invalid token; undefined when not used. Throws as `Upstream`. */
   userInfo(): Promise<{ readonly url: string; readonly status: number } | undefined>
   close(): Promise<void>
 }
@@ -33,10 +33,10 @@ export interface UpstreamProbe {
 /** Milliseconds for a refresh. */
 const REFRESH_MS = 10_000
 
-/** Long enough to be nobody's, and recognisable in the upstream's log. */
+/** Invalid by its length, and recognizable in the upstream's log. */
 const NOBODYS = `extauth-check-${'0'.repeat(32)}`
 
-/** Goes the ways of the upstream itself; `redirectUri` is where it would send browsers back to. */
+/** Uses the upstream's own connections; `redirectUri` is its callback. */
 export function probeUpstream(provider: UpstreamProvider, redirectUri: string, deps: UpstreamDeps): UpstreamProbe {
   const upstream = createUpstream(provider, deps)
   const { oidcConfig, oauth2Config } = provider
@@ -62,7 +62,7 @@ export function probeUpstream(provider: UpstreamProvider, redirectUri: string, d
         if (says === undefined) throw error
         return says
       }
-      throw new Failure('identity_provider_error', { detail: 'token endpoint: it took a made-up code' })
+      throw new Failure('identity_provider_error', { detail: 'token endpoint: it accepted an invalid code' })
     },
     async refresh(refreshToken = new Secret(NOBODYS)) {
       const { scopes = [] } = oidcConfig ?? oauth2Config ?? {}
@@ -91,7 +91,7 @@ export function probeUpstream(provider: UpstreamProvider, redirectUri: string, d
   }
 }
 
-/** Those that its configuration names: the address guard knows them (decisions §2.6). */
+/** The configured URLs, which the address guard allows (decisions §2.6). */
 function configuredUrls({ oidcConfig, oauth2Config }: UpstreamProvider): string[] {
   const urls = [
     oidcConfig?.issuerUrl,
@@ -103,7 +103,7 @@ function configuredUrls({ oidcConfig, oauth2Config }: UpstreamProvider): string[
   return urls.filter((url) => url !== undefined)
 }
 
-/** What is at an address for browsers. A page may be of any size: that there is one says what has to be known. */
+/** The status of a browser page of any size. */
 async function statusOf({ pages }: Connections, url: string): Promise<number> {
   try {
     return (await pages.request({ method: 'GET', url, headers: { accept: 'text/html' } })).status

@@ -14,16 +14,16 @@ type Method = (typeof METHODS)[number]
 const MOST_TEXT = 4096
 /** Visible ASCII (RFC 6749 appendix A.1, A.2). */
 const TEXT = /^[\x21-\x7e]+$/
-/** What is kept is looked at again, since another replica may have registered anew. */
+/** The stored registration is reread, since another replica may have replaced it. */
 const LOOK_AGAIN_MS = 60_000
-/** After a failure: nobody who logs in makes us ask more often. */
+/** Pause after a failure, so that logins can't cause more requests. */
 const PAUSE_MS = 15_000
-/** A client that ends soon is none for somebody who begins to log in. */
+/** A client that expires soon is not used for a new login. */
 const MARGIN_MS = 10 * 60_000
-/** Refused sooner after its registration, another one would not do better. */
+/** A client rejected sooner after its registration is not replaced, since a new one would fare no better. */
 const LEAST_AGE_MS = 60_000
 
-/** A registered client as it is kept. */
+/** The stored form of a registered client. */
 interface Kept {
   readonly clientId: string
   readonly clientSecret: string | undefined
@@ -41,8 +41,8 @@ export interface RegisteredClientOptions {
 }
 
 /**
- * A client that registers itself at the upstream (RFC 7591), once for all replicas: what came of it is kept in the storage. Throws
- * `config_error` when the upstream refuses to register us, else as `Upstream`.
+ * A client that registers itself at the upstream (RFC 7591), once for all replicas; the result is kept in the store.
+ * Throws `config_error` when the upstream rejects the registration, else as `Upstream`.
  */
 export function createRegisteredClient(
   options: RegisteredClientOptions,
@@ -53,7 +53,7 @@ export function createRegisteredClient(
   const { name, scopes } = options
   const redirectUris = own?.redirectUris(name) ?? []
   const register = createRegistration({ ...options, redirectUris }, connections, deps)
-  // Another configuration is another client.
+  // Another configuration means another client.
   const { softwareId, softwareStatement, discoveryUrl, registrationEndpoint } = options.registration
   const id = [name, discoveryUrl, registrationEndpoint, softwareId, softwareStatement, scopes, redirectUris]
   const isUsable = (value: Buffer): boolean => {
@@ -77,10 +77,10 @@ export function createRegisteredClient(
   }
 
   const look = async (): Promise<KnownClient> => {
-    if (own === undefined) throw new Failure('config_error', { detail: `${name}: nothing is registered here` })
+    if (own === undefined) throw new Failure('config_error', { detail: `${name}: the client is not registered` })
     const value = await own.kept.obtain(id, isUsable, registerAtTimes)
     const kept = readKept(value)
-    if (kept === undefined) throw unusable(`${WHERE}: what was kept of it can't be read`)
+    if (kept === undefined) throw unusable(`${WHERE}: the stored registration is invalid`)
     const client = known?.value.equals(value) === true ? known.client : clientOf(kept, deps)
     known = { client, value, ...pauseOf(LOOK_AGAIN_MS) }
     return client
@@ -106,7 +106,7 @@ export function createRegisteredClient(
 function clientOf({ clientId, clientSecret, method }: Kept, { clock }: UpstreamDeps): KnownClient {
   const secret = clientSecret === undefined ? undefined : fixed(new Secret(clientSecret))
   const client = clientWithSecret(clientId, secret, clock)
-  // The method is what was registered, whatever else the endpoint takes.
+  // The registered method, whatever else the endpoint supports.
   return { clientId, authentication: () => client.authentication(method === 'client_secret_post') }
 }
 
@@ -117,7 +117,7 @@ const fixed = (secret: Secret): SecretHandle => ({
   refresh: () => Promise.resolve(false),
 })
 
-/** Registers, and gives what is to be kept, in the clear. */
+/** Registers, and returns the value to store, unsealed. */
 function createRegistration(
   { registration, scopes, redirectUris }: RegisteredClientOptions & { readonly redirectUris: readonly string[] },
   { documents, registrations: outbound }: Pick<Connections, 'documents' | 'registrations'>,
@@ -162,28 +162,28 @@ function createRegistration(
   }
 }
 
-/** Its code alone: what else an upstream says goes into no log. */
+/** The error code only: other text of an upstream is not logged. */
 function refusedAs(error: string | undefined, status: number): Failure {
   const why = error !== undefined && /^[a-z_]{1,64}$/.test(error) ? error : `status ${status}`
-  return new Failure('config_error', { detail: `${WHERE}: the upstream does not register us (${why})` })
+  return new Failure('config_error', { detail: `${WHERE}: the upstream rejected the registration (${why})` })
 }
 
-/** RFC 7591 §3.2.1: the upstream may register something else than was asked for. */
+/** RFC 7591 §3.2.1: the upstream may change the requested registration. */
 function readAnswer(answer: Claims, asked: Method, nowMs: number): Kept {
   const textAt = (name: string): string | undefined => {
     const value = answer[name] ?? undefined
     if (value === undefined || value === '') return undefined
     if (typeof value === 'string' && value.length <= MOST_TEXT && TEXT.test(value)) return value
-    throw unusable(`${WHERE}: ${name} can't be used`)
+    throw unusable(`${WHERE}: ${name} is invalid`)
   }
   const clientId = textAt('client_id')
-  if (clientId === undefined) throw unusable(`${WHERE}: there is no client_id in the answer`)
+  if (clientId === undefined) throw unusable(`${WHERE}: the response has no client_id`)
   const told = answer['token_endpoint_auth_method'] ?? asked
   const method = METHODS.find((one) => one === told)
-  if (method === undefined) throw unusable(`${WHERE}: token_endpoint_auth_method is none that is done here`)
+  if (method === undefined) throw unusable(`${WHERE}: token_endpoint_auth_method is not supported`)
   const clientSecret = textAt('client_secret')
   if (method !== 'none' && clientSecret === undefined)
-    throw unusable(`${WHERE}: there is no client_secret in the answer`)
+    throw unusable(`${WHERE}: the response has no client_secret`)
   const ends = answer['client_secret_expires_at']
   return {
     clientId,
@@ -194,7 +194,7 @@ function readAnswer(answer: Claims, asked: Method, nowMs: number): Kept {
   }
 }
 
-/** Sealed by us and by nobody else. */
+/** Sealed values come from this server only. */
 function readKept(value: Buffer): Kept | undefined {
   const kept: unknown = JSON.parse(value.toString())
   return isRecord(kept) && typeof kept['clientId'] === 'string' ? (kept as typeof kept & Kept) : undefined

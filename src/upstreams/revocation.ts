@@ -7,15 +7,15 @@ import type { UpstreamClient } from './upstream-client.ts'
 
 const WHERE = 'revocation endpoint'
 
-/** Where a revocation goes, and how we say who we are. */
+/** The revocation endpoint and its client authentication. */
 export interface RevocationEndpoint extends ClientEndpoint {
   readonly to: string
   readonly secretInBody: boolean
 }
 
 /**
- * Revokes tokens at an upstream (RFC 7009 §2.1): the refresh token, which takes the others of its grant along, or the access token
- * where there is none. Throws `identity_provider_unavailable` and `identity_provider_error`.
+ * Revokes tokens at an upstream (RFC 7009 §2.1): the refresh token, which includes the others of its grant, or else
+ * the access token. Throws `identity_provider_unavailable` and `identity_provider_error`.
  */
 export function createRevocation(client: UpstreamClient, { revocations }: Connections, { clock }: UpstreamDeps) {
   const post = createClientPost(client, revocations, WHERE)

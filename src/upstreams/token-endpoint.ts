@@ -19,51 +19,54 @@ import type { UpstreamClient } from './upstream-client.ts'
 
 type Form = readonly (readonly [string, string])[]
 
-/** The token endpoint, and how long it may take. */
+/** The token endpoint and its deadline. */
 export interface TokenEndpointAt extends ClientEndpoint {
-  /** The endpoint takes id and secret in the body only (its metadata say so). */
+  /** The metadata list only authentication in the body. */
   readonly secretInBody?: boolean
   /** As of an `OutboundRequest`. */
   readonly endsAtMs?: number
 }
 
-/** One request to a token endpoint: for a code, or for a refresh token with the scopes that were granted with it. */
+/** A token request: for a code, or for a refresh token with its granted scopes. */
 export type UpstreamGrant = TokenEndpointAt &
   (
     | { readonly step: 'code'; readonly form: Form }
     | { readonly step: 'refresh'; readonly refreshToken: Secret; readonly scopes: readonly string[] }
   )
 
-/** Asks a token endpoint. Throws `Failure` (see `readTokenResponse` of `oauth`). */
+/** Sends a token request. Throws `Failure` (see `readTokenResponse` of `oauth`). */
 export type TokenEndpoint = (grant: UpstreamGrant) => Promise<UpstreamAnswer>
 
-/** What a token endpoint gave, and who it says that it is. */
+/** A token response and the user it identifies. */
 export interface UpstreamAnswer extends TokenResponse {
-  /** Of a code, where the configuration says that it is in the answer. */
+  /** Identity in a code's response, where configured. */
   readonly identity: TokenIdentity | undefined
 }
 
-/** Where an answer has what is read of it; absent: RFC 6749 §5.1, and nothing about the user. */
+/** Paths of a token response's fields; absent: RFC 6749 §5.1, without user. */
 export interface AnswerPaths {
   readonly tokenResponseMapping?: TokenResponseMapping | undefined
   readonly identityFromToken?: IdentityFromToken | undefined
 }
 
-/** A form for one of the endpoints at which we are a client. `url` and `issuer` are the token endpoint's, for assertions. */
+/**
+ * A form for an endpoint with client authentication. `url` and `issuer` are those of the token endpoint, for
+ * assertions.
+ */
 export type ClientPost = (
   post: TokenEndpointAt & {
     readonly form: Form
-    /** Where it goes. Default: the token endpoint. */
+    /** The endpoint. Default: the token endpoint. */
     readonly to?: string
   },
 ) => Promise<OutboundResponse>
 
-/** An endpoint of an upstream as one client sees it. */
+/** An authenticated endpoint of an upstream. */
 export function createClientPost(client: UpstreamClient, outbound: Outbound, where: string): ClientPost {
   return async ({ url, issuer, form, secretInBody, to = url, endsAtMs }) => {
     const known = await (endsAtMs === undefined ? client.current() : inTime(client.current(), endsAtMs, where))
     const { authenticate, secrets } = known.authentication(secretInBody === true)
-    // Assertions are for the server and its token endpoint, whichever of its endpoints they are shown to.
+    // The audience of assertions is always the server or its token endpoint.
     const shown = { authenticate: () => authenticate({ url, issuer }), secrets }
     let response: OutboundResponse
     try {
@@ -89,7 +92,7 @@ export function createTokenEndpoint(
 ): TokenEndpoint {
   const ask = createClientPost(client, connections.tokens, 'token endpoint')
   return async (grant) => {
-    // Lifetimes count from here: the way back of the response is part of them.
+    // Lifetimes count from the request, to include the response's latency.
     const sentAtMs = clock.now()
     const response =
       grant.step === 'code'

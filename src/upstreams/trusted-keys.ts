@@ -4,13 +4,16 @@ import { caCertificate, DOCUMENT_DEADLINE_MS, unanswered } from './connection.ts
 import type { UpstreamDeps } from './deps.ts'
 import { noteKeys } from './key-notes.ts'
 
-/** The keys of somebody whose assertions count here. */
+/** The keys of a trusted assertion issuer. */
 export interface TrustedKeys {
   readonly keys: KeyStore
   close(): Promise<void>
 }
 
-/** Found, kept and renewed as those of the providers of callers (decisions §2.3, §2.4); nothing is fetched before the first assertion. */
+/**
+ * Discovers, caches and refreshes keys as for callers' providers (decisions §2.3, §2.4); fetches nothing before the
+ * first assertion.
+ */
 export function createTrustedKeys(issuer: TrustedIssuer, deps: UpstreamDeps): TrustedKeys {
   const { issuerUrl, jwksUrl, caBundleRef, allowPrivateIP } = issuer
   const { clock, log } = deps

@@ -2,36 +2,36 @@ import type { Clock, SecretHandle } from '../core/index.ts'
 import { type ClientDeps, createClientAuthentication, type OAuthClient, openClient } from '../oauth/index.ts'
 import { type FlatClient, namedClient } from '../resources/index.ts'
 
-/** Us at an upstream, as one client that it knows. */
+/** The proxy's OAuth client identity at an upstream. */
 export interface KnownClient {
   readonly clientId: string
-  /** How it shows who it is; `secretInBody` where the endpoint takes id and secret in the body only. */
+  /** Its client authentication; `secretInBody` when the endpoint accepts id and secret in the body only. */
   authentication(secretInBody: boolean): OAuthClient
 }
 
-/** Us, as a client of the upstream's. */
+/** The OAuth client identity at an upstream, configured or registered. */
 export interface UpstreamClient {
-  /** Who we are there. Throws what keeps us from being anybody. */
+  /** The current client identity. Throws when there is none. */
   current(): Promise<KnownClient>
-  /** The upstream does not know us as this client. Absent: nothing can be done about it here. */
+  /** Reports that the upstream does not know this client. Absent: no remedy here. */
   refused?(client: KnownClient): Promise<void>
 }
 
-/** The client that a configuration names. */
+/** The client identity from the configuration. */
 export interface ConfiguredClient extends UpstreamClient {
   readonly clientId: string
-  /** What it shows in TLS; undefined where it shows nothing. */
+  /** Its TLS client certificate; undefined without one. */
   readonly certificate: ShownCertificate | undefined
 }
 
-/** A certificate for the endpoints at which we are a client (RFC 8705 §2). */
+/** A certificate for endpoints with client authentication (RFC 8705 §2). */
 export interface ShownCertificate {
   readonly current: NonNullable<OAuthClient['certificate']>
-  /** Names it: with another one an endpoint can fail where others reach it. */
+  /** Identifies it: with another one an endpoint can fail independently. */
   readonly label: string
 }
 
-/** HTTP Basic with id and secret, both in the body where only that is on offer, or the id alone without a secret. */
+/** HTTP Basic with id and secret, both in the body if only that is supported, or the id alone without a secret. */
 export function clientWithSecret(clientId: string, secret: SecretHandle | undefined, clock: Clock): KnownClient {
   const clientWith = (method: 'clientSecretBasic' | 'clientSecretPost') =>
     createClientAuthentication(
@@ -43,8 +43,8 @@ export function clientWithSecret(clientId: string, secret: SecretHandle | undefi
 }
 
 /**
- * The client that the configuration of the upstream `name` says. Flat fields don't say how a secret is shown, so that metadata may;
- * the record does, and no other method is tried. Throws `config_error`.
+ * The client identity of the upstream `name`. Top-level fields leave the authentication method to the metadata; with
+ * `clientAuth` no other method is tried. Throws `config_error`.
  */
 export function createConfiguredClient(name: string, config: FlatClient, deps: ClientDeps): ConfiguredClient {
   const auth = namedClient(name, config)

@@ -1,40 +1,43 @@
 import type { Claims, Secret } from '../core/index.ts'
 
-/** One way to an upstream and back: what binds its answer to the question. Made and kept by the login flow. */
+/**
+ * One redirect to an upstream: the values that bind the callback to the request. Created and stored by the login
+ * flow.
+ */
 export interface UpstreamLeg {
-  /** At least 128 random bits, single use; the flow compares it before it calls `finish`. */
+  /** At least 128 random bits, single use; compared before `finish` is called. */
   readonly state: string
-  /** For the ID token (OpenID Connect Core §3.1.2.1); OAuth2 upstreams don't get it. */
+  /** For the ID token (OpenID Connect Core §3.1.2.1); not sent to OAuth2 upstreams. */
   readonly nonce: string
   /** RFC 7636 §4.1: 43 to 128 characters; the upstream gets its S256 challenge. */
   readonly codeVerifier: Secret
-  /** Where the upstream sends the browser; the same at the token endpoint. */
+  /** The redirect URI; also sent to the token endpoint. */
   readonly redirectUri: string
   /** The parameter `claims` (OpenID Connect Core §5.5), a JSON object. Default: none. */
   readonly claims?: string | undefined
 }
 
-/** What an upstream's token endpoint gave. */
+/** The tokens of an upstream. */
 export interface UpstreamTokenSet {
   readonly accessToken: Secret
   readonly refreshToken: Secret | undefined
   readonly idToken: Secret | undefined
-  /** End of the access token, milliseconds since the epoch; undefined when the upstream did not say. */
+  /** Expiry of the access token, milliseconds since the epoch; undefined when unknown. */
   readonly expiresAtMs: number | undefined
   /** `exp` of the ID token, milliseconds since the epoch. */
   readonly idTokenExpiresAtMs: number | undefined
-  /** What was granted; what was asked for where the upstream does not say (RFC 6749 §5.1). */
+  /** The granted scopes; the requested ones when the upstream does not say (RFC 6749 §5.1). */
   readonly scopes: readonly string[]
 }
 
-/** Tokens, and whose they are. */
+/** Tokens, and the user they belong to. */
 export interface UpstreamLogin {
   readonly tokens: UpstreamTokenSet
-  /** The upstream's own name for the user, never empty. */
+  /** The upstream's subject of the user, never empty. */
   readonly subject: string
   /**
-   * What the upstream said of the user, as it came: the ID token's claims, for those that it lacks those of user info, and
-   * `sub`, `name` and `email` where they were found. Empty after a refresh that brought no new ID token.
+   * The user's claims: of the ID token, else of user info, with `sub`, `name` and `email` as found. Empty after a
+   * refresh without a new ID token.
    */
   readonly claims: Claims
 }
@@ -47,13 +50,16 @@ export interface UpstreamLogin {
  */
 export interface Upstream {
   readonly name: string
-  /** OIDC issuer; for OAuth2 the user-info URL, or that of the token endpoint where it says who it is: the first part of our `sub` (authserver.md §4.6). */
+  /**
+   * OIDC issuer; for OAuth2 the user-info URL, or the token endpoint if it identifies the user: the first input of
+   * the issued `sub` (authserver.md §4.6).
+   */
   readonly identityProvider: string
-  /** Where the browser is sent. */
+  /** The authorization request URL. */
   authorizationUrl(leg: UpstreamLeg): Promise<URL>
   /**
-   * The parameters that came back → code → tokens → who it is (authserver.md §4.4). `iss` is checked where the upstream
-   * announces it (RFC 9207).
+   * Callback parameters → code → tokens → user (authserver.md §4.4). `iss` is checked if the upstream announces it
+   * (RFC 9207).
    */
   finish(leg: UpstreamLeg, callback: URLSearchParams): Promise<UpstreamLogin>
   /**
@@ -63,8 +69,8 @@ export interface Upstream {
    */
   refresh(tokens: UpstreamTokenSet, subject: string, endsAtMs: number): Promise<UpstreamLogin>
   /**
-   * Tells the upstream that these tokens are not needed any more (RFC 7009): the refresh token, which takes the others along, or
-   * the access token where there is none. Done where its metadata name an endpoint; 5 s at most. Absent: it has no metadata.
+   * Revokes tokens that are no longer needed (RFC 7009): the refresh token, which includes the others, or else the
+   * access token. Only if the metadata name an endpoint; 5 s at most. Absent: no metadata.
    */
   revoke?(tokens: UpstreamTokenSet): Promise<void>
   close(): Promise<void>

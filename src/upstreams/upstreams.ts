@@ -5,7 +5,7 @@ import { createOAuth2Upstream } from './oauth2.ts'
 import { createOidcUpstream } from './oidc.ts'
 import type { Upstream } from './upstream.ts'
 
-/** Header names (RFC 9110 §5.1) that are not about the connection, and values that a header can carry. */
+/** Header names (RFC 9110 §5.1) that are not connection-specific, and valid header values. */
 const HEADER_NAME =
   /^(?!(?:host|connection|content-length|transfer-encoding|upgrade|te|trailer)$)[!#$%&'*+.^_`|~0-9a-z-]+$/i
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/
@@ -16,13 +16,13 @@ function checkHeaders(name: string, headers: UserInfo['additionalHeaders'] = {})
   )
   if (wrong === undefined) return
   throw new Failure('config_error', {
-    detail: `upstream ${name}: ${JSON.stringify(wrong[0])} in additionalHeaders is no header that can be sent`,
+    detail: `upstream ${name}: ${JSON.stringify(wrong[0])} in additionalHeaders is not a valid header`,
   })
 }
 
 /**
- * The upstream of one entry of `upstreamProviders`. Throws `config_error` for an entry without the settings of its type, and
- * for additional headers that can't be sent.
+ * Creates the upstream of an entry of `upstreamProviders`. Throws `config_error` for an entry without the settings of
+ * its type, and for invalid additional headers.
  */
 export function createUpstream(provider: UpstreamProvider, deps: UpstreamDeps): Upstream {
   const { oidcConfig, oauth2Config } = provider

@@ -4,21 +4,21 @@ import type { UserInfo } from '../resources/index.ts'
 import { type Connections, okJson, send } from './connection.ts'
 import { identityText } from './identity-text.ts'
 
-/** Where and how user info is asked for; `endpointUrl` alone when discovery named it. */
+/** The user-info request; only `endpointUrl` when discovered. */
 export type UserInfoRequest = Pick<UserInfo, 'endpointUrl'> & Partial<UserInfo>
 
-/** Who the user-info endpoint says it is. */
+/** The user returned by the user-info endpoint. */
 export interface UserInfoAnswer {
-  /** Undefined when none of the fields has one. */
+  /** Undefined when no subject field has a value. */
   readonly subject: string | undefined
-  /** The answer as it came, with `sub`, `name` and `email` as the field mapping finds them. */
+  /** The whole response, with `sub`, `name` and `email` by the field mapping. */
   readonly claims: Claims
 }
 
 const WHERE = 'user-info endpoint'
 const STANDARD = { subjectFields: ['sub'], nameFields: ['name'], emailFields: ['email'] }
 
-/** The first of the fields that has a value, with its name (specification, `fieldMapping`). */
+/** The first field with a value, and its name (specification, `fieldMapping`). */
 function find(
   answer: Claims,
   fields: readonly string[],
@@ -41,13 +41,13 @@ function read(answer: Claims, fields: NonNullable<UserInfo['fieldMapping']>): Us
     if (text === undefined) delete claims[claim]
     else claims[claim] = text
   }
-  // What is said to be verified is the field of this very name.
+  // `email_verified` refers to the field `email` only.
   if (email?.field !== 'email') delete claims['email_verified']
   return { subject: subject?.text, claims: Object.freeze(claims) }
 }
 
 /**
- * Asks who the user of an access token is (OpenID Connect Core §5.3, specification `userInfo`). Throws
+ * Fetches the user of an access token (OpenID Connect Core §5.3, specification `userInfo`). Throws
  * `identity_provider_unavailable` and `identity_provider_error`.
  */
 export async function fetchUserInfo(
@@ -63,7 +63,7 @@ export async function fetchUserInfo(
   )
 }
 
-/** The answer as it came, whatever its status. Throws what `send` throws. */
+/** The response with any status. Throws the errors of `send`. */
 export function askUserInfo(
   { endpointUrl, httpMethod = 'GET', additionalHeaders }: UserInfoRequest,
   accessToken: Secret,
@@ -81,7 +81,7 @@ export function askUserInfo(
   )
 }
 
-/** Ours come first, so that a configured header replaces them; `authorization` is never replaced. */
+/** Configured headers replace the defaults; `authorization` is never replaced. */
 function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
   const lower: Record<string, string> = { accept: 'application/json', 'user-agent': 'mcp-extauth' }
   for (const [name, value] of Object.entries(headers)) lower[name.toLowerCase()] = value

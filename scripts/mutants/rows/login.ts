@@ -111,7 +111,7 @@ export default [
       ],
       [
         'named metadata that cannot be read stop the login',
-        "if (named !== undefined) throw loginRefusal('the metadata of the MCP server can not be read')",
+        "if (named !== undefined) throw loginRefusal('the MCP server's metadata are unavailable')",
         '',
       ],
       [
@@ -257,7 +257,7 @@ export default [
       ],
       [
         'waiting for a person ends',
-        "const timer = setTimeout(() => reject(new Error('nobody came back from the browser')), options.patienceMs)",
+        "const timer = setTimeout(() => reject(new Error('the browser did not return')), options.patienceMs)",
         'const timer = undefined as NodeJS.Timeout | undefined',
         ['test/system/login/again.test.ts', 'test/system/login/login.test.ts'],
       ],
@@ -329,7 +329,7 @@ export default [
       ],
       [
         'a server that is away is no reason for a login',
-        "    throw loginRefusal('the authorization server does not renew the token now', error)",
+        "    throw loginRefusal('the token refresh failed', error)",
         '    return undefined',
       ],
       [

@@ -210,7 +210,7 @@ export default [
     [
       [
         'the metadata service is asked in version 2 only',
-        "if (!TOKEN.test(token)) throw new CredentialSourceError('it gave no usable token')",
+        "if (!TOKEN.test(token)) throw new CredentialSourceError('it returned no valid token')",
         '',
       ],
       [

@@ -59,7 +59,7 @@ export default [
     [
       [
         'who is told is somebody',
-        "if (subject === undefined) throw unusable('user-info endpoint: none of the subject fields has a value')",
+        "if (subject === undefined) throw unusable('user-info endpoint: no subject field has a value')",
         '',
       ],
     ],
@@ -81,7 +81,7 @@ export default [
       ],
       [
         'user info of somebody else is refused',
-        "if (answer.subject !== sub) throw unusable('user-info endpoint: sub is another than in the ID token')",
+        "if (answer.subject !== sub) throw unusable('user-info endpoint: sub differs from the ID token')",
         '',
       ],
       [
@@ -92,7 +92,7 @@ export default [
       ],
       [
         'a login without an ID token is none',
-        "if (idToken === undefined) throw unusable('token endpoint: there is no id_token in the answer')",
+        "if (idToken === undefined) throw unusable('token endpoint: the response has no id_token')",
         "if (idToken === undefined) return { sub: '', subject: '', claims: NO_CLAIMS, expiresAtMs: 0 }",
       ],
       [
@@ -141,7 +141,7 @@ export default [
     [
       [
         'nobody logs in without a subject in the answer of the token endpoint',
-        'if (subject === undefined) throw unusable(`${WHERE}: there is no subject at subjectPath`)',
+        'if (subject === undefined) throw unusable(`${WHERE}: no subject at subjectPath`)',
         "if (subject === undefined) return { subject: 'nobody', claims: Object.freeze({ sub: 'nobody' }) }",
       ],
     ],

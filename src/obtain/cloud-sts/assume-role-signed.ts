@@ -16,11 +16,11 @@ export interface SignedAssumeRoleDeps {
   readonly clock: Clock
   readonly outbound: Outbound
   readonly endpoint: string
-  /** ARNs go there as they are written: the endpoint was named and may be another cloud's. */
+  /** Sends ARNs unchanged: a configured endpoint may be another cloud's. */
   readonly writesArns: boolean
-  /** Who assumes. */
+  /** The identity that assumes the role. */
   readonly identity: AwsIdentity
-  /** For whom: whose fault a refusal is. */
+  /** The party to blame for a rejection. */
   readonly asked: 'caller' | 'process'
 }
 
@@ -30,13 +30,13 @@ export interface SignedAssumeRoleRequest {
   readonly attributes?: SessionAttributes | undefined
   readonly externalId?: string | undefined
   readonly onBehalfOf?: OnBehalf
-  /** Nothing is waited for after this (`performance.now()`). */
+  /** Deadline (`performance.now()`). */
   readonly endsAtMs?: number
 }
 
 /**
- * `AssumeRole` with an identity of the process's own. Keys that STS does not take any more are renewed, and it is asked once
- * more. Throws `Failure` (decisions §5).
+ * `AssumeRole` with an identity of the process. Keys that STS no longer accepts are renewed, and the call is repeated
+ * once. Throws `Failure` (decisions §5).
  */
 export function createSignedAssumeRole(
   spec: SignedAssumeRoleSpec,

@@ -14,7 +14,7 @@ export interface AssumeRoleDeps {
   readonly clock: Clock
   readonly outbound: Outbound
   readonly endpoint: string
-  /** ARNs go there as they are written: the endpoint was named and may be another cloud's. */
+  /** Sends ARNs unchanged: a configured endpoint may be another cloud's. */
   readonly writesArns: boolean
 }
 
@@ -22,14 +22,17 @@ export interface AssumeRoleRequest {
   readonly roleArn: string
   readonly sessionName: string
   readonly attributes?: SessionAttributes | undefined
-  /** The caller's own token: a JWT that STS verifies again. */
+  /** The caller's token: a JWT that STS verifies itself. */
   readonly token: Secret
   readonly onBehalfOf?: OnBehalf
-  /** Nothing is waited for after this (`performance.now()`). */
+  /** Deadline (`performance.now()`). */
   readonly endsAtMs?: number
 }
 
-/** STS answers `InvalidIdentityToken` now and then while it gets the issuer's keys: it is asked once more (decisions §5). */
+/**
+ * STS occasionally returns `InvalidIdentityToken` while it fetches the issuer's keys: the call is repeated once
+ * (decisions §5).
+ */
 const PAUSE_MS = 200
 
 /** Exchanges a caller's token for credentials of a role. Throws `Failure` (decisions §5). */

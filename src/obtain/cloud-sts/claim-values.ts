@@ -1,11 +1,11 @@
 import type { Claims, ClaimValue } from '../../core/index.ts'
 
-/** Claims whose string is a list with spaces between (RFC 8693 §4.2; `scp` of other issuers likewise). */
+/** Claims with space-separated lists (RFC 8693 §4.2; `scp` of other issuers). */
 const SPACE_SEPARATED = new Set(['scope', 'scp'])
 
 /**
- * The claim that `roleClaim` or `sessionNameClaim` names: a top-level claim of exactly that name, dots and slashes included, else the value at
- * that dot path (`realm_access.roles`). Undefined when there is neither.
+ * Resolves `roleClaim` or `sessionNameClaim`: a top-level claim of exactly that name, dots and slashes included, else
+ * the value at that dot path (`realm_access.roles`). Undefined when there is neither.
  */
 export function claimAt(claims: Claims, name: string): ClaimValue | undefined {
   if (Object.hasOwn(claims, name)) return claims[name]
@@ -21,9 +21,8 @@ export function claimAt(claims: Claims, name: string): ClaimValue | undefined {
 const NO_CLAIMS: ReadonlySet<string> = new Set()
 
 /**
- * Names of claims that the issuer left out of a token because they are too large, such as `groups` of Entra ID (overage):
- * it says where they can be read instead (`_claim_names`, OpenID Connect Core §5.6.2), or only that there are some
- * (`hasgroups`).
+ * Names of claims that the issuer omitted because of their size, such as `groups` of Entra ID (overage): the token
+ * names a source (`_claim_names`, OpenID Connect Core §5.6.2) or only their existence (`hasgroups`).
  */
 export function leftOutClaims(claims: Claims): ReadonlySet<string> {
   const { _claim_names: sources, hasgroups } = claims
@@ -32,15 +31,15 @@ export function leftOutClaims(claims: Claims): ReadonlySet<string> {
   return new Set(names.filter((name) => !Object.hasOwn(claims, name)))
 }
 
-/** The one of `leftOut` that `claimAt` would need for `name`. */
+/** The omitted claim that `claimAt` would need for `name`. */
 export function leftOutAt(claims: Claims, name: string, leftOut: ReadonlySet<string>): string | undefined {
   if (leftOut.size === 0 || Object.hasOwn(claims, name)) return undefined
   return [name, name.split('.', 1)[0] ?? ''].find((one) => leftOut.has(one))
 }
 
 /**
- * What a mapping's `claim` is compared with (decisions §3.5): the string elements of an array, the keys of an object, the
- * one string; strings of `scope` and `scp` are split at spaces. Empty for every other value.
+ * The values that a mapping's `claim` is compared with (decisions §3.5): string elements of an array, keys of an
+ * object, or a single string; `scope` and `scp` are split at spaces. Empty for other values.
  */
 export function roleValues(claims: Claims, roleClaim: string): ReadonlySet<string> {
   const value = claimAt(claims, roleClaim)

@@ -4,7 +4,10 @@ import type { RoleChoice } from './role-mapper.ts'
 import type { SessionAttributes, Tag } from './session-attributes.ts'
 import type { SessionName } from './session-name.ts'
 
-/** A decision as it is shown: session name, tags and policy are made of claims, so their values are there only when claims are. */
+/**
+ * A recorded decision. Session name, tags and policy derive from claims, so their values are included only when
+ * claims are.
+ */
 export type ShownDecision = Omit<Decision, 'session' | 'choice'> & {
   readonly session: SessionName | Pick<SessionName, 'changes'> | undefined
   readonly choice: Omit<RoleChoice, 'attributes'> & { readonly attributes?: SessionAttributes | ValuelessAttributes }
@@ -14,20 +17,20 @@ type ValuelessAttributes = Pick<SessionAttributes, 'writtenPolicy' | 'policyArns
   readonly tags: readonly Omit<Tag, 'value'>[]
 }
 
-/** What a request was about, as rules saw it; the arguments only where claim values are shown and they are not large. */
+/** A request as rules saw it; arguments only when claim values are shown and they are small. */
 export type RecordedRequest = Pick<McpView, 'method' | 'kind' | 'name' | 'uri'> & {
   readonly args?: Claims
   readonly annotations: Claims
 }
 
-/** One request and what was decided for it; the role decision may be older than the request. */
+/** A request and its decisions; the role decision may be older than the request. */
 export interface DecisionRecord {
   readonly atMs: number
   readonly requestId: string
   readonly route: string
-  /** The role of the caller; absent where none is chosen. */
+  /** The caller's role decision; absent without role mapping. */
   readonly decision?: ShownDecision
-  /** What was asked for and which rule decided; absent on routes without rules. */
+  /** The authorization decision; absent on routes without rules. */
   readonly mcp?: RecordedRequest
   readonly rules?: RuleDecision
   /** Only when claim values are shown. */
@@ -36,11 +39,11 @@ export interface DecisionRecord {
 
 /** The decisions of one route. */
 export interface RouteDecisions {
-  /** What was decided for a caller; kept as long as the caller is. */
+  /** Stores a caller's role decision for the lifetime of the caller object. */
   remember(caller: AuthenticatedCaller, decision: Decision): void
   /** Records what the rules of the route decided on a request. */
   authorized(known: Known, mcp: McpView, rules: RuleDecision): void
-  /** The stage `obtain`, recording each request with the decision that its caller has. */
+  /** Wraps the stage `obtain` to record each request with its caller's decision. */
   recording<O extends Obtain>(obtain: O): O
 }
 
@@ -48,7 +51,7 @@ export interface DecisionLog {
   forRoute(route: string): RouteDecisions
   /** The last requests, newest first. */
   list(): readonly DecisionRecord[]
-  /** That of one request, as long as it is among the last. */
+  /** The record of one request, while it is among the last. */
   of(requestId: string): DecisionRecord | undefined
 }
 
@@ -56,7 +59,7 @@ export interface DecisionLogOptions {
   readonly clock: Clock
   /** Default 200. */
   readonly capacity?: number
-  /** Records the claims and the session name too; the trace is there in any case. Default false. */
+  /** Records claims and session name too; the trace is always recorded. Default false. */
   readonly showClaims?: boolean
 }
 
@@ -67,11 +70,11 @@ const withoutValues = ({ tags, writtenPolicy, policyArns, externalId }: SessionA
   externalId,
 })
 
-/** Characters of names, and of arguments as JSON, that a record keeps. */
+/** Maximum recorded characters of names, and of arguments as JSON. */
 const SHOWN_CHARACTERS = 1024
 const SHOWN_ARGUMENTS = 16 * 1024
 
-/** A ring of the last requests with their decisions, for `GET /decisions` of the admin listener. */
+/** A ring buffer of the last requests and decisions, for `GET /decisions` of the admin listener. */
 export function createDecisionLog({ clock, capacity = 200, showClaims = false }: DecisionLogOptions): DecisionLog {
   const ring: DecisionRecord[] = []
   let next = 0
@@ -87,7 +90,7 @@ export function createDecisionLog({ clock, capacity = 200, showClaims = false }:
     }
   }
 
-  /** One record for a request, whose parts are decided one after the other. */
+  /** One record per request, completed by its two decisions. */
   const recorded = new WeakMap<Known, { decision?: ShownDecision }>()
 
   const record = (route: string, known: Known, part: Pick<DecisionRecord, 'decision' | 'mcp' | 'rules'>) => {
@@ -125,7 +128,7 @@ export function createDecisionLog({ clock, capacity = 200, showClaims = false }:
             try {
               return obtain.obtain(known)
             } finally {
-              // After: the first request of a caller makes the decision, and refusals are recorded as well.
+              // Afterwards: a caller's first request makes the decision, and rejections are recorded too.
               const decision = known.caller.kind === 'authenticated' ? decisions.get(known.caller) : undefined
               if (decision !== undefined) record(route, known, { decision })
             }
@@ -134,7 +137,7 @@ export function createDecisionLog({ clock, capacity = 200, showClaims = false }:
       }
     },
     of(requestId) {
-      // Nearly always asked for the newest.
+      // Usually the newest is requested.
       for (let back = 1; back <= ring.length; back++) {
         const record = ring[(next - back + ring.length) % ring.length]
         if (record?.requestId === requestId) return record

@@ -4,21 +4,21 @@ import { claimAt } from './claim-values.ts'
 import type { RoleChoice, RoleMapper } from './role-mapper.ts'
 import { type SessionName, sessionNameOf } from './session-name.ts'
 
-/** Whom a caller becomes at AWS, and why; without any value of its claims but the session name. */
+/** A caller's role decision and its reasons; without claim values except the session name. */
 export interface Decision {
   /** `namespace/name` of the MCPExternalAuthConfig. */
   readonly config: string
   readonly choice: RoleChoice
   readonly sessionNameClaim: string
   readonly session: SessionName | undefined
-  /** What the request is refused with; undefined when there is a role and a session name. */
+  /** The failure of the request; undefined with a role and a session name. */
   readonly refusal: FailureCode | undefined
 }
 
-/** What of a caller is judged. */
+/** The parts of a caller that decide. */
 export type Judged = Pick<AuthenticatedCaller, 'claims' | 'issuer' | 'identity' | 'format'>
 
-/** Decides for one caller; pure. With `all`, every mapping is evaluated for the trace. */
+/** Decides for one caller, without side effects. With `all`, every mapping is evaluated for the trace. */
 export function decide(
   config: string,
   spec: Pick<CloudSts, 'sessionNameClaim' | 'source'>,
@@ -39,7 +39,7 @@ function refusalOf(
   choice: RoleChoice,
   session: SessionName | undefined,
 ): FailureCode | undefined {
-  // First of all, because no role would help: AssumeRoleWithWebIdentity takes JWTs only.
+  // Checked first, because no role would help: AssumeRoleWithWebIdentity accepts JWTs only.
   if (caller.format === 'opaque' && showsCallerToken(spec)) return 'opaque_token_unsupported'
   return choice.refusal ?? (session === undefined ? 'session_name_missing' : undefined)
 }

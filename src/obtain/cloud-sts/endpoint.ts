@@ -1,18 +1,18 @@
 import { Failure } from '../../core/index.ts'
 import { stsHost, type CloudSts } from '../../resources/index.ts'
 
-/** The STS endpoint of a region: always the regional one, whichever partition it is in, with FIPS or dual stack where a config wants that. */
+/** The regional STS endpoint in the region's partition, with FIPS or dual stack if configured. */
 export const stsEndpoint = ({ region, fips, dualStack }: Pick<CloudSts, 'region' | 'fips' | 'dualStack'>): string =>
   `https://${stsHost(region, { fips, dualStack })}`
 
-/** An ARN as the real STS knows it: partition `cloud…` of the specification is `aws…` there (decisions §1). */
+/** An ARN for the real STS: partition `cloud…` of the specification is `aws…` there (decisions §1). */
 export const toAwsPartition = (arn: string): string => arn.replace(/^arn:cloud(?=[-:])/, 'arn:aws')
 
-/** What is configured for all STS clients of the process: before and after a config's own settings (decisions §3.5). */
+/** STS settings of the process, with higher or lower precedence than a config's own (decisions §3.5). */
 export interface StsSettings {
-  /** Goes before a config's `stsEndpoint`. */
+  /** Overrides a config's `stsEndpoint`. */
   readonly endpoint?: string
-  /** Goes after a config's `stsEndpoint`. */
+  /** Default of a config's `stsEndpoint`. */
   readonly ambientEndpoint?: string
   /** `AWS_USE_FIPS_ENDPOINT`, for configs without `fips`. */
   readonly fips?: boolean
@@ -23,8 +23,8 @@ export interface StsSettings {
 type Spec = Pick<CloudSts, 'region' | 'fips' | 'dualStack' | 'stsEndpoint'>
 
 /**
- * The STS endpoint of a config, and whether it is named instead of derived from the region. Throws `config_error` for a
- * named endpoint together with FIPS or dual stack, as the AWS SDKs do: neither could be honored.
+ * The STS endpoint of a config, and whether it is configured rather than derived from the region. Throws
+ * `config_error` for a configured endpoint with FIPS or dual stack, as the AWS SDKs do: both can't be honored.
  */
 export function stsEndpointOf(
   spec: Spec,
@@ -39,7 +39,7 @@ export function stsEndpointOf(
   ]
   if (wanted.length > 0)
     throw new Failure('config_error', {
-      detail: `${wanted.join(' and ')} choose the STS endpoint of the region, and another endpoint is named (${nameOf(spec, settings)}); expected only one of them`,
+      detail: `${wanted.join(' and ')} select the regional STS endpoint, but another endpoint is configured (${nameOf(spec, settings)}); set only one of them`,
     })
   return { endpoint: named, isNamed: true }
 }

@@ -2,7 +2,7 @@ import type { Claims } from '../../core/index.ts'
 import { canonicalJson } from '../../resources/index.ts'
 import type { SessionAttributes } from './session-attributes.ts'
 
-/** Claims that differ from one token of a login to the next and say nothing about what the caller may do. */
+/** Claims that change from token to token of one login without affecting permissions. */
 const VOLATILE: ReadonlySet<string> = new Set(
   'exp iat nbf jti auth_time nonce at_hash c_hash s_hash sid session_state uti rh aio'.split(' '),
 )

@@ -10,17 +10,17 @@ import {
   type SessionAttributes,
 } from './session-attributes.ts'
 
-/** What became of one mapping. Nothing in it comes from the claims; `rule` and `missingKey` are words of the config. */
+/** The outcome of one mapping. It holds no claim values; `rule` and `missingKey` come from the config. */
 export interface MappingStep {
-  /** Place in `roleMappings`, from 1. */
+  /** Position in `roleMappings`, from 1. */
   readonly mapping: number
   readonly kind: 'claim' | 'matcher'
   readonly rule: string
   readonly priority: number | undefined
-  /** As the config writes it: `roleArn`, or `roleArnTemplate` with its placeholders. */
+  /** As configured: `roleArn`, or `roleArnTemplate` with its placeholders. */
   readonly roleArn: string
   readonly outcome: 'matched' | 'not_matched' | 'error' | 'limit' | 'overage' | 'not_evaluated'
-  /** The claim that it reads and the issuer left out of the token (overage); with that outcome, it decided. */
+  /** A claim it needs that the issuer omitted (overage); with that outcome, it decided. */
   readonly leftOut?: string
   /** Where in the expression an error is, why, and the key that is missing where the expression spells it. */
   readonly position?: Position
@@ -28,25 +28,25 @@ export interface MappingStep {
   readonly missingKey?: string
 }
 
-/** Which role, and every mapping in the order of evaluation. */
+/** The chosen role, and every mapping in the order of evaluation. */
 export interface RoleChoice {
   readonly steps: readonly MappingStep[]
   readonly roleArn: string | undefined
   readonly by: 'mapping' | 'fallback' | undefined
-  /** Why there is no role. */
+  /** Why no role was chosen. */
   readonly refusal: Extract<FailureCode, 'no_role' | 'rule_limit' | 'matcher_error' | 'role_denied'> | undefined
-  /** Why the mapping that matched gives this caller no role or no session; nothing in it comes from the claims. */
+  /** Why the matching mapping gives this caller no role or session; it holds no claim values. */
   readonly reason?: string
-  /** What the session of the role is made of besides. */
+  /** Additional session attributes. */
   readonly attributes?: SessionAttributes
 }
 
 export interface RoleMapper {
-  /** Chooses. With `all`, mappings after the deciding one are evaluated too, for the trace; the choice is the same. */
+  /** Chooses a role. With `all`, later mappings are evaluated too, for the trace; the choice is the same. */
   choose(claims: Claims, options?: { readonly all?: boolean }): RoleChoice
 }
 
-/** `onRead` is called with the claims that it reads. */
+/** `onRead` is called with the claims that were read. */
 type Evaluate = (claims: Claims, values: ReadonlySet<string>, onRead?: (claim: string) => void) => MatcherResult
 
 interface Rule {
@@ -56,7 +56,7 @@ interface Rule {
 }
 
 type Chosen = Omit<RoleChoice, 'steps'>
-/** The role of a mapping with its session, or why there is none. */
+/** The role and session of a mapping, or why there is none. */
 type Session = (claims: Claims) => Chosen
 
 export type RoleMapperSpec = Pick<
@@ -74,14 +74,13 @@ export type RoleMapperSpec = Pick<
 >
 
 export interface RoleMapperOptions {
-  /** What a matcher that can't be evaluated means: no match (default), or no role at all. */
+  /** Effect of a matcher error: no match (default), or no role at all. */
   readonly onMatcherError?: 'skip' | 'deny'
 }
 
 /**
- * The role choice of one config (decisions §3.5): mappings sorted once, by priority, absent last, ties in the order of
- * the config; the first match wins; a reached limit refuses whatever would follow. Throws `config_error` for a matcher
- * that can't be compiled.
+ * Compiles the role choice of one config (decisions §3.5): mappings are sorted once, by priority, absent last, ties
+ * in config order; the first match wins; a reached limit denies. Throws `config_error` for an invalid matcher.
  */
 export function createRoleMapper(spec: RoleMapperSpec, options: RoleMapperOptions = {}): RoleMapper {
   const rules = (spec.roleMappings ?? [])
@@ -93,7 +92,7 @@ export function createRoleMapper(spec: RoleMapperSpec, options: RoleMapperOption
   const fallback = fallbackOf(spec)
   const allowsOverage = spec.onGroupsOverage === 'fallback'
 
-  /** Evaluates a rule, and finds the claim that it reads and the issuer left out. */
+  /** Evaluates a rule, and finds an omitted claim that it needs. */
   const applied = (
     { evaluate, step }: Rule,
     claims: Claims,
@@ -162,7 +161,7 @@ function compileRule(spec: RoleMapperSpec, mapping: RoleMapping, index: number):
   }
 }
 
-/** Which role a mapping gives, and what its sessions are made of. */
+/** The role of a mapping and its session attributes. */
 function sessionOf(spec: RoleMapperSpec, mapping: RoleMapping): Session {
   const role = createRoleTemplate(mapping)
   const attributes = createAttributes(attributeFieldsOf(spec, mapping))
@@ -196,18 +195,18 @@ const refused = ({ refusal, reason }: AttributeProblem): Chosen => ({
   reason,
 })
 
-/** Whether the rule matches is unknown: neither its role nor the one of a later rule is this caller's. */
+/** Whether the rule matches is unknown: neither its role nor a later one may be used. */
 const overage = (claim: string): Chosen => ({
   roleArn: undefined,
   by: undefined,
   refusal: 'no_role',
-  reason: `the issuer left ${JSON.stringify(claim)} out of the token (overage, _claim_names), and a role mapping reads it`,
+  reason: `the issuer omitted ${JSON.stringify(claim)} from the token (overage, _claim_names), but a role mapping needs it`,
 })
 
 function decisionOf({ outcome }: MatcherResult, session: () => Chosen, denies: boolean): Chosen | undefined {
-  // Also what is refused there is decided: nobody gets to another role by the value of a claim.
+  // Rejections are final, so that a claim value can't select a later role.
   if (outcome === 'matched') return session()
-  // Never the next rule: nobody gets to another role by making one cost too much.
+  // Never continues with the next rule: an expensive claim must not select a later role.
   if (outcome === 'limit') return { roleArn: undefined, by: undefined, refusal: 'rule_limit' }
   if (outcome === 'error' && denies) return { roleArn: undefined, by: undefined, refusal: 'matcher_error' }
   return undefined

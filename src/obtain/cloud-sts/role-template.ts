@@ -2,16 +2,16 @@ import type { Claims, ClaimValue } from '../../core/index.ts'
 import { ROLE_ARN, type RoleMapping, templateParts } from '../../resources/index.ts'
 import { claimAt } from './claim-values.ts'
 
-/** The role of a mapping for a caller, or why there is none: words of the config, never a value of a claim. */
+/** A caller's role from a mapping, or why there is none, without claim values. */
 export type MappedRole = { readonly roleArn: string } | { readonly reason: string }
 
-/** What may stand for a placeholder: no `/` and no `:`, so that it stays within its place of the ARN. */
+/** Allowed values of a placeholder: without `/` and `:`, so that they stay within their part of the ARN. */
 const VALUE = /^[A-Za-z0-9_+=,.@-]{1,64}$/
 
 /**
- * Makes the role of a mapping out of claims: `roleArn` as it is, `roleArnTemplate` with the value of a claim at each
- * placeholder. A claim that is missing, no string, longer than 64 or of other characters, and an account that is not among
- * `allowedAccounts`, give no role.
+ * Builds the role of a mapping from claims: `roleArn` as it is, `roleArnTemplate` with claim values for placeholders.
+ * No role for a claim that is missing, not a string, longer than 64 or of other characters, nor for an account
+ * outside `allowedAccounts`.
  */
 export function createRoleTemplate({
   roleArn,
@@ -35,13 +35,13 @@ export function createRoleTemplate({
     }
     if (accounts !== undefined && !accounts.has(arn.split(':', 5)[4] ?? ''))
       return { reason: 'the account is not in allowedAccounts' }
-    // Also what became too long: STS would call it our mistake.
-    if (!ROLE_ARN.test(arn) || arn.length > 2048) return { reason: 'it does not become a role ARN' }
+    // Includes overlong results, which STS would report as a configuration error.
+    if (!ROLE_ARN.test(arn) || arn.length > 2048) return { reason: 'the result is not a valid role ARN' }
     return { roleArn: arn }
   }
 }
 
 function problemOf(value: ClaimValue | undefined): string {
   if (value === undefined) return 'is missing'
-  return typeof value === 'string' ? 'has characters that no role may get from it, or more than 64' : 'is not a string'
+  return typeof value === 'string' ? 'has invalid characters, or more than 64' : 'is not a string'
 }

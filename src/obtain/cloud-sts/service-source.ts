@@ -6,8 +6,8 @@ import { type IdentityDeps, identityFor } from './identity/identities.ts'
 import { type AwsKeys, credentialWith } from './identity/keys.ts'
 
 /**
- * Type `cloudSts` with `signAs: service`: requests are signed with the identity of the process as it is, the same for every
- * caller. It keeps itself fresh, and is at hand without a look into the cache. `obtain` throws `aws_identity_unavailable`.
+ * Type `cloudSts` with `signAs: service`: requests are signed with the process identity itself, the same for all
+ * callers. It refreshes itself, without the credential cache. `obtain` throws `aws_identity_unavailable`.
  */
 export function createServiceSource({ spec }: Pick<ResolvedAuthOf<'cloudSts'>, 'spec'>, deps: IdentityDeps): Source {
   const identity = identityFor(spec, spec.source ?? { type: 'ambient' }, deps)
@@ -15,7 +15,7 @@ export function createServiceSource({ spec }: Pick<ResolvedAuthOf<'cloudSts'>, '
   const keysOf = new WeakMap<Credential, AwsKeys>()
 
   const credentialFor = (keys: AwsKeys): AwsCredential => {
-    // The signing key lives in the credential, so that the same keys are one credential.
+    // The signing key is cached in the credential, so equal keys share one credential.
     if (given?.keys === keys) return given.credential
     const credential = credentialWith(keys, spec)
     given = { keys, credential }

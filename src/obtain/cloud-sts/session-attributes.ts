@@ -20,22 +20,28 @@ export interface Tag {
   readonly transitive: boolean
 }
 
-/** What STS is asked for besides role and name: all of it made of the caller's claims, and all of it in the cache key. */
+/**
+ * Session attributes requested from STS besides role and name; all derive from the caller's claims and are part of
+ * the cache key.
+ */
 export interface SessionAttributes {
   readonly tags: readonly Tag[]
   readonly sourceIdentity: string | undefined
   /** JSON. */
   readonly policy: string | undefined
-  /** The same as the config writes it: with placeholders where it is a template. */
+  /** The configured policy: with placeholders if it is a template. */
   readonly writtenPolicy: string | undefined
   readonly policyArns: readonly string[]
-  /** As the config writes it. */
+  /** As configured. */
   readonly externalId: string | undefined
-  /** Whether claims make tags or policies: too large ones are then the caller's, else the configuration's. */
+  /**
+   * Whether claims determine tags or policies: then their size limits are the caller's fault, else the
+   * configuration's.
+   */
   readonly variesByCaller: boolean
 }
 
-/** Why a caller can have no such session: words of the config, never a value of a claim. */
+/** Why a caller can't get such a session, without claim values. */
 export interface AttributeProblem {
   readonly refusal: Extract<FailureCode, 'role_denied' | 'rule_limit'>
   readonly reason: string
@@ -45,11 +51,11 @@ type Fields = Pick<RoleMapping, 'sessionTags' | 'sourceIdentity' | 'policyArns' 
   readonly sessionPolicy?: string | SessionPolicy | undefined
 }
 
-/** Stands for other things in a policy: a claim may say what it is about, and not how wide it is. */
+/** Wildcards of a policy: a claim may select a resource, but not widen the policy. */
 const WIDE = /[*?$\p{C}]/u
 const LONGEST_VALUE = 256
 
-/** What of a mapping holds for its sessions: its own fields, and those of the config that it does not have. */
+/** The attribute fields of a mapping: its own, with those of the config as defaults. */
 export const attributeFieldsOf = (
   {
     sessionTags,
@@ -95,7 +101,7 @@ export function createAttributes({
       const what = `the session tag ${JSON.stringify(key)}`
       const value = textOf(expression, claims, what, TAG_VALUE)
       if (value === '' && !allowEmpty)
-        return { refusal: 'role_denied', reason: `${what} would be empty; allowEmpty would allow it` }
+        return { refusal: 'role_denied', reason: `${what} is empty; set allowEmpty to allow it` }
       if (typeof value === 'string') made.push({ key, value, transitive })
       else if (!(optional && value.isMissing)) return { refusal: value.refusal, reason: value.reason }
     }
@@ -126,7 +132,7 @@ function textOf(
 ): string | (AttributeProblem & { readonly isMissing: boolean }) {
   const result = expression.evaluate(claims)
   if (result.outcome === 'limit')
-    return { refusal: 'rule_limit', reason: `${what} costs too much to work out`, isMissing: false }
+    return { refusal: 'rule_limit', reason: `${what} exceeds the evaluation limit`, isMissing: false }
   if (result.outcome === 'error') {
     const key = result.missingKey === undefined ? '' : ` ${JSON.stringify(result.missingKey)}`
     const isMissing = result.reason === MISSING
@@ -135,12 +141,12 @@ function textOf(
   if (form.test(result.text)) return result.text
   return {
     refusal: 'role_denied',
-    reason: `${what} would have characters or a length that STS does not take`,
+    reason: `${what} has characters or a length that STS does not accept`,
     isMissing: false,
   }
 }
 
-/** What CEL says of a key that is not there. */
+/** CEL's message for a missing key. */
 const MISSING = 'there is no such key'
 
 function written(policy: Fields['sessionPolicy']): string | undefined {
@@ -161,16 +167,16 @@ function policyMaker(policy: Fields['sessionPolicy']): (claims: Claims) => strin
     const text = fillPolicy(parsed, (claim) => {
       const value = claimAt(claims, claim)
       if (typeof value === 'string' && value !== '' && value.length <= LONGEST_VALUE && !WIDE.test(value)) return value
-      const why = value === undefined ? 'is missing' : 'is no text that may stand there'
+      const why = value === undefined ? 'is missing' : 'is not a string that is allowed there'
       reason ??= `the session policy: the claim ${JSON.stringify(claim)} ${why}`
       return ''
     })
-    if (text.length > LONGEST_POLICY) reason ??= `the session policy would have more than ${LONGEST_POLICY} characters`
+    if (text.length > LONGEST_POLICY) reason ??= `the session policy has more than ${LONGEST_POLICY} characters`
     return reason === undefined ? text : { refusal: 'role_denied', reason }
   }
 }
 
-/** The policies of a session as STS takes them. */
+/** The session policies as STS parameters. */
 export const policiesOf = (attributes: SessionAttributes | undefined, arn: (text: string) => string) => ({
   ...(attributes?.policy === undefined ? {} : { Policy: attributes.policy }),
   ...(attributes === undefined || attributes.policyArns.length === 0
@@ -178,7 +184,7 @@ export const policiesOf = (attributes: SessionAttributes | undefined, arn: (text
     : { PolicyArns: attributes.policyArns.map((text) => ({ arn: arn(text) })) }),
 })
 
-/** Its tags, source identity and external id, which only `AssumeRole` takes. */
+/** Tags, source identity and external id, which only `AssumeRole` accepts. */
 export function assumeRoleFieldsOf(attributes: SessionAttributes | undefined) {
   const { tags = [], sourceIdentity, externalId } = attributes ?? {}
   const transitive = tags.filter((tag) => tag.transitive).map(({ key }) => key)

@@ -3,14 +3,14 @@ import { createHash } from 'node:crypto'
 const LONGEST = 64
 const SHORTEST = 2
 const SUFFIX = 17
-/** What STS takes in a RoleSessionName; everything else is replaced, character by character. */
+/** Characters that STS rejects in a RoleSessionName; each is replaced. */
 const ILLEGAL = /[^A-Za-z0-9_+=,.@-]/gu
 const LOOKS_DERIVED = /-[0-9a-f]{16}$/i
 
-/** A role session name and why it is not the claim itself. */
+/** A role session name, and how it differs from the claim. */
 export interface SessionName {
   readonly name: string
-  /** Empty when the name is the claim as it is. */
+  /** Empty when the name equals the claim. */
   readonly changes: readonly ('characters_replaced' | 'too_long' | 'too_short' | 'looks_derived')[]
 }
 
@@ -27,7 +27,7 @@ export function sessionNameOf(claim: string, issuer: string, identity: string): 
   if (legal.length < SHORTEST) changes.push('too_short')
   if (LOOKS_DERIVED.test(legal)) changes.push('looks_derived')
   if (changes.length === 0) return { name: legal, changes }
-  // JSON, so that the parts can't run into each other.
+  // JSON, so that the parts can't run together.
   const digest = createHash('sha256')
     .update(JSON.stringify([issuer, identity, claim]))
     .digest('hex')

@@ -13,7 +13,7 @@ import { keyParts } from './key-parts.ts'
 import { createRoleMapper } from './role-mapper.ts'
 import type { SessionAttributes } from './session-attributes.ts'
 
-/** Which role a caller assumes under which name. */
+/** A caller's role and session name. */
 export interface CloudStsPlan extends Plan {
   readonly role: string
   readonly sessionName: string
@@ -72,7 +72,7 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
 
 type Fetching = Pick<FetchingSource<CloudStsPlan>, 'deadlineMs' | 'fetch'>
 
-/** The caller's own token vouches for who it is. */
+/** The caller's token is the credential for STS. */
 function withCallerToken({ spec }: CloudStsAuth, identity: TokenToShow, deps: AssumeRoleDeps): Fetching {
   const assumeRole = createAssumeRole(spec, deps)
   return {
@@ -84,7 +84,7 @@ function withCallerToken({ spec }: CloudStsAuth, identity: TokenToShow, deps: As
   }
 }
 
-/** The proxy vouches for who the caller is, with an identity of its own. */
+/** An identity of the process is the credential for STS. */
 function withIdentity(
   { spec }: CloudStsAuth,
   deps: CloudStsDeps,
@@ -98,7 +98,7 @@ function withIdentity(
     asked: 'caller',
   })
   return {
-    // The identity may have to be got first, through its own hop.
+    // The identity may have to be obtained first, through its own hop.
     deadlineMs: STS_DEADLINE_MS * (source.through === undefined ? 2 : 3),
     async fetch(caller, { role, sessionName, attributes }, endsAtMs) {
       const by = { onBehalfOf: onBehalfOf(caller), endsAtMs }

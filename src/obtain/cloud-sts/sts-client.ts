@@ -4,13 +4,13 @@ import { Failure, Secret, type Outbound } from '../../core/index.ts'
 import { createSmithyHandler } from '../../net/index.ts'
 import type { AwsKeys } from './identity/keys.ts'
 
-// Loaded with the first config that needs it: the others don't pay 20 MiB for it.
+// Loaded with the first config that needs it, because it takes 20 MiB.
 const load = createRequire(import.meta.url)
 
 export type StsLibrary = typeof Sts
 export const loadSts = (): StsLibrary => load('@aws-sdk/client-sts') as StsLibrary
 
-/** What signs a request to STS. */
+/** Keys that sign requests to STS. */
 export type SigningKeys = () => Promise<{
   readonly accessKeyId: string
   readonly secretAccessKey: string
@@ -21,13 +21,13 @@ export interface StsClientOptions {
   readonly region: string
   readonly endpoint: string
   readonly outbound: Outbound
-  /** Asked for each request; absent for what nobody signs. */
+  /** Called for each request; absent for unsigned requests. */
   readonly keys?: SigningKeys
 }
 
 /**
- * A client of STS for which everything is given that the SDK would look for around it (credentials, profiles, retries,
- * endpoint variables), so it reads no file, no variable and no instance metadata.
+ * An STS client with every setting that the SDK would otherwise look up (credentials, profiles, retries, endpoint
+ * variables), so it reads no file, variable or instance metadata.
  */
 export function createStsClient({ region, endpoint, outbound, keys }: StsClientOptions): Sts.STSClient {
   const { STSClient } = loadSts()
@@ -35,7 +35,7 @@ export function createStsClient({ region, endpoint, outbound, keys }: StsClientO
     region,
     endpoint,
     requestHandler: createSmithyHandler(outbound),
-    // The cache in front remembers failures and paces what follows; a retry here would only multiply them.
+    // The cache caches failures and paces retries; retries here would multiply them.
     maxAttempts: 1,
     retryMode: 'standard',
     defaultsMode: 'standard',
@@ -45,30 +45,33 @@ export function createStsClient({ region, endpoint, outbound, keys }: StsClientO
     defaultUserAgentProvider: () => Promise.resolve([['mcp-extauth']]),
     authSchemePreference: [],
     sigv4aSigningRegionSet: [],
-    // Who keeps them knows better than the SDK how long they are good.
+    // The identity knows the keys' lifetime better than the SDK.
     ...(keys === undefined ? {} : { credentials: Object.assign(keys, { memoized: true }) }),
     credentialDefaultProvider: () => () =>
       Promise.reject(new Failure('internal_error', { detail: 'ambient credentials' })),
   })
 }
 
-/** No role session lives longer (12 h), however far clocks are apart (5 min). */
+/** Maximum role session (12 h) plus clock skew (5 min). */
 const LONGEST_SESSION_MS = (12 * 60 + 5) * 60_000
 const ACCESS_KEY_ID = /^\w{16,128}$/
-/** Goes into a header and into a signature. */
+/** Used in a header and in a signature. */
 export const VISIBLE_ASCII = /^[\x21-\x7e]{1,16384}$/
 
-/** The credentials of an answer of STS. Throws `sts_failed` for what can't be used, or would be good for longer than any role session. */
+/**
+ * Validates the credentials of an STS response. Throws `sts_failed` for invalid ones, or ones valid longer than any
+ * role session.
+ */
 export function keysOfSession(credentials: Sts.Credentials | undefined, nowMs: number): AwsKeys {
   const { AccessKeyId = '', SecretAccessKey = '', SessionToken = '', Expiration } = credentials ?? {}
   const expiresAtMs = Expiration?.getTime() ?? Number.NaN
   const areUsable =
     ACCESS_KEY_ID.test(AccessKeyId) && VISIBLE_ASCII.test(SecretAccessKey) && VISIBLE_ASCII.test(SessionToken)
-  if (!areUsable) throw new Failure('sts_failed', { detail: 'STS gave no usable credentials' })
-  if (!(expiresAtMs > nowMs)) throw new Failure('sts_failed', { detail: 'STS gave credentials that are not valid now' })
+  if (!areUsable) throw new Failure('sts_failed', { detail: 'STS returned no valid credentials' })
+  if (!(expiresAtMs > nowMs)) throw new Failure('sts_failed', { detail: 'STS returned expired credentials' })
   if (expiresAtMs > nowMs + LONGEST_SESSION_MS)
     throw new Failure('sts_failed', {
-      detail: 'STS gave credentials that would be valid for longer than any role session',
+      detail: 'STS returned credentials that are valid longer than any role session',
     })
   return {
     accessKeyId: AccessKeyId,

@@ -1,12 +1,12 @@
 import { Failure, OutboundError, type FailureCode } from '../../core/index.ts'
 import { busyFailure, outboundFailure, retryAfterSeconds, type ServiceFailures } from '../../net/index.ts'
 
-/** Error codes of STS and whose fault each is (decisions §5). Codes are compared without a trailing `Exception`. */
+/** STS error codes by responsible party (decisions §5). Codes are compared without a trailing `Exception`. */
 const CODES: Readonly<Record<string, FailureCode>> = {
   ExpiredToken: 'expired_token',
   IDPRejectedClaim: 'invalid_token',
   AccessDenied: 'role_denied',
-  // We verified the token, so what STS does not trust is its issuer or its audience: somebody has to set that up.
+  // The proxy verified the token, so STS distrusts its issuer or audience: a configuration problem.
   InvalidIdentityToken: 'config_error',
   ValidationError: 'config_error',
   RegionDisabled: 'config_error',
@@ -25,7 +25,7 @@ const CODES: Readonly<Record<string, FailureCode>> = {
   RequestTimeout: 'sts_unavailable',
 }
 
-/** The same where the request is signed with an identity of the process: what ended or is not known is that one. */
+/** As above, for requests signed with a process identity, whose own keys expired or are unknown. */
 const SIGNED: Readonly<Record<string, FailureCode>> = {
   ...CODES,
   ExpiredToken: 'aws_identity_unavailable',
@@ -33,7 +33,7 @@ const SIGNED: Readonly<Record<string, FailureCode>> = {
   UnrecognizedClient: 'aws_identity_unavailable',
   SignatureDoesNotMatch: 'config_error',
 }
-/** The same where nobody calls: the process gets its own identity or the role of its first hop. */
+/** As above, for requests without a caller: the process identity itself or its first hop. */
 const OWN: Readonly<Record<string, FailureCode>> = {
   ...SIGNED,
   InvalidIdentityToken: 'aws_identity_unavailable',
@@ -41,7 +41,7 @@ const OWN: Readonly<Record<string, FailureCode>> = {
   AccessDenied: 'config_error',
 }
 
-/** Who is refused: a caller whose own token was shown, a caller for whom the process asked, or the process itself. */
+/** The rejected party: a caller by the caller's token, a caller the process asked for, or the process itself. */
 export type RefusedParty = 'caller token' | 'caller' | 'process'
 const TABLES: Readonly<Record<RefusedParty, Readonly<Record<string, FailureCode>>>> = {
   'caller token': CODES,
@@ -56,10 +56,10 @@ const STS: ServiceFailures = {
   unusable: 'sts_failed',
   isAboutTokens: true,
 }
-/** Asked with the process's own keys: no token is in it that could rest. */
+/** Called with the process's keys: no caller's token to pause. */
 const SIGNED_STS: ServiceFailures = { ...STS, isAboutTokens: false }
 
-/** What of an error of `@aws-sdk/client-sts` says how the call ended. */
+/** The parts of an `@aws-sdk/client-sts` error that describe the outcome. */
 interface SdkError {
   readonly name?: unknown
   readonly message?: unknown
@@ -69,8 +69,8 @@ interface SdkError {
 }
 
 /**
- * The failure that a failed call of STS stands for. `variesByCaller`: policies and tags are made of claims, so that too many
- * of them are a matter of the caller. Its detail has our own words, and the code that STS gave.
+ * Maps a failed STS call. `variesByCaller`: claims determine policies and tags, so their size is the caller's fault.
+ * The detail holds only the STS error code as external value.
  */
 export function stsFailure(
   error: unknown,
@@ -100,7 +100,7 @@ export function stsFailure(
         ? codes[known]
         : codeOfRefusal(status, sdk)
   return new Failure(code ?? 'sts_failed', {
-    detail: `STS answered ${status ?? 'something'}${shown === undefined ? '' : ` ${shown}`}${isWithoutKey ? ': it cannot get the keys of the issuer' : ''}${asked === 'caller token' ? '' : hintOf(known, sdk.message)}`,
+    detail: `STS returned ${status ?? 'no status'}${shown === undefined ? '' : ` ${shown}`}${isWithoutKey ? ': it cannot get the keys of the issuer' : ''}${asked === 'caller token' ? '' : hintOf(known, sdk.message)}`,
     cause: error,
     ...(code === 'expired_token' || code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
     ...(code !== undefined && WAITS.has(code)
@@ -109,13 +109,13 @@ export function stsFailure(
   })
 }
 
-/** The code of an error in the form that all AWS services use; `name` of an SDK error without one is a class of its own. */
+/** The error code, as all AWS services send it; the `name` of an SDK error without one is a class name. */
 const unknownCode = ({ Code }: SdkError): string | undefined =>
   typeof Code === 'string' && /^[A-Z][A-Za-z]{2,63}$/.test(Code) ? Code : undefined
 
 const INVALID_TOKEN = 'InvalidIdentityToken'
 
-/** Whether STS takes the token for invalid, which it also says while it has trouble with the issuer's keys. */
+/** Whether STS rejects the token as invalid, which it also does while it can't fetch the issuer's keys. */
 export function isInvalidIdentityToken(error: unknown): boolean {
   if (error instanceof Failure || error instanceof OutboundError || typeof error !== 'object' || error === null)
     return false
@@ -129,7 +129,7 @@ const KEYS_REFUSED: ReadonlySet<string | undefined> = new Set([
   'UnrecognizedClient',
 ])
 
-/** Whether STS does not take the keys that a request was signed with, or no longer. */
+/** Whether STS rejects the keys that signed the request. */
 export function areKeysRefused(error: unknown): boolean {
   if (error instanceof Failure || error instanceof OutboundError || typeof error !== 'object' || error === null)
     return false
@@ -137,21 +137,21 @@ export function areKeysRefused(error: unknown): boolean {
   return KEYS_REFUSED.has(codeOf(Code, SIGNED)) || KEYS_REFUSED.has(codeOf(name, SIGNED))
 }
 
-/** What of a refusal's text says what to do, in our own words: its text names principals and roles. */
+/** A remedy derived from a rejection's message, which itself names principals and roles. */
 function hintOf(code: string | undefined, message: unknown): string {
   const text = typeof message === 'string' ? message.slice(0, 2_000) : ''
   if (code === 'AccessDenied') {
     const action = /\bsts:(?:AssumeRole|TagSession|SetSourceIdentity)\b/.exec(text)?.[0]
     return action === undefined
       ? ''
-      : `: ${action} is not allowed, by the trust policy of the role or the policy of who assumes it`
+      : `: ${action} is denied by the role's trust policy or by the policy of the assuming identity`
   }
   if (code === 'ValidationError' && /role chaining/i.test(text))
-    return ': a role that is assumed by a role lasts one hour at most, see sessionDuration'
+    return ': role chaining limits sessions to one hour, see sessionDuration'
   return ''
 }
 
-/** "Couldn't retrieve verification key from your identity provider": the issuer can't be reached from STS. */
+/** "Couldn't retrieve verification key from your identity provider": STS can't reach the issuer. */
 const isAboutKeys = (message: unknown): boolean =>
   typeof message === 'string' && /retrieve verification key/i.test(message.slice(0, 1_000))
 
@@ -167,7 +167,7 @@ function codeOf(value: unknown, codes: Readonly<Record<string, FailureCode>>): s
   return Object.hasOwn(codes, code) ? code : undefined
 }
 
-/** A refusal in STS's own shape that has no row above: a request that STS does not take as it is configured. */
+/** A rejection in STS's format without a row above: STS does not accept the request as configured. */
 function codeOfRefusal(status: number | undefined, sdk: SdkError): FailureCode {
   const isRefusal = status !== undefined && status >= 400 && typeof sdk.Code === 'string' && sdk.Code !== ''
   return isRefusal ? 'config_error' : 'sts_failed'

@@ -8,7 +8,7 @@ afterAll(() => sockets.closeAll())
 
 const uris = { redirect_uris: ['https://app.example.com/cb'] }
 
-describe('places for registered clients', () => {
+describe('client registrations are rejected', () => {
   it('are given to the newest, the oldest that was never used goes first', async () => {
     const small = await startRig(sockets, { spec: { limits: { ...LIMITS, registeredClients: 3 } } })
     const ids: string[] = []
@@ -86,7 +86,7 @@ describe('what registrations may hold', () => {
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '60'])
     expect(one.server.readiness()).toEqual({
       isReady: true,
-      remarks: [expect.stringMatching(/^new clients are refused: all places for registered clients/)],
+      remarks: [expect.stringMatching(/^new client registrations are rejected/)],
     })
     expect(one.metrics.value('extauth_authserver_registrations_total', 'full')).toBe(1)
     await one.store.put('much', Buffer.alloc(60 * 1024), 60_000)

@@ -226,7 +226,7 @@ spec:
   expect(misspelled.printed.stderr).toContain('there is no route "thiers"; there is: mine, theirs')
 }, 60_000)
 
-test('a route whose callers log in says where they can, when there is no token', async () => {
+test('a route whose callers log in says where they can, when no token is stored', async () => {
   const bridge = start(['--config', lab.configDirectory, '--route', 'upstream'])
   bridge.send(INITIALIZE)
   await bridge.answer(0)

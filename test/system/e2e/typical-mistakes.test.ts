@@ -60,7 +60,7 @@ const OF_CONFIGURATIONS: readonly (readonly [string, string, RegExp, RegExp])[] 
   ['a scope that is lacking', 'scoped', /scope/, /requiredScopes/],
   ['an identity provider that is down', 'idp-gone', /ECONNREFUSED/, /correct the host and port/],
   ['a realm that is not there', 'idp-realm', /answered 404 at http/, /jwks_uri/],
-  ['keys at the address of a page', 'idp-page', /the answer is not a JSON object/, /jwks_uri/],
+  ['keys at the address of a page', 'idp-page', /the response is not a JSON object/, /jwks_uri/],
   ['a private address of a provider', 'idp-private', /not allowed/, /allowPrivateIP/],
   ['a provider with an authority of its own', 'idp-unknown-ca', /untrusted CA/, /caCertPath/],
   ['a token URL that is none', 'token-404', /answered 404/, /token URL/],

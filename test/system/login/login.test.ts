@@ -127,7 +127,7 @@ describe('a login for an MCP server', () => {
     }
     const credentials = loginCredentials(options('alice', { openBrowser, signal: patience.signal }))
     const failure = credentials.refused(undefined, await challenge(), true)
-    await expect(failure).rejects.toThrow('nobody came back from the browser in time')
+    await expect(failure).rejects.toThrow('the browser did not return in time')
     expect(forged).toEqual([400])
     // It is not begun again for each request that fails meanwhile.
     await expect(credentials.refused(undefined, await challenge(), true)).rejects.toThrow('nobody came back')

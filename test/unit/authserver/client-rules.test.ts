@@ -38,7 +38,7 @@ describe('baselineClientScopes', () => {
     expect(body['scope']).toBe('mcp:read mcp:write')
     // Who names none has no list that it could be held to.
     expect((await ask(rig, {})).body).not.toHaveProperty('scope')
-    expect(rig.server.warnings.join()).toContain('no client gets them: openid')
+    expect(rig.server.warnings.join()).toContain('which no client gets: openid')
   })
 })
 

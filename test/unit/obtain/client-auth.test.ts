@@ -263,7 +263,7 @@ describe('clientCredentials with issuerUrl', () => {
   })
 
   test.each<[string, (base: string) => object]>([
-    ['is for another issuer', () => ({ issuer: 'https://other', token_endpoint: 'https://a/b' })],
+    ['is for a different issuer', () => ({ issuer: 'https://other', token_endpoint: 'https://a/b' })],
     ['names no token endpoint', (base) => ({ issuer: base })],
   ])('asks for nothing where the document %s', async (_what, document) => {
     const { header } = discovering(document)

@@ -188,9 +188,9 @@ describe.each(GRANTS)('%s', (grant) => {
   test.each([
     ['vendor_error.7', 'vendor_error.7'],
     ['x'.repeat(64), 'x'.repeat(64)],
-    ['x'.repeat(65), 'an error that is no code'],
-    ['two words', 'an error that is no code'],
-    ['line\nbreak', 'an error that is no code'],
+    ['x'.repeat(65), 'an invalid error code'],
+    ['two words', 'an invalid error code'],
+    ['line\nbreak', 'an invalid error code'],
   ])('the error code %j is named in the detail as %j', async (error, named) => {
     const { failure } = await exchangeWith(json({ error }, 400))
     const endpoint = grant === 'xaa' ? 'token endpoint of the target' : 'token endpoint'

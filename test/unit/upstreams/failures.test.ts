@@ -37,7 +37,7 @@ describe('user info that can’t be had', () => {
     const { subject, claims } = await oidc(idp).finish(LEG, callback(idp))
     expect([subject, claims['email'], claims['name']]).toEqual([SUBJECT, 'one@example.com', undefined])
     const said = log.lines.join('\n')
-    expect(said).toContain('user info is left out')
+    expect(said).toContain('user info unavailable, omitted')
     if (says !== undefined) expect(said).toContain(says)
     for (const secret of [MARK, ACCESS, SECRET]) expect(said).not.toContain(secret)
   })

@@ -169,7 +169,7 @@ describe('an OIDC upstream', () => {
     idp.claims = { aud: 'somebody' }
     await upstream.refresh(tokens, SUBJECT, IN_TIME)
     const said = log.lines.join('\n')
-    expect(said).toContain('aud is not our client id')
+    expect(said).toContain('aud is not the client id')
     for (const secret of [ACCESS, REFRESH, SECRET, 'code-1', LEG.state, SUBJECT]) expect(said).not.toContain(secret)
   })
 })

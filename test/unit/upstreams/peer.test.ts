@@ -103,7 +103,7 @@ describe('oidc-provider as an upstream', () => {
     const leg = newLeg()
     const came = await authorize(await upstream.authorizationUrl({ ...leg, nonce: 'another' }), 'alice')
     await expect(upstream.finish(leg, came)).rejects.toMatchObject({
-      detail: 'ID token: nonce is not the one that was sent',
+      detail: 'ID token: nonce differs from the one sent',
     })
   })
 

@@ -7,14 +7,14 @@ import { containerKeys, instanceEndpoint, instanceKeys, whyNothing } from './met
 import { profileKeys, settingsOf } from './profile.ts'
 import type { RoleAssumers } from './role-assumers.ts'
 
-/** All of a fetch. */
+/** Deadline of a fetch. */
 const DEADLINE_MS = 5_000
-/** For what is ended at the deadline to say what it was. */
+/** Grace time for an aborted fetch to report its error. */
 const ENDING_MS = 100
 
 export interface AmbientDeps {
   readonly env: Env
-  /** STS for the places that are only a token or a role of a profile. */
+  /** STS, for sources that are only a token or a role of a profile. */
   readonly assumers: RoleAssumers
   /** To metadata services. */
   readonly metadata: Outbound
@@ -23,14 +23,14 @@ export interface AmbientDeps {
 }
 
 interface Place {
-  /** Whether the configuration or the environment names it; undefined where only asking shows whether it is there. */
+  /** Whether configuration or environment selects it; undefined when only a request shows whether it exists. */
   readonly isNamed: (env: Env, spec: AmbientSpec) => boolean | undefined
   readonly ask: (
     context: AmbientDeps & AmbientSpec & { readonly signal: AbortSignal },
   ) => FoundKeys | Promise<FoundKeys>
 }
 
-/** Without a chain of its own the profile that `AWS_PROFILE` names is searched too, behind the keys of the environment. */
+/** Without a configured chain, the profile in `AWS_PROFILE` is searched after the environment's keys. */
 function searchedFor(spec: AmbientSpec, env: Env): readonly AmbientName[] {
   const chain = chainOf(spec)
   return spec.chain === undefined && env['AWS_PROFILE']
@@ -82,10 +82,10 @@ const PLACES: Readonly<Record<AmbientName, Place>> = {
 
 const isTrue = (value: string | undefined): boolean => value !== undefined && value !== '' && value !== 'false'
 
-/** Where the identity was found, as well. */
+/** The keys and their source. */
 export interface Ambient {
   fetch(): Promise<AwsKeys>
-  /** The place that answered first; the others are not asked after. */
+  /** The source that answered; later ones are not tried. */
   readonly answered: AmbientName | undefined
 }
 
@@ -115,7 +115,7 @@ export function createAmbient(spec: AmbientSpec, deps: AmbientDeps): Ambient {
         reasons.push(`; ${name}: ${whyNothing(error)}`)
       }
     }
-    throw unavailable(`none of ${places.join(', ')} has credentials${reasons.join('')}`)
+    throw unavailable(`no credentials in ${places.join(', ')}${reasons.join('')}`)
   }
 
   return {
@@ -129,7 +129,7 @@ export function createAmbient(spec: AmbientSpec, deps: AmbientDeps): Ambient {
 const unavailable = (detail: string, cause?: unknown): Failure =>
   new Failure('aws_identity_unavailable', { detail, ...(cause === undefined ? {} : { cause }) })
 
-/** Whether the chain ends with it, though its source is not named. */
+/** Whether the chain stops after this error, though the source is not configured. */
 const isFinal = (error: unknown): boolean =>
   error instanceof CredentialSourceError ? error.isFinal : !(error instanceof OutboundError)
 
@@ -142,7 +142,7 @@ function keysFound(found: FoundKeys, name: AmbientName): AwsKeys {
   const { accessKeyId, secretAccessKey, sessionToken, expiration } = found
   const expiresAtMs = expiration === undefined ? Infinity : expiration.getTime()
   const areUsable = [accessKeyId, secretAccessKey, sessionToken || 'none'].every((text) => VISIBLE_ASCII.test(text))
-  if (!areUsable || Number.isNaN(expiresAtMs)) throw unavailable(`${name} gave no usable credentials`)
+  if (!areUsable || Number.isNaN(expiresAtMs)) throw unavailable(`${name} returned no valid credentials`)
   return {
     accessKeyId,
     secretAccessKey: new Secret(secretAccessKey),
@@ -157,8 +157,8 @@ async function withDeadline<T>(work: (signal: AbortSignal) => Promise<T>): Promi
   const deadline = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
       late.abort()
-      // What was ended for being late says so itself.
-      setTimeout(() => reject(unavailable(`no answer within ${DEADLINE_MS / 1000} s`)), ENDING_MS)
+      // An aborted fetch reports its own error first.
+      setTimeout(() => reject(unavailable(`no response within ${DEADLINE_MS / 1000} s`)), ENDING_MS)
     }, DEADLINE_MS)
   })
   try {

@@ -2,22 +2,22 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readJsonObject } from '../../../http/index.ts'
 import { CredentialSourceError, type FoundKeys } from './keys.ts'
 
-/** Bytes of its output: credentials have about two kilobytes. */
+/** Output limit in bytes: credentials take about two kilobytes. */
 const MAX_OUTPUT_BYTES = 64 * 1024
 
 /**
- * Runs `credential_process` of a profile in a shell, as the AWS SDKs do. `signal` ends the command and everything it has
- * started. Its error output is dropped: it may quote credentials. Throws `CredentialSourceError`.
+ * Runs a profile's `credential_process` in a shell, as the AWS SDKs do. `signal` kills the command and its children.
+ * Its stderr is dropped, because it may quote credentials. Throws `CredentialSourceError`.
  */
 export async function processKeys(command: string, signal: AbortSignal): Promise<FoundKeys> {
   const fields = readJsonObject(await outputOf(command, signal))
-  if (fields === undefined) throw new CredentialSourceError('its credential_process printed no JSON object')
+  if (fields === undefined) throw new CredentialSourceError('its credential_process did not print a JSON object')
   const text = (name: string): string | undefined => {
     const value = fields[name]
     return typeof value === 'string' && value !== '' ? value : undefined
   }
   if (fields['Version'] !== 1)
-    throw new CredentialSourceError('its credential_process printed another "Version" than 1')
+    throw new CredentialSourceError('its credential_process did not print "Version": 1')
   const accessKeyId = text('AccessKeyId')
   const secretAccessKey = text('SecretAccessKey')
   if (accessKeyId === undefined || secretAccessKey === undefined)
@@ -33,7 +33,7 @@ export async function processKeys(command: string, signal: AbortSignal): Promise
 }
 
 async function outputOf(command: string, signal: AbortSignal): Promise<Buffer> {
-  // A group of its own, so that the shell does not outlive its deadline by what it started.
+  // A process group, so that children end with the shell at the deadline.
   const child = spawn(command, { shell: true, detached: true, stdio: ['ignore', 'pipe', 'ignore'] })
   const kill = (): void => killGroup(child)
   process.once('exit', kill)
@@ -54,7 +54,7 @@ async function outputOf(command: string, signal: AbortSignal): Promise<Buffer> {
         if (length > MAX_OUTPUT_BYTES)
           reject(new CredentialSourceError(`its credential_process printed more than ${MAX_OUTPUT_BYTES} bytes`))
         else if (signal.aborted)
-          reject(new CredentialSourceError('its credential_process did not end in time and was killed'))
+          reject(new CredentialSourceError('its credential_process timed out and was killed'))
         else if (code !== 0)
           reject(new CredentialSourceError(`its credential_process ended with ${killed ?? `code ${code}`}`))
         else resolve(Buffer.concat(chunks))
@@ -72,6 +72,6 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // The group has ended already.
+    // The group has already ended.
   }
 }

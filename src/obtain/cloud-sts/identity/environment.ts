@@ -23,20 +23,20 @@ export function environmentKeys(env: Env): FoundKeys {
   }
 }
 
-/** STS takes tokens of at most 20,000 characters. */
+/** STS accepts tokens of at most 20,000 characters. */
 const MAX_TOKEN_BYTES = 64 * 1024
-/** Name of a session for which none is configured. */
+/** Default role session name. */
 const SESSION = 'mcp-extauth'
 
 export interface WebIdentity {
   readonly file: string
-  /** What names the file. */
+  /** The variable that names the file. */
   readonly variable: string
   readonly roleArn: string
   readonly session: string | undefined
 }
 
-/** Keys of a role for the token in a file. Throws `CredentialSourceError`, and what STS says. */
+/** Role credentials for the token in a file. Throws `CredentialSourceError` and STS failures. */
 export async function webIdentityKeys(
   { file, variable, roleArn, session }: WebIdentity,
   { withWebIdentity }: Pick<RoleAssumers, 'withWebIdentity'>,

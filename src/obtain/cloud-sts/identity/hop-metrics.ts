@@ -5,13 +5,13 @@ import type { AwsKeys } from './keys.ts'
 export type HopKind = 'process' | 'hub' | 'role'
 
 export interface HopMetrics {
-  /** Counts how a call ended. */
+  /** Counts the outcome of a call. */
   counted<T>(call: Promise<T>): Promise<T>
-  /** Since when and until when these are good. */
+  /** Reports the validity period of these keys. */
   show(keys: AwsKeys, obtainedAtMs: number): void
 }
 
-/** What is told of the way to AWS credentials; ages are those of the oldest, over all workers. */
+/** Metrics of AWS credential hops; ages are those of the oldest, across workers. */
 export function createHopMetrics(metrics: Metrics, hop: HopKind): HopMetrics {
   const hops = metrics.counter(
     'extauth_aws_hops_total',
@@ -20,13 +20,13 @@ export function createHopMetrics(metrics: Metrics, hop: HopKind): HopMetrics {
   )
   const obtained = metrics.gauge(
     'extauth_aws_identity_obtained_seconds',
-    'When the oldest identity of the process that is in use was obtained, in seconds since the epoch.',
+    'When the oldest process identity in use was obtained, in seconds since the epoch.',
     ['hop'],
     'min',
   )
   const ends = metrics.gauge(
     'extauth_aws_identity_ends_seconds',
-    'When the first of them ends, in seconds since the epoch; not there for keys without an end.',
+    'Earliest expiry of a process identity in use, in seconds since the epoch; absent for keys without expiry.',
     ['hop'],
     'min',
   )

@@ -19,16 +19,16 @@ export type IdentityDeps = Pick<
 >
 type IdentitySpec = Pick<CloudSts, 'region' | 'fips' | 'dualStack' | 'stsEndpoint' | 'caCertPath' | 'source'>
 
-/** All of an exchange with STS, connecting included (decisions §3.5). */
+/** Deadline of an STS call, connecting included (decisions §3.5). */
 export const STS_DEADLINE_MS = 5_000
-/** An answer of STS has a few kilobytes. */
+/** Response limit; STS responses have a few kilobytes. */
 const MOST_STS_BYTES = 256 * 1024
-/** A role that is assumed by a role lasts no longer. */
+/** AWS limits chained role sessions to an hour. */
 const HOP_SECONDS = 3_600
-/** Who assumes the role of the first hop: the proxy, for nobody in particular. */
+/** Session name of the first hop, which the proxy makes for itself. */
 const HOP_SESSION = 'mcp-extauth'
 
-/** What the connections to the STS of a config are called and bounded by. */
+/** Outbound options for the STS connections of a config. */
 export function stsOutbound(
   spec: Omit<IdentitySpec, 'source'>,
   { sts, caCertificate }: Pick<ObtainDeps, 'sts' | 'caCertificate'>,
@@ -47,7 +47,7 @@ export function stsOutbound(
   }
 }
 
-/** The identity that a config signs with, or assumes roles from; shared with other configs that have the same. */
+/** The identity that a config signs with, or assumes roles from; shared between configs with equal settings. */
 export function identityFor(spec: IdentitySpec, source: StsSource, deps: IdentityDeps): OpenIdentity {
   const { region, caCertPath } = spec
   const { endpoint } = stsOutbound(spec, deps)
@@ -72,7 +72,7 @@ function openAmbient(spec: IdentitySpec, place: AmbientSpec, deps: IdentityDeps)
     deadlineMs: NEXT_DOOR_MS,
     maxBytes: MOST_METADATA_BYTES,
     retry: true,
-    // What keeps the identity knows when to ask again.
+    // The identity cache decides when to retry.
     breaker: false,
   })
   const sso = deps.outbound({ name: 'aws-sso', deadlineMs: STS_DEADLINE_MS, maxBytes: MOST_STS_BYTES, breaker: false })

@@ -4,24 +4,24 @@ import { createRejections } from '../../rejections.ts'
 import type { HopMetrics } from './hop-metrics.ts'
 import type { AwsIdentity, AwsKeys } from './keys.ts'
 
-/** Keys are renewed this long before they expire, or at half of a shorter life. */
+/** Keys are renewed this long before expiry, or at half of a shorter lifetime. */
 const AHEAD_MS = 5 * 60_000
-/** The pause after a failure that says nothing about its own. */
+/** Default pause after a failure. */
 const USUAL_PAUSE_MS = 1_000
-/** Probes go on for this long after the last request that got nothing. */
+/** Probes continue this long after the last failed request. */
 const PROBED_MS = 60_000
-/** A failure that stays the same is logged this often. */
+/** Log interval of an unchanged failure. */
 const LOGGED_MS = 30_000
 
 export interface KeptDeps {
   readonly clock: Clock
   readonly log: Log
-  /** What the identity is, for the log. */
+  /** The identity's name for the log. */
   readonly name: string
   readonly metrics: HopMetrics
 }
 
-/** An identity that probes for its keys after a failure, until it is closed. */
+/** An identity that probes for keys after a failure, until closed. */
 export interface KeptIdentity extends AwsIdentity {
   close(): void
 }
@@ -52,11 +52,11 @@ export function createKeptIdentity(
   const take = (fetched: AwsKeys): AwsKeys => {
     const nowMs = clock.now()
     if (!(fetched.expiresAtMs > nowMs))
-      throw new Failure('aws_identity_unavailable', { detail: `${name}: its credentials have expired already` })
+      throw new Failure('aws_identity_unavailable', { detail: `${name}: its credentials have already expired` })
     keys = fetched
     obtainedAtMs = nowMs
     metrics.show(fetched, nowMs)
-    // Keys that do not expire may be replaced in their file.
+    // Keys without expiry may be replaced in their file.
     refreshAtMs = Number.isFinite(fetched.expiresAtMs)
       ? fetched.expiresAtMs - Math.min(AHEAD_MS, (fetched.expiresAtMs - nowMs) / 2)
       : nowMs + AHEAD_MS
@@ -76,7 +76,7 @@ export function createKeptIdentity(
     pause = { sinceMs, untilMs: sinceMs + forMs }
     if (!isDuring(logged, sinceMs) || logged.detail !== failure.detail) {
       logged = { sinceMs, untilMs: sinceMs + LOGGED_MS, detail: failure.detail }
-      log.warn({ identity: name, reason: failure.code, detail: failure.detail }, 'no new AWS credentials')
+      log.warn({ identity: name, reason: failure.code, detail: failure.detail }, 'renewing AWS credentials failed')
     }
     clearTimeout(probe)
     if (!isClosed && isDuring(wanted, sinceMs)) probe = setTimeout(renewSilently, forMs).unref()
@@ -89,7 +89,7 @@ export function createKeptIdentity(
       .finally(() => (flight = undefined))
     return flight
   }
-  /** A failure is logged. */
+  /** Failures are logged. */
   const renewSilently = (): void => void renew().catch(() => undefined)
 
   return {
@@ -121,7 +121,7 @@ export function createKeptIdentity(
   }
 }
 
-/** A cached failure, with the time until the next fetch: nothing that waits for the keys pauses for longer. */
+/** A cached failure with the time until the next fetch, so that dependents pause no longer than that. */
 const again = ({ code, detail, cause }: Failure, inMs: number): Failure =>
   new Failure(code, {
     ...(detail === undefined ? {} : { detail }),

@@ -1,20 +1,20 @@
 import type { AwsCredential, Secret } from '../../../core/index.ts'
 import type { CloudSts } from '../../../resources/index.ts'
 
-/** What AWS knows somebody by. */
+/** AWS access keys with expiry. */
 export interface AwsKeys {
   readonly accessKeyId: string
   readonly secretAccessKey: Secret
-  /** Absent for the keys of a user, which have no end. */
+  /** Absent for long-term keys of a user. */
   readonly sessionToken: Secret | undefined
-  /** Milliseconds since the epoch; Infinity for what has no end. */
+  /** Milliseconds since the epoch; Infinity without expiry. */
   readonly expiresAtMs: number
 }
 
-/** Keys, whatever their end. */
+/** Keys without their expiry. */
 export type KeysOnly = Omit<AwsKeys, 'expiresAtMs'>
 
-/** Keys as a request to a backend is signed with them. */
+/** Converts keys to a request-signing credential. */
 export const credentialWith = (
   { accessKeyId, secretAccessKey, sessionToken }: KeysOnly,
   { region, service }: Pick<CloudSts, 'region' | 'service'>,
@@ -28,18 +28,18 @@ export const credentialWith = (
   signing: { day: '', key: undefined },
 })
 
-/** An identity of the process's own: its keys, kept fresh. */
+/** An identity of the process, kept fresh. */
 export interface AwsIdentity {
-  /** At once where they are at hand. Throws `aws_identity_unavailable` and `config_error`. */
+  /** Synchronous with cached keys. Throws `aws_identity_unavailable` and `config_error`. */
   current(): AwsKeys | Promise<AwsKeys>
   /**
-   * AWS refused these keys: fetches others where `createRejections` allows it, and says whether there are others now. `caller`: whose
-   * request was refused; undefined where STS says so.
+   * Reports that AWS rejected these keys: fetches others if `createRejections` allows it, and resolves to whether
+   * there are others. `caller`: whose request was rejected; undefined for STS itself.
    */
   reject(refused: AwsKeys, caller: string | undefined): Promise<boolean>
 }
 
-/** Keys as a credential source gives them, in the words of the AWS SDKs. */
+/** Keys from a credential source, with the field names of the AWS SDKs. */
 export interface FoundKeys {
   readonly accessKeyId: string
   readonly secretAccessKey: string
@@ -47,10 +47,10 @@ export interface FoundKeys {
   readonly expiration?: Date
 }
 
-/** A credential source that gives no keys. The message names files, variables, profiles and fields, and no secret. */
+/** A credential source failed. The message names files, variables, profiles and fields, but no secret. */
 export class CredentialSourceError extends Error {
   override readonly name = 'CredentialSourceError'
-  /** The chain ends here: the source is configured, and the next one may be another identity. */
+  /** Stops the chain: the source is configured, and the next one may be a different identity. */
   readonly isFinal: boolean
 
   constructor(

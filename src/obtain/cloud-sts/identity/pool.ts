@@ -2,17 +2,17 @@ import { type Hold, RefCountedPool } from '../../../core/index.ts'
 import type { Ambient } from './ambient.ts'
 import type { AwsIdentity, KeysOnly } from './keys.ts'
 
-/** An identity with its way to STS. */
+/** An identity with its STS client. */
 export interface OpenIdentity extends AwsIdentity {
-  /** Where it comes from, for `check`. */
+  /** Its source, for `check`. */
   readonly ambient: Pick<Ambient, 'answered'>
-  /** The identity before the first hop, where there is one. */
+  /** The identity before the first hop, if any. */
   readonly from: OpenIdentity | undefined
-  /** Whom AWS takes the holder of these keys for (`GetCallerIdentity`): an ARN. Throws what STS says. */
+  /** The ARN of the holder of these keys (`GetCallerIdentity`). Throws STS failures. */
   readonly who: (keys: KeysOnly) => Promise<string>
   close(): Promise<void>
 }
 
-/** Identities that are in use, each once for all configs that have the same: what is good outlasts a reload. */
+/** Identities in use, shared by all configs with equal settings, so that valid keys survive a reload. */
 export type Identities = Hold<OpenIdentity>
 export const createIdentityPool = (): RefCountedPool<OpenIdentity> => new RefCountedPool((identity) => identity.close())

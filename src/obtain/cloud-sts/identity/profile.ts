@@ -19,7 +19,7 @@ export interface ProfileDeps {
   readonly assumers: RoleAssumers
   /** To IAM Identity Center (SSO). */
   readonly sso: Outbound
-  /** Ends a `credential_process`. */
+  /** Kills a `credential_process`. */
   readonly signal: AbortSignal
 }
 
@@ -29,9 +29,9 @@ const MAX_FILE_BYTES = 1024 * 1024
 
 interface ProfileFiles {
   readonly profiles: ReadonlyMap<string, Profile>
-  /** The files that have a profile; both where neither has it. */
+  /** The files that contain a profile; both if neither does. */
   where(name: string): string
-  /** A file that a variable names and that is not there. */
+  /** A missing file that a variable names. */
   readonly missing: string | undefined
 }
 
@@ -73,9 +73,9 @@ function fileOf(env: Env, variable: string, usual: string): NamedFile {
   return { file: named.startsWith('~/') ? path.join(home, named.slice(2)) : named, variable }
 }
 
-/** What to say of a file that a variable names and that is not there. */
+/** Describes a missing file that a variable names. */
 async function isMissing({ file, variable }: NamedFile): Promise<string | undefined> {
-  // The usual way to say that there is none.
+  // The usual way to disable the file.
   if (file === '/dev/null') return undefined
   try {
     await readBoundedAsync(file, MAX_FILE_BYTES)
@@ -88,7 +88,7 @@ async function isMissing({ file, variable }: NamedFile): Promise<string | undefi
   }
 }
 
-/** The fields of the profile that the environment chooses; none where the files can't be read. */
+/** The fields of the profile that the environment selects; empty when the files are unreadable. */
 export async function settingsOf(env: Env): Promise<Profile> {
   const files = await readProfiles(env).catch(() => undefined)
   return files?.profiles.get(env['AWS_PROFILE'] || 'default') ?? {}
@@ -128,7 +128,7 @@ interface Step {
   readonly name: string
   readonly files: ProfileFiles
   readonly deps: ProfileDeps
-  /** The profiles whose sources led here. */
+  /** The profiles whose source chain led here. */
   readonly from: readonly string[]
 }
 
@@ -139,7 +139,7 @@ async function keysOf(step: Step): Promise<FoundKeys> {
   try {
     return await keysIn(step, fields)
   } catch (error) {
-    // What is named already came from the next step.
+    // The error already names the step.
     if (error instanceof StepError) throw error
     if (error instanceof CredentialSourceError) throw failed(step, error.message, error.cause)
     if (!(error instanceof Failure)) throw error
@@ -167,7 +167,7 @@ const placeOf = ({ name, files, from }: Step): string =>
           .join(', the source of ')}`
   }`
 
-/** As `@aws-sdk/credential-provider-ini` resolves a profile; what it passes over silently is an error here. */
+/** Resolves a profile as `@aws-sdk/credential-provider-ini` does; what that ignores silently is an error here. */
 function keysIn(step: Step, fields: Profile): FoundKeys | Promise<FoundKeys> {
   const { deps, from } = step
   const { aws_access_key_id: id, aws_secret_access_key: secret } = fields
@@ -176,7 +176,7 @@ function keysIn(step: Step, fields: Profile): FoundKeys | Promise<FoundKeys> {
     throw new CredentialSourceError(
       `has ${id === undefined ? 'aws_secret_access_key and no aws_access_key_id' : 'aws_access_key_id and no aws_secret_access_key'}`,
     )
-  // The keys of a source count before its role: a profile may be its own source.
+  // A source's keys take precedence over its role: a profile may be its own source.
   if (isStatic && from.length > 0) return staticKeys(fields)
   if (fields['source_profile'] !== undefined || fields['credential_source'] !== undefined) return roleKeys(step, fields)
   if (fields['web_identity_token_file'] !== undefined || fields['role_arn'] !== undefined)
@@ -186,7 +186,7 @@ function keysIn(step: Step, fields: Profile): FoundKeys | Promise<FoundKeys> {
   if (command !== undefined) return processKeys(command, deps.signal)
   if (isSso(fields)) return ssoKeys(step, fields)
   if (fields['login_session'] !== undefined)
-    throw new CredentialSourceError(`needs a login in the browser; ${exportHint(step.name)}`)
+    throw new CredentialSourceError(`SSO profiles are not supported; ${exportHint(step.name)}`)
   throw new CredentialSourceError(`has no credentials; expected one of ${CREDENTIAL_FIELDS.join(', ')}, sso_session`)
 }
 
@@ -196,10 +196,10 @@ const staticKeys = (fields: Profile): FoundKeys => ({
   ...(fields['aws_session_token'] === undefined ? {} : { sessionToken: fields['aws_session_token'] }),
 })
 
-/** Who assumes the role of a profile that names no session. */
+/** Default role session name of a profile. */
 const SESSION = 'mcp-extauth'
 
-/** The role of a profile, assumed with the keys of its source. */
+/** Assumes the role of a profile with the keys of its source. */
 async function roleKeys(step: Step, fields: Profile): Promise<FoundKeys> {
   const { source_profile: source, credential_source: place, role_arn: role } = fields
   if (source !== undefined && place !== undefined)
@@ -207,7 +207,7 @@ async function roleKeys(step: Step, fields: Profile): Promise<FoundKeys> {
   if (role === undefined && source !== undefined) throw new CredentialSourceError('has source_profile and no role_arn')
   if (fields['mfa_serial'] !== undefined)
     throw new CredentialSourceError(
-      `needs a code of a multi-factor device (mfa_serial), which a server has no way to ask for; ${exportHint(step.name)}`,
+      `requires an MFA code (mfa_serial), which is not supported; ${exportHint(step.name)}`,
     )
   const seconds = Number(fields['duration_seconds'] ?? '3600')
   if (!Number.isInteger(seconds) || seconds <= 0)
@@ -224,7 +224,7 @@ async function roleKeys(step: Step, fields: Profile): Promise<FoundKeys> {
 }
 
 function sourceProfileKeys({ name, files, deps, from }: Step, source: string): Promise<FoundKeys> {
-  if (from.includes(source)) throw new CredentialSourceError(`its source_profile ${JSON.stringify(source)} is a cycle`)
+  if (from.includes(source)) throw new CredentialSourceError(`its source_profile ${JSON.stringify(source)} forms a cycle`)
   return keysOf({ name: source, files, deps, from: [...from, name] })
 }
 
@@ -233,7 +233,7 @@ function sourceKeys({ deps }: Step, place: string | undefined): FoundKeys {
   if (place === 'Environment') return environmentKeys(deps.env)
   if (place === 'Ec2InstanceMetadata' || place === 'EcsContainer')
     throw new CredentialSourceError(
-      `its credential_source ${place} takes keys of a metadata service; expected "instance" or "container" in chain, and its role in a source of type role`,
+      `its credential_source ${place} uses a metadata service; expected "instance" or "container" in chain, and its role in a source of type role`,
     )
   throw new CredentialSourceError(
     `its credential_source is ${JSON.stringify(place)}; expected Environment, Ec2InstanceMetadata or EcsContainer`,
@@ -255,12 +255,12 @@ function webIdentityOf(fields: Profile, { assumers }: ProfileDeps): Promise<Foun
 
 const SSO_FIELDS = ['sso_account_id', 'sso_role_name', 'sso_region', 'sso_start_url'] as const
 
-/** The role of a profile with SSO, for the session that `aws sso login` has left in its cache. */
+/** The role of an SSO profile, with the session that `aws sso login` cached. */
 async function ssoKeys({ name, files, deps }: Step, fields: Profile): Promise<FoundKeys> {
   const { sso_session: session } = fields
   const of = session === undefined ? undefined : files.profiles.get(`sso-session.${session}`)
   if (session !== undefined && of === undefined)
-    throw new CredentialSourceError(`its sso_session ${JSON.stringify(session)} is not there`)
+    throw new CredentialSourceError(`its sso_session ${JSON.stringify(session)} does not exist`)
   const all: Profile = { ...fields, ...of }
   const absent = SSO_FIELDS.filter((field) => !all[field])
   if (absent.length > 0) throw new CredentialSourceError(`has SSO and no ${absent.join(', ')}`)
@@ -276,13 +276,13 @@ async function ssoKeys({ name, files, deps }: Step, fields: Profile): Promise<Fo
     })()
   } catch (error) {
     throw new CredentialSourceError(
-      `its SSO session gives no credentials: it has expired or is not there, or the role is not assigned; run "aws sso login --profile ${shown(name)}", or ${exportHint(name)}`,
+      `its SSO session returned no credentials: it has expired or is missing, or the role is not assigned; run "aws sso login --profile ${shown(name)}", or ${exportHint(name)}`,
       { cause: error },
     )
   }
 }
 
-/** The SDK writes to the console otherwise. */
+/** The SDK would write to the console otherwise. */
 const QUIET = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined }
 
 const exportHint = (name: string): string =>

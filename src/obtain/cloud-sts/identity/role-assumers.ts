@@ -3,13 +3,13 @@ import { createStsClient, keysOfSession, loadSts, type StsClientOptions } from '
 import { stsFailure } from '../sts-failure.ts'
 import type { FoundKeys } from './keys.ts'
 
-/** Roles of the process itself. */
+/** Assumes roles for the process itself. */
 export interface RoleAssumers {
   readonly withWebIdentity: (input: AssumeRoleWithWebIdentityCommandInput) => Promise<FoundKeys>
   readonly withKeys: (keys: FoundKeys, input: AssumeRoleCommandInput) => Promise<FoundKeys>
 }
 
-/** Both throw `Failure`: who is refused here is the process and no caller. */
+/** Both throw `Failure`; rejections concern the process, not a caller. */
 export function createRoleAssumers(options: Omit<StsClientOptions, 'keys'>, now: () => number): RoleAssumers {
   const fetched = async (answer: Promise<{ Credentials?: Credentials | undefined }>): Promise<FoundKeys> => {
     try {

@@ -66,7 +66,7 @@ const typed = ({ typ }: Kind) => (typ === undefined ? {} : { typ })
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-const NO_JWT = /no signed JWT/
+const NO_JWT = /not a signed JWT/
 const ISS = /^iss is not among/
 const KEY = /no key of the provider fits|signature is wrong/
 
@@ -103,18 +103,18 @@ function wronglySaid(kind: Kind): readonly Wrong[] {
     claims('no exp', /^exp is not a number$/, () => ({ exp: undefined })),
     claims('exp as text', /^exp is not a number$/, (rig) => ({ exp: String(now(rig) + 300) })),
     claims('exp in milliseconds', /more than 10 minutes ahead/, (rig) => ({ exp: rig.clock.now() + 300_000 })),
-    claims('nbf ahead', /^nbf is still to come$/, (rig) => ({ nbf: now(rig) + 31 })),
-    claims('nbf as text', /^nbf is no number$/, () => ({ nbf: '1' })),
+    claims('nbf ahead', /^nbf is in the future$/, (rig) => ({ nbf: now(rig) + 31 })),
+    claims('nbf as text', /^nbf is not a number$/, () => ({ nbf: '1' })),
     claims('no iat', /^iat is missing$/, () => ({ iat: undefined })),
-    claims('iat ahead', /^iat is still to come$/, (rig) => ({ iat: now(rig) + 31 })),
-    claims('iat as text', /^iat is no number$/, () => ({ iat: '1' })),
-    claims('an empty jti', /^jti is no text/, () => ({ jti: '' })),
-    claims('a jti that is a number', /^jti is no text/, () => ({ jti: 7 })),
-    claims('a jti that is too long', /^jti is no text/, () => ({ jti: 'x'.repeat(1_025) })),
-    claims('no sub', /^sub is no text/, () => ({ sub: undefined })),
-    claims('an empty sub', /^sub is no text/, () => ({ sub: '' })),
-    claims('a sub that is a number', /^sub is no text/, () => ({ sub: 1 })),
-    claims('a sub that is too long', /^sub is no text/, () => ({ sub: 'x'.repeat(1_025) })),
+    claims('iat ahead', /^iat is in the future$/, (rig) => ({ iat: now(rig) + 31 })),
+    claims('iat as text', /^iat is not a number$/, () => ({ iat: '1' })),
+    claims('an empty jti', /^jti is not a string/, () => ({ jti: '' })),
+    claims('a jti that is a number', /^jti is not a string/, () => ({ jti: 7 })),
+    claims('a jti that is too long', /^jti is not a string/, () => ({ jti: 'x'.repeat(1_025) })),
+    claims('no sub', /^sub is not a string/, () => ({ sub: undefined })),
+    claims('an empty sub', /^sub is not a string/, () => ({ sub: '' })),
+    claims('a sub that is a number', /^sub is not a string/, () => ({ sub: 1 })),
+    claims('a sub that is too long', /^sub is not a string/, () => ({ sub: 'x'.repeat(1_025) })),
     claims('a key that it is bound to', /^it is bound to a key/, () => ({ cnf: { jkt: 'x' } })),
     claims('rights finer than scopes', /^authorization_details/, () => ({ authorization_details: [{ type: 'x' }] })),
     claims('more than 16 KiB', /more than 16384 characters/, () => ({ pad: 'x'.repeat(13_000) })),

@@ -3,7 +3,7 @@ import { type Kind, rowsOf, type Wrong, wrongOf } from './wrong-assertions.ts'
 
 const AUD = /^aud must be the issuer of this server only$/
 const CLIENT = /^client_id is not the client/
-const RESOURCE = /^resource is none of ours/
+const RESOURCE = /^resource is not served here/
 
 const KIND: Kind = { typ: ID_JAG, claims: jagClaims, make: jag, aud: AUD }
 const { claims, header } = rowsOf(KIND)
@@ -30,7 +30,7 @@ export const WRONG_ID_JAGS: readonly Wrong[] = [
   claims('a resource that is a number', RESOURCE, () => ({ resource: 1 })),
   claims('a resource below ours', RESOURCE, (rig) => ({ resource: `${rig.url}/mcp/x` })),
   claims('an empty resource', RESOURCE, () => ({ resource: '' })),
-  claims('no jti', /^jti is no text/, () => ({ jti: undefined })),
+  claims('no jti', /^jti is not a string/, () => ({ jti: undefined })),
   claims('a scope that is an array', /^scope is not a string$/, () => ({ scope: ['mcp:read'] })),
   ...wrongOf(KIND),
 ]

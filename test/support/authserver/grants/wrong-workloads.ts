@@ -21,7 +21,7 @@ export const WRONG_WORKLOADS: readonly Wrong[] = [
   claims('no repository', /^no entry .*; workloads\[0\]: there is no such key$/, () => ({
     repository: undefined,
   })),
-  claims('a life of more than its bound', /^it was made for more than 10 minutes$/, (rig) => ({
+  claims('a life of more than its bound', /^its lifetime is more than 10 minutes$/, (rig) => ({
     iat: Math.floor(rig.clock.now() / 1_000) - 400,
   })),
   claims('nonce of a login', PERSON, () => ({ nonce: 'x' })),

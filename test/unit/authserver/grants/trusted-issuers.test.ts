@@ -48,7 +48,7 @@ describe('an issuer of `trustedIssuers`', () => {
   it.each([
     ['another subject', { sub: `${SUBJECT}x` }, /^no entry of workloads matches/],
     ['our issuer as aud, where nothing is listed', { aud: 'ISSUER' }, /^aud must be this server only$/],
-    ['a life of more than its bound', { iat: 1 }, /^it was made for more than 10 minutes$/],
+    ['a life of more than its bound', { iat: 1 }, /^its lifetime is more than 10 minutes$/],
   ])('refuses %s', async (_name, claims, why) => {
     const said = JSON.parse(JSON.stringify(claims).replace('ISSUER', rig.issuer)) as object
     expect(await showToken(rig, await assertionOf(rig, { jti: 'b', ...said }))).toEqual(REFUSED)

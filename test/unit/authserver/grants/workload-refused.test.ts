@@ -117,7 +117,7 @@ it('a server of workloads alone takes no identity assertions, and a server of th
   const secrets = { [`clients/${JOB.id}`]: JOB.secret }
   const withClient = await startWorkloads(sockets, { secrets, spec: { clients } })
   expect(await show(withClient, await jag(withClient))).toEqual(REFUSED)
-  expect(causes(withClient).at(-1)).toMatch(/^identity assertions are not taken here/)
+  expect(causes(withClient).at(-1)).toMatch(/^identity assertions are not supported here/)
   const asserting = await startWorkloads(sockets, {
     spec: (idp) => ({ workloads: undefined, identityAssertions: { issuers: [trusting(idp)] } }),
   })

@@ -197,7 +197,7 @@ describe('an identity of the process', () => {
       /^profile: "no-token" of CONFIG: its token file "\/nothing\/token" \(web_identity_token_file\) is missing$/,
     ],
     ['process-fails', /^profile: "process-fails" of CONFIG: its credential_process ended with code 3$/],
-    ['process-text', /^profile: "process-text" of CONFIG: its credential_process printed no JSON object$/],
+    ['process-text', /^profile: "process-text" of CONFIG: its credential_process did not print a JSON object$/],
     ['process-floods', /^profile: "process-floods" of CONFIG: its credential_process printed more than 65536 bytes$/],
     ['sso-no-session', /^profile: "sso-no-session" of CONFIG: its sso_session "gone" is not there$/],
     ['sso-half', /^profile: "sso-half" of CONFIG: has SSO and no sso_account_id$/],
@@ -261,7 +261,7 @@ describe('an identity of the process', () => {
     const env = rig.environment({})
     expect(await keyOf({ chain: ['profile'], profile: 'process' }, env)).toBe(FROM.process)
     await expect(keyOf({ chain: ['profile'], profile: 'process-hangs' }, env)).rejects.toMatchObject({
-      detail: expect.stringMatching(/"process-hangs" of .* its credential_process did not end in time and was killed$/),
+      detail: expect.stringMatching(/"process-hangs" of .* its credential_process timed out and was killed$/),
     })
     const pid = Number(await readFile(rig.file('pid'), 'utf8'))
     await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(/ESRCH/), 5_000)

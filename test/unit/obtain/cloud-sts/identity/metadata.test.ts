@@ -92,7 +92,7 @@ describe.each(places)('a metadata service (%s)', (place) => {
       response.once('close', () => (isClosed = true))
       more()
     }
-    await expect(identity(place, at(place, url))).rejects.toMatchObject(refused(/an answer of more than 65536 bytes/))
+    await expect(identity(place, at(place, url))).rejects.toMatchObject(refused(/a response of more than 65536 bytes/))
     await expect.poll(() => isClosed).toBe(true)
     // What the kernel takes for a connection is beyond us.
     expect(sent).toBeLessThan(32 * 1024 * 1024)
@@ -121,7 +121,7 @@ describe.each(places)('a metadata service (%s)', (place) => {
   test.each([400, 401, 403, 404, 429, 500, 301])('that answers %d is told with it', async (status) => {
     answer = (_request, response) => void response.writeHead(status, { location: '/elsewhere' }).end('a text of it')
     const error: unknown = await Promise.resolve(identity(place, at(place, url))).catch((thrown: unknown) => thrown)
-    expect(error).toMatchObject(refused(new RegExp(`${place}: it answered ${status}`)))
+    expect(error).toMatchObject(refused(new RegExp(`${place}: it returned ${status}`)))
     expect(String(error)).not.toContain('a text of it')
     expect(asked).toHaveLength(1)
   })
@@ -210,7 +210,7 @@ describe('the metadata service of an instance', () => {
 
   test.each(['', '../../user-data', 'a b', 'x'.repeat(200), 'a\nb'])('the role %j is none', async (role) => {
     answer = well({ '/latest/meta-data/iam/security-credentials/': role })
-    await expect(identity('instance', at('instance', url))).rejects.toMatchObject(refused(/it named no role/))
+    await expect(identity('instance', at('instance', url))).rejects.toMatchObject(refused(/it returned no role name/))
     expect(asked).toHaveLength(2)
   })
 
