@@ -124,7 +124,7 @@ export const RULES = {
     'Send the access token that the authorization server issued.',
   ),
   crit_unknown: rule(
-    'crit names an extension that is not understood',
+    'crit names an unsupported extension',
     'the token requires an unsupported extension (crit)',
     'Configure the issuer to omit `crit`.',
     'identity_provider',

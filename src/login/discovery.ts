@@ -129,8 +129,7 @@ async function findResource(
   named: string | undefined,
   outbound: Outbound,
 ): Promise<ResourceDocument | undefined> {
-  if (named !== undefined && !isSafeUrl(named))
-    throw loginRefusal("the MCP server's metadata URL is not https")
+  if (named !== undefined && !isSafeUrl(named)) throw loginRefusal("the MCP server's metadata URL is not https")
   const candidates = named === undefined ? [metadataUrl(endpoint.href), metadataUrl(endpoint.origin)] : [named]
   for (const url of new Set(candidates)) {
     const document = await getJson(url, outbound)

@@ -149,7 +149,7 @@ async function register(url: string, redirectUri: string, metadata: object, outb
   const registered = status === 201 || status === 200 ? readJsonObject(body) : undefined
   const id = registered === undefined ? undefined : textOf(registered, 'client_id')
   if (registered === undefined || id === undefined)
-    throw loginRefusal(`the client registration failed (the authorization server returned ${status})`)
+    throw loginRefusal(`the client registration failed (the authorization server answered ${status})`)
   const secret = textOf(registered, 'client_secret')
   const method = textOf(registered, 'token_endpoint_auth_method')
   return {

@@ -39,7 +39,9 @@ export async function openReceiver(options: ReceiverOptions): Promise<Receiver> 
     const isOurs = isAnswer && options.accepts(url.searchParams)
     response.writeHead(isOurs ? 200 : isAnswer ? 400 : 404, HEADERS)
     response.end(
-      isOurs ? page('You can close this page and go back to your program.') : page('This page does not belong to a current login.'),
+      isOurs
+        ? page('You can close this page and go back to your program.')
+        : page('This page does not belong to a current login.'),
     )
     if (isOurs) resolve(url.searchParams)
   })

@@ -93,7 +93,7 @@ export async function revoke(record: LoginRecord, outbound: Outbound): Promise<b
     const response = await askAs(client, endpoint, form, outbound)
     if (response.status === 200) return true
     if (response.status < 500 && errorOf(response) === 'unsupported_token_type') return false
-    throw new Failure('identity_provider_error', { detail: `revocation endpoint returned ${response.status}` })
+    throw new Failure('identity_provider_error', { detail: `revocation endpoint answered ${response.status}` })
   }
   try {
     const isRefreshEnded = refresh !== undefined && (await end(refresh, 'refresh_token'))

@@ -32,7 +32,7 @@ function expectIntrospected(
   const error = errorOf(response) ?? ''
   if ((status === 400 || status === 401) && meantBy(error, status) === 'invalid_client')
     throw new Failure('config_error', {
-      detail: `the introspection endpoint of provider ${provider} returned ${status} ${error}: check clientId, clientSecretFile, clientAuth and authTokenFile`,
+      detail: `the introspection endpoint of provider ${provider} answered ${status} ${error}: check clientId, clientSecretFile, clientAuth and authTokenFile`,
     })
   return expectOk(response, { ...asked, service: INTROSPECTION })
 }

@@ -179,7 +179,7 @@ export const OWN_GRANT: Grant = {
 export function authorizationFailure(error: string): Failure {
   const code = loginFailure(error)
   return new Failure(code, {
-    detail: `authorization endpoint returned ${concernOf(error) === undefined ? 'an unknown error' : error}`,
+    detail: `authorization endpoint answered ${concernOf(error) === undefined ? 'an unknown error' : error}`,
     ...(code === UNAVAILABLE ? { retryAfterSeconds: 1 } : {}),
   })
 }

@@ -148,11 +148,11 @@ function readMembers(response: OutboundResponse, context: TokenRequestContext, t
   }
   // A 404 says nothing about the code: don't report it as invalid_grant.
   if (isNoTokenEndpoint(response)) {
-    const detail = `the ${service.what} accepts no token requests: ${shownUrl(url)} returned ${status}`
+    const detail = `the ${service.what} accepts no token requests: ${shownUrl(url)} answered ${status}`
     throw new Failure(grant.noEndpoint ?? service.unusable, { detail })
   }
   const refused = refusalOf(response, { members: members ?? {}, error: name, context })
-  throw refused ?? unusableToken(service, `it returned ${status} without an OAuth error at ${shownUrl(url)}`)
+  throw refused ?? unusableToken(service, `it answered ${status} without an OAuth error at ${shownUrl(url)}`)
 }
 
 /** The failure of an error response; undefined when the grant has no rule for it. */
@@ -168,7 +168,7 @@ function refusalOf(
   const entra = entraErrorOf(members)
   const code = grant.refused({ status, error: meant, isJson: isJson(response.body), entra, members })
   if (code === undefined) return undefined
-  const what = `${service.what} returned ${status}`
+  const what = `${service.what} answered ${status}`
   const unnamed = meant === undefined ? ' without an OAuth error' : `, which means ${meant}`
   const named = error === undefined ? unnamed : ` ${namedError(error)}`
   const failure: RefusalRule = typeof code === 'string' ? { code } : code

@@ -46,11 +46,13 @@ export function readAssertion(
   const { typ } = header
   if (typeof typ !== 'string' || jwtTypeOf(typ) !== ID_JAG) throw malformed(`typ of the assertion is not ${ID_JAG}`)
   if (oneOf(payload['aud']) !== wanted.audience) throw malformed('aud of the assertion must be targetAudience only')
-  if (payload['client_id'] !== wanted.clientId) throw malformed('client_id of the assertion is not the configured client')
+  if (payload['client_id'] !== wanted.clientId)
+    throw malformed('client_id of the assertion is not the configured client')
   if (wanted.resource !== undefined && oneOf(payload['resource']) !== wanted.resource)
     throw malformed('resource of the assertion is not targetResource')
   const { exp } = payload
-  if (typeof exp !== 'number' || !(exp * 1_000 > context.nowMs)) throw malformed('exp of the assertion is not in the future')
+  if (typeof exp !== 'number' || !(exp * 1_000 > context.nowMs))
+    throw malformed('exp of the assertion is not in the future')
   return { token, expiresAtMs: Math.min(expiresAtMs, exp * 1_000) }
 }
 
@@ -75,7 +77,8 @@ export function checkIdTokenClaims(
   const { aud, typ } = claims
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
   if (format !== 'jwt') throw notAnIdToken('it is opaque')
-  if (clientId === undefined || !audiences.includes(clientId)) throw notAnIdToken('its aud does not contain idpClientId')
+  if (clientId === undefined || !audiences.includes(clientId))
+    throw notAnIdToken('its aud does not contain idpClientId')
   if (subject === '') throw notAnIdToken('it has no sub')
   // RFC 9068 §2.2.3 and Entra ID: these claims mark an access token.
   const scope = ['scope', 'scp'].find((name) => claims[name] !== undefined && claims[name] !== null)

@@ -14,8 +14,7 @@ const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
 /** Rejects application tokens, which have no delegated permissions (`scp`). Throws `not_a_user_token`. */
 export function refuseApplication({ idtyp, scp }: Claims): void {
-  if (idtyp === 'app')
-    throw new Failure('not_a_user_token', { detail: 'the token belongs to an application (idtyp)' })
+  if (idtyp === 'app') throw new Failure('not_a_user_token', { detail: 'the token belongs to an application (idtyp)' })
   if (typeof scp !== 'string' || scp === '')
     throw new Failure('not_a_user_token', { detail: 'the token has no delegated permission (scp)' })
 }

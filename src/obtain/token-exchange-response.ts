@@ -84,7 +84,10 @@ export function readSubjectExchange(
 ): ExchangedToken {
   const { members, ...read } = readToken(response, context, subjectGrant(context), tokenTypes)
   if (!isIssuedType(members['issued_token_type']))
-    throw unusableToken(context.service ?? TOKEN_ENDPOINT, 'issued_token_type is missing or differs from the requested type')
+    throw unusableToken(
+      context.service ?? TOKEN_ENDPOINT,
+      'issued_token_type is missing or differs from the requested type',
+    )
   return read
 }
 

@@ -96,7 +96,8 @@ export async function verifyIdToken(token: Secret, keys: KeyStore, rules: IdToke
   checkAudience(claims, rules.clientId)
   const expiresAtMs = checkTimes(claims, rules)
   if (rules.nonce !== undefined && nonce !== rules.nonce) throw refused('nonce differs from the one sent')
-  if (hash !== undefined && hash !== halfHash(rules.accessToken, alg)) throw refused('at_hash belongs to a different token')
+  if (hash !== undefined && hash !== halfHash(rules.accessToken, alg))
+    throw refused('at_hash belongs to a different token')
   // `sub` is always required (§2), and user info must repeat it.
   const own = nameIn(claims, 'sub')
   const { subjectClaim } = rules

@@ -9,7 +9,10 @@ export function noteKeys(about: object, signed: string, log: Log): KeyStoreOptio
   let isFailing = false
   return (count, failure) => {
     if (failure !== undefined && !isFailing)
-      log.warn({ ...about, reason: failure.code, detail: failure.detail, keys: count }, `key refresh failed for ${signed}`)
+      log.warn(
+        { ...about, reason: failure.code, detail: failure.detail, keys: count },
+        `key refresh failed for ${signed}`,
+      )
     else if (failure === undefined && isFailing) log.info({ ...about, keys: count }, `keys refreshed for ${signed}`)
     isFailing = failure !== undefined
   }

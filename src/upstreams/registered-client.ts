@@ -182,8 +182,7 @@ function readAnswer(answer: Claims, asked: Method, nowMs: number): Kept {
   const method = METHODS.find((one) => one === told)
   if (method === undefined) throw unusable(`${WHERE}: token_endpoint_auth_method is not supported`)
   const clientSecret = textAt('client_secret')
-  if (method !== 'none' && clientSecret === undefined)
-    throw unusable(`${WHERE}: the response has no client_secret`)
+  if (method !== 'none' && clientSecret === undefined) throw unusable(`${WHERE}: the response has no client_secret`)
   const ends = answer['client_secret_expires_at']
   return {
     clientId,

@@ -111,7 +111,7 @@ export default [
       ],
       [
         'named metadata that cannot be read stop the login',
-        "if (named !== undefined) throw loginRefusal('the MCP server's metadata are unavailable')",
+        `if (named !== undefined) throw loginRefusal("the MCP server's metadata are unavailable")`,
         '',
       ],
       [

@@ -157,7 +157,7 @@ export default [
       ],
       [
         'no text of a server is in a refusal',
-        "concernOf(error) === undefined ? 'an error of another name' : error",
+        "concernOf(error) === undefined ? 'an unknown error' : error",
         'error',
         ['test/system/login/discovery.test.ts', 'test/system/login/again.test.ts'],
       ],

@@ -100,7 +100,7 @@ export function stsFailure(
         ? codes[known]
         : codeOfRefusal(status, sdk)
   return new Failure(code ?? 'sts_failed', {
-    detail: `STS returned ${status ?? 'no status'}${shown === undefined ? '' : ` ${shown}`}${isWithoutKey ? ': it cannot get the keys of the issuer' : ''}${asked === 'caller token' ? '' : hintOf(known, sdk.message)}`,
+    detail: `STS answered ${status ?? 'no status'}${shown === undefined ? '' : ` ${shown}`}${isWithoutKey ? ': it cannot get the keys of the issuer' : ''}${asked === 'caller token' ? '' : hintOf(known, sdk.message)}`,
     cause: error,
     ...(code === 'expired_token' || code === 'invalid_token' ? { challenge: { error: 'invalid_token' } as const } : {}),
     ...(code !== undefined && WAITS.has(code)

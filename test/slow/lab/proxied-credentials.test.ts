@@ -138,7 +138,7 @@ describe('when something is wrong', () => {
 
   test.each([
     ['nobody consented', { sub: 'mallory' }, 'exchange_denied', 1],
-    ['it is of an application', { sub: 'robot', claims: { idtyp: 'app' } }, 'not_a_user_token', 0],
+    ['it belongs to an application', { sub: 'robot', claims: { idtyp: 'app' } }, 'not_a_user_token', 0],
     ['it has no delegated permission', { sub: 'robot', claims: { scp: null } }, 'not_a_user_token', 0],
   ])('obo: 403 where %s', async (_what, claims, reason, asked) => {
     const before = lab.identity.calls('obo')

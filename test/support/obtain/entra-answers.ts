@@ -70,7 +70,7 @@ export const ENTRA_ANSWERS: readonly EntraCase[] = [
   ...rows('exchange_denied', [
     [400, 'invalid_grant', 65001, "The user or administrator has not consented to use the application with ID 'us' named 'Proxy'.", 'consent is missing to api://backend/.default; an administrator does at https://login.example/contoso.example/adminconsent?client_id=us', { suberror: 'consent_required' }],
     [400, 'interaction_required', 65001, 'The user or administrator has not consented.', 'consent is missing to', claims],
-    [400, 'invalid_grant', 90094, 'Admin consent is required.', 'only an administrator can to api://backend'],
+    [400, 'invalid_grant', 90094, 'Admin consent is required.', 'administrator consent is missing to api://backend'],
     [400, 'invalid_grant', 50105, "Your administrator has configured the application Backend ('…') to block users unless they are specifically granted access.", 'the user is not assigned'],
     [400, 'access_denied', 999_999, 'Denied.', 'answered 400 access_denied (AADSTS999999,'],
     [400, 'invalid_request', 50027, 'JWT token is invalid or malformed.', 'answered 400 invalid_request (AADSTS50027,'],

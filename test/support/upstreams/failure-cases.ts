@@ -46,15 +46,20 @@ const DISCOVERY: readonly Case[] = [
   row('is HTML', (at) => (at.discovery = { body: `<html>${MARK}` }), UNUSABLE, 'not a JSON object'),
   row('is a list', (at) => (at.discovery = { body: [] }), UNUSABLE, 'not a JSON object'),
   row('is too large', (at) => (at.discovery = { body: ' '.repeat(1024 * 1024 + 1) }), UNUSABLE, 'too_large'),
-  row('has another issuer', (at) => (at.metadata = { issuer: `${at.url}/` }), UNUSABLE, 'another issuer'),
-  row('has no issuer', (at) => (at.metadata = { issuer: undefined }), UNUSABLE, 'another issuer'),
+  row('has another issuer', (at) => (at.metadata = { issuer: `${at.url}/` }), UNUSABLE, 'a different issuer'),
+  row('has no issuer', (at) => (at.metadata = { issuer: undefined }), UNUSABLE, 'a different issuer'),
   row('has no authorization_endpoint', (at) => (at.metadata = { authorization_endpoint: undefined }), UNUSABLE),
   row('has no token_endpoint', (at) => (at.metadata = { token_endpoint: 7 }), UNUSABLE, 'no https token_endpoint'),
   row('has a token_endpoint of plain http', (at) => (at.metadata = { token_endpoint: 'http://a.example/t' }), UNUSABLE),
   row('has a jwks_uri that is none', (at) => (at.metadata = { jwks_uri: 'no url' }), UNUSABLE, 'jwks_uri'),
   row('has a user-info endpoint of plain http', (at) => (at.metadata = { userinfo_endpoint: 'http://a/' }), UNUSABLE),
   row('signs with HMAC only', (at) => (at.metadata = { id_token_signing_alg_values_supported: ['HS256'] }), UNUSABLE),
-  row('doubles a name', (at) => (at.discovery = { body: '{"issuer":"a","issuer":"b"}' }), UNUSABLE, 'distinct'),
+  row(
+    'doubles a name',
+    (at) => (at.discovery = { body: '{"issuer":"a","issuer":"b"}' }),
+    UNUSABLE,
+    'unique field names',
+  ),
 ]
 
 const CALLBACK: readonly Case[] = [
@@ -66,15 +71,15 @@ const CALLBACK: readonly Case[] = [
   came('unknown client', 'error=unauthorized_client&iss=ISS', 'config_error'),
   came('an error of its own', `error=${MARK}&iss=ISS`, UNUSABLE, 'an unknown error'),
   came('an empty error', 'error=&iss=ISS', UNUSABLE),
-  came('an error of another issuer’s', 'error=access_denied&iss=https://evil.example', UNUSABLE, 'another issuer'),
-  came('another issuer', 'code=1&iss=https://evil.example', UNUSABLE, 'another issuer'),
+  came('an error of another issuer’s', 'error=access_denied&iss=https://evil.example', UNUSABLE, 'a different issuer'),
+  came('another issuer', 'code=1&iss=https://evil.example', UNUSABLE, 'a different issuer'),
   came('no issuer where one is announced', 'code=1', UNUSABLE, 'iss is missing'),
   came('two issuers', 'code=1&iss=ISS&iss=ISS', UNUSABLE, 'more than once'),
-  came('two codes', 'code=1&code=2&iss=ISS', UNUSABLE, 'code is there more than once'),
+  came('two codes', 'code=1&code=2&iss=ISS', UNUSABLE, 'code occurs more than once'),
   came('two errors', 'error=a&error=b&iss=ISS', UNUSABLE, 'more than once'),
-  came('no code', 'iss=ISS', UNUSABLE, 'no code'),
-  came('an empty code', 'code=&iss=ISS', UNUSABLE, 'no code'),
-  came('a code with a line break', 'code=a%0Ab&iss=ISS', UNUSABLE, 'no code'),
+  came('no code', 'iss=ISS', UNUSABLE, 'code is missing'),
+  came('an empty code', 'code=&iss=ISS', UNUSABLE, 'code is missing'),
+  came('a code with a line break', 'code=a%0Ab&iss=ISS', UNUSABLE, 'code is missing'),
   came('a code that is too long', `code=${'x'.repeat(12 * 1024 + 1)}&iss=ISS`, UNUSABLE, 'too long'),
 ]
 
@@ -113,14 +118,19 @@ const TOKEN: readonly Case[] = [
   row('gives no access token', (at) => (at.tokens = { access_token: undefined }), UNUSABLE, 'access_token is missing'),
   row('gives an empty access token', (at) => (at.tokens = { access_token: '' }), UNUSABLE, 'access_token is missing'),
   row('gives a number as a token', (at) => (at.tokens = { access_token: 7 }), UNUSABLE, 'not a string'),
-  row('gives a token with a line break', (at) => (at.tokens = { access_token: 'a\r\nb' }), UNUSABLE, 'no header'),
+  row(
+    'gives a token with a line break',
+    (at) => (at.tokens = { access_token: 'a\r\nb' }),
+    UNUSABLE,
+    'invalid in a header',
+  ),
   row('gives a token of 16 KiB', (at) => (at.tokens = { access_token: 'a'.repeat(16_385) }), UNUSABLE, '16 KiB'),
   row('gives another token type', (at) => (at.tokens = { token_type: 'DPoP' }), UNUSABLE, 'token_type'),
   row('gives no token type', (at) => (at.tokens = { token_type: undefined }), UNUSABLE, 'token_type'),
   row('gives a lifetime of zero', (at) => (at.tokens = { expires_in: 0 }), UNUSABLE, 'not positive'),
   row('gives a lifetime of words', (at) => (at.tokens = { expires_in: 'soon' }), UNUSABLE, 'not a number'),
   row('gives a refresh token that is none', (at) => (at.tokens = { refresh_token: {} }), UNUSABLE, 'refresh_token'),
-  row('gives scopes that are none', (at) => (at.tokens = { scope: 7 }), UNUSABLE, 'scopes'),
+  row('gives scopes that are none', (at) => (at.tokens = { scope: 7 }), UNUSABLE, 'scope list'),
 ]
 
 const ID_TOKEN: readonly Case[] = [
@@ -164,16 +174,16 @@ const withoutName =
   }
 const USER_INFO: readonly Case[] = [
   row(
-    'is about another',
+    'differs',
     withoutName((at) => (at.user = { sub: 'user-2', name: 'Two' })),
     UNUSABLE,
-    'sub is another',
+    'sub differs',
   ),
   row(
     'is about nobody',
     withoutName((at) => (at.user = { name: 'Two' })),
     UNUSABLE,
-    'sub is another',
+    'sub differs',
   ),
 ]
 

@@ -100,25 +100,25 @@ describe('another login', () => {
     },
   )
 
-  it('is one of another client after one from which nobody came back, where nothing else tells that the server knows it', async () => {
+  it('is one of another client after one from which did not return, where nothing else tells that the server knows it', async () => {
     paper.documents['/token'] = { access_token: 'access', token_type: 'Bearer', expires_in: 300 }
     await paper.login()
     const now = (): number => Date.now() + 600_000
     // A server that has forgotten its clients has a page for the person, and no way back.
     const openBrowser = (url: string): void => void paper.shown.push(new URL(url).searchParams)
-    await expect(paper.login({ now, openBrowser, patienceMs: 50 })).rejects.toThrow('nobody came back')
+    await expect(paper.login({ now, openBrowser, patienceMs: 50 })).rejects.toThrow('did not return')
     expect([paper.shown[1]?.get('client_id'), registrations()]).toEqual(['registered', 1])
     paper.documents['/register'] = { client_id: 'another', token_endpoint_auth_method: 'none' }
     const third = await paper.login({ now })
     expect([third.get('client_id'), registrations()]).toEqual(['another', 2])
   })
 
-  it('leaves a login that lacks scopes as it was when nobody came back', async () => {
+  it('leaves a login that lacks scopes as it was when did not return', async () => {
     paper.documents['/token'] = { access_token: 'access', token_type: 'Bearer', expires_in: 300 }
     await paper.login()
     const credentials = loginCredentials(paper.options({ openBrowser: () => undefined, patienceMs: 50 }))
     const asked = 'Bearer error="insufficient_scope", scope="write"'
-    await expect(credentials.refused(await credentials.current(), asked, true)).rejects.toThrow('nobody came back')
+    await expect(credentials.refused(await credentials.current(), asked, true)).rejects.toThrow('did not return')
     expect((await credentials.current())?.reveal()).toBe('access')
   })
 
@@ -130,10 +130,10 @@ describe('another login', () => {
     const both = await Promise.allSettled([ask(), ask()])
     expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
     nowMs += 59_999
-    await expect(ask()).rejects.toThrow('nobody came back')
+    await expect(ask()).rejects.toThrow('did not return')
     expect(paper.shown).toHaveLength(1)
     nowMs += 1
-    await expect(ask()).rejects.toThrow('nobody came back')
+    await expect(ask()).rejects.toThrow('did not return')
     expect(paper.shown).toHaveLength(2)
   })
 })
@@ -159,7 +159,7 @@ describe('`extauth login`', () => {
     await paper.login()
     const before = await recorded()
     const openBrowser = (): void => undefined
-    await expect(newLogin(paper.options({ openBrowser, patienceMs: 50 }), 'Bearer')).rejects.toThrow('nobody came back')
+    await expect(newLogin(paper.options({ openBrowser, patienceMs: 50 }), 'Bearer')).rejects.toThrow('did not return')
     expect(await recorded()).toEqual(before)
   })
 })
@@ -202,7 +202,7 @@ describe('what goes wrong', () => {
       () => '',
       (error: unknown) => String(error),
     )
-    expect(failure).toContain('did not give a token')
+    expect(failure).toContain('issued no token')
     expect(failure).not.toMatch(/[<>]|pay/)
   })
 

@@ -49,9 +49,13 @@ describe('where to log in', () => {
   })
 
   it.each<[string, (all: PaperServer['documents']) => void, string]>([
-    ['another issuer', (all) => (all[AS_METADATA] = paper.metadata({ issuer: paper.origin })), 'can not be read'],
+    [
+      'another issuer',
+      (all) => (all[AS_METADATA] = paper.metadata({ issuer: paper.origin })),
+      'metadata are unavailable',
+    ],
     ['no PKCE', (all) => (all[AS_METADATA] = paper.metadata({ code_challenge_methods_supported: ['plain'] })), 'PKCE'],
-    ['no server', (all) => delete all[AS_METADATA], 'can not be read'],
+    ['no server', (all) => delete all[AS_METADATA], 'metadata are unavailable'],
     [
       'plain http elsewhere',
       (all) => (all[AS_METADATA] = paper.metadata({ token_endpoint: 'http://example.com/' })),
@@ -95,7 +99,7 @@ describe('where to log in', () => {
           resource: `${paper.origin}/mcp`,
           authorization_servers: ['http://example.com/as'],
         }),
-      'no https address',
+      'https',
     ],
     [
       'nothing about PKCE',
@@ -120,7 +124,7 @@ describe('where to log in', () => {
     [
       'a token for no bearer',
       (all) => (all['/token'] = { access_token: 'x', token_type: 'mac' }),
-      'did not give a token (token endpoint: token_type is not Bearer)',
+      'issued no token (token endpoint: token_type is not Bearer)',
     ],
   ])('is refused: %s', async (_what, change, says) => {
     change(paper.documents)
@@ -139,8 +143,8 @@ describe('metadata that a challenge names', () => {
   })
 
   it.each([
-    ['over plain http', 'http://example.com/x', 'no https address'],
-    ['that are not there', '/nowhere', 'can not be read'],
+    ['over plain http', 'http://example.com/x', 'https'],
+    ['that are not there', '/nowhere', 'metadata are unavailable'],
   ])('%s lead nowhere', async (_what, where, says) => {
     const url = where.startsWith('/') ? paper.origin + where : where
     await expect(paper.login({}, `Bearer resource_metadata="${url}"`)).rejects.toThrow(says)

@@ -130,11 +130,11 @@ describe('a login for an MCP server', () => {
     await expect(failure).rejects.toThrow('the browser did not return in time')
     expect(forged).toEqual([400])
     // It is not begun again for each request that fails meanwhile.
-    await expect(credentials.refused(undefined, await challenge(), true)).rejects.toThrow('nobody came back')
+    await expect(credentials.refused(undefined, await challenge(), true)).rejects.toThrow('did not return')
     expect(opened).toHaveLength(1)
   })
 
-  it('refuses an answer that names another authorization server (RFC 9207)', async () => {
+  it('refuses an answer that names a different authorization server (RFC 9207)', async () => {
     const openBrowser = (url: string): void => {
       const { searchParams } = new URL(url)
       const state = searchParams.get('state') ?? ''
@@ -142,7 +142,7 @@ describe('a login for an MCP server', () => {
     }
     const credentials = loginCredentials(options('alice', { openBrowser }))
     await expect(credentials.refused(undefined, await challenge(), true)).rejects.toThrow(
-      'another authorization server',
+      'a different authorization server',
     )
   })
 

@@ -252,7 +252,7 @@ describe('an upstream that does not register us', () => {
     for (const _login of [1, 2]) expect(await failedLogin(rig)).toBe(500)
     expect(registrar.asked).toHaveLength(1)
     const log = JSON.stringify(rig.log.lines)
-    expect(log).toContain('the upstream does not register us (invalid_redirect_uri)')
+    expect(log).toContain('the upstream rejected the registration (invalid_redirect_uri)')
     expect(log).not.toContain('words of theirs')
     registrar.instead = undefined
     rig.clock.advance(16_000)
@@ -275,7 +275,7 @@ describe('an upstream that does not register us', () => {
     const rig = await open(registrar)
     expect(await failedLogin(rig)).toBe(500)
     const log = JSON.stringify(rig.log.lines)
-    expect(log).toContain('the upstream does not register us (status 403)')
+    expect(log).toContain('the upstream rejected the registration (status 403)')
     expect(log).not.toContain('words of theirs')
   })
 

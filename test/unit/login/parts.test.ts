@@ -44,11 +44,11 @@ describe('the receiver of the code', () => {
   })
 
   it('stops waiting when nobody waits for the login any more', async () => {
-    await expect((await receiver({ signal: AbortSignal.abort() })).answer).rejects.toThrow('was stopped')
+    await expect((await receiver({ signal: AbortSignal.abort() })).answer).rejects.toThrow('was canceled')
     const ends = new AbortController()
     const { answer } = await receiver({ signal: ends.signal })
     ends.abort()
-    await expect(answer).rejects.toThrow('was stopped')
+    await expect(answer).rejects.toThrow('was canceled')
   })
 })
 

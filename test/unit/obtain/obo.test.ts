@@ -71,8 +71,8 @@ describe('what is sent', () => {
   })
 
   test.each<[string, Record<string, unknown>, 'jwt' | 'opaque']>([
-    ['says that it is of an application', { idtyp: 'app' }, 'jwt'],
-    ['says that it is of an application, with scopes', { idtyp: 'app', scp: 'read' }, 'jwt'],
+    ['the token belongs to an application', { idtyp: 'app' }, 'jwt'],
+    ['the token belongs to an application, with scopes', { idtyp: 'app', scp: 'read' }, 'jwt'],
     ['has no scp', { scp: undefined, roles: ['Backend.Read'] }, 'jwt'],
     ['has an empty scp', { scp: '' }, 'jwt'],
     ['has an scp that is no text', { scp: ['read'] }, 'jwt'],

@@ -110,7 +110,7 @@ test('a new value that cannot be a header keeps the old one, and is logged witho
   put('SECRET\nSECRET')
   await secrets?.handle(ref).refresh()
   expect(value()).toBe('authorization: Bearer good')
-  expect(rig.log.lines.filter((line) => line.includes('not usable'))).toHaveLength(1)
+  expect(rig.log.lines.filter((line) => line.includes('invalid secret'))).toHaveLength(1)
   expect(rig.output()).not.toContain('SECRET')
   put('better')
   await secrets?.handle(ref).refresh()

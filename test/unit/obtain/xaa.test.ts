@@ -205,7 +205,7 @@ describe('a refused assertion', () => {
     const caller = idCaller()
     for (const _ of range(5)) expect(await header(caller).catch(codeOf)).toBe('exchange_denied')
     expect([idp.received.length, target.received.length]).toEqual([2, 2])
-    expect(rig.log.lines.filter((line) => line.includes('token for an identity assertion refused'))).toHaveLength(1)
+    expect(rig.log.lines.filter((line) => line.includes('token for an identity assertion rejected'))).toHaveLength(1)
     expect(rig.output()).not.toMatch(/s3cret|eyJ/)
   })
 })

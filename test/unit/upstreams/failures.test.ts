@@ -72,8 +72,10 @@ describe('the time of an ID token', () => {
       return createRig(sockets).oidc(idp, more).finish(LEG, callback(idp))
     }
     expect((await early(30)).subject).toBe(SUBJECT)
-    await expect(early(31)).rejects.toMatchObject({ detail: `ID token: ${claim} is to come` })
+    await expect(early(31)).rejects.toMatchObject({ detail: `ID token: ${claim} is in the future` })
     expect((await early(5, { toleranceSeconds: 5 })).subject).toBe(SUBJECT)
-    await expect(early(6, { toleranceSeconds: 5 })).rejects.toMatchObject({ detail: `ID token: ${claim} is to come` })
+    await expect(early(6, { toleranceSeconds: 5 })).rejects.toMatchObject({
+      detail: `ID token: ${claim} is in the future`,
+    })
   })
 })

@@ -16,8 +16,7 @@ export async function processKeys(command: string, signal: AbortSignal): Promise
     const value = fields[name]
     return typeof value === 'string' && value !== '' ? value : undefined
   }
-  if (fields['Version'] !== 1)
-    throw new CredentialSourceError('its credential_process did not print "Version": 1')
+  if (fields['Version'] !== 1) throw new CredentialSourceError('its credential_process did not print "Version": 1')
   const accessKeyId = text('AccessKeyId')
   const secretAccessKey = text('SecretAccessKey')
   if (accessKeyId === undefined || secretAccessKey === undefined)
@@ -53,8 +52,7 @@ async function outputOf(command: string, signal: AbortSignal): Promise<Buffer> {
       child.on('close', (code, killed) => {
         if (length > MAX_OUTPUT_BYTES)
           reject(new CredentialSourceError(`its credential_process printed more than ${MAX_OUTPUT_BYTES} bytes`))
-        else if (signal.aborted)
-          reject(new CredentialSourceError('its credential_process timed out and was killed'))
+        else if (signal.aborted) reject(new CredentialSourceError('its credential_process timed out and was killed'))
         else if (code !== 0)
           reject(new CredentialSourceError(`its credential_process ended with ${killed ?? `code ${code}`}`))
         else resolve(Buffer.concat(chunks))

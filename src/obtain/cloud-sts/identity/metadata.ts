@@ -96,7 +96,7 @@ export function instanceEndpoint(env: Env, profile: Env): string {
 
 async function ask(outbound: Outbound, request: Parameters<Outbound['request']>[0]): Promise<Buffer> {
   const { status, body } = await outbound.request(request)
-  if (status < 200 || status >= 300) throw new CredentialSourceError(`it returned ${status}`)
+  if (status < 200 || status >= 300) throw new CredentialSourceError(`it answered ${status}`)
   return body
 }
 

@@ -224,7 +224,8 @@ async function roleKeys(step: Step, fields: Profile): Promise<FoundKeys> {
 }
 
 function sourceProfileKeys({ name, files, deps, from }: Step, source: string): Promise<FoundKeys> {
-  if (from.includes(source)) throw new CredentialSourceError(`its source_profile ${JSON.stringify(source)} forms a cycle`)
+  if (from.includes(source))
+    throw new CredentialSourceError(`its source_profile ${JSON.stringify(source)} forms a cycle`)
   return keysOf({ name: source, files, deps, from: [...from, name] })
 }
 

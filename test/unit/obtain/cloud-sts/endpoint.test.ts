@@ -32,7 +32,7 @@ describe('the variables of the AWS SDKs', () => {
     [
       spec,
       { fips: true, ambientEndpoint: 'https://sts.example' },
-      /^AWS_USE_FIPS_ENDPOINT choose.*AWS_ENDPOINT_URL_STS/,
+      /^AWS_USE_FIPS_ENDPOINT select.*AWS_ENDPOINT_URL_STS/,
     ],
     [
       { ...spec, stsEndpoint: 'https://sts.example' },

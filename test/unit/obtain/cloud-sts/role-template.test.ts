@@ -113,7 +113,7 @@ describe('a role by template', () => {
     expect(() => source.plan(callerOf({ ...GOOD, team: 'a/b' }))).toThrow(
       expect.objectContaining({
         code: 'role_denied',
-        detail: expect.stringMatching(/^the claim "team" has characters/),
+        detail: expect.stringMatching(/^the claim "team" has invalid characters/),
       }),
     )
   })

@@ -42,7 +42,7 @@ describe('session tags', () => {
   })
 
   test('of an empty claim refuse unless an empty value is allowed', () => {
-    const reason = 'the session tag "Team" would be empty; allowEmpty would allow it'
+    const reason = 'the session tag "Team" is empty; set allowEmpty to allow it'
     expect(choose(team(), { team: '' })).toMatchObject({ refusal: 'role_denied', reason })
     expect(choose(team({ optional: true }), { team: '' })).toMatchObject({ refusal: 'role_denied', reason })
     expect(choose(team({ allowEmpty: true }), { team: '' }).attributes?.tags[0]?.value).toBe('')
@@ -178,7 +178,7 @@ describe('a session policy', () => {
     const long = JSON.stringify({ Statement: Array.from({ length: 9 }, () => ({ Resource: '{claims.team}' })) })
     expect(choose({ sessionPolicy: { template: long } }, { team: 'x'.repeat(250) })).toMatchObject({
       refusal: 'role_denied',
-      reason: 'the session policy would have more than 2048 characters',
+      reason: 'the session policy has more than 2048 characters',
     })
   })
 

@@ -121,13 +121,13 @@ describe('a role that the identity of the process assumes for a caller', () => {
       'AccessDenied',
       'User: arn:aws:iam::1:user/x is not authorized to perform: sts:TagSession on resource: y',
       'role_denied',
-      /403 AccessDenied: sts:TagSession is not allowed/,
+      /403 AccessDenied: sts:TagSession is denied/,
     ],
     [
       'AccessDenied',
       'User: arn:aws:iam::1:user/x is not authorized to perform: sts:AssumeRole on resource: y',
       'role_denied',
-      /403 AccessDenied: sts:AssumeRole is not allowed/,
+      /403 AccessDenied: sts:AssumeRole is denied/,
     ],
     ['AccessDenied', 'no', 'role_denied', /AccessDenied$/],
     [
@@ -147,7 +147,7 @@ describe('a role that the identity of the process assumes for a caller', () => {
       'ValidationError',
       'The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining.',
       'config_error',
-      /lasts one hour at most/,
+      /role chaining limits sessions/,
     ],
     ['Throttling', 'Rate exceeded', 'sts_throttled', /Throttling$/],
   ])('%s (%s) is %s', async (code, message, failure, detail) => {

@@ -78,7 +78,7 @@ describe('an identity of the process', () => {
     expect(await keyOf({}, env)).toBe(FROM.webIdentity)
     await expect(keyOf({ chain: ['environment'] }, env)).rejects.toMatchObject({
       code: 'aws_identity_unavailable',
-      detail: 'none of environment has credentials',
+      detail: 'no credentials in environment',
     })
   })
 
@@ -188,8 +188,8 @@ describe('an identity of the process', () => {
     ['over-nothing', /^profile: "nothing" of CONFIG and CREDENTIALS, the source of "over-nothing": is not there$/],
     ['role-alone', /^profile: "role-alone" of CONFIG: has role_arn; expected source_profile, /],
     ['two-sources', /^profile: "two-sources" of CONFIG: has both source_profile and credential_source/],
-    ['circle', /^profile: "round" of CONFIG, the source of "circle": its source_profile "circle" is a cycle$/],
-    ['mfa', /^profile: "mfa" of CONFIG: needs a code of a multi-factor device \(mfa_serial\)/],
+    ['circle', /^profile: "round" of CONFIG, the source of "circle": its source_profile "circle" forms a cycle$/],
+    ['mfa', /^profile: "mfa" of CONFIG: requires an MFA code \(mfa_serial\)/],
     ['odd-source', /^profile: "odd-source" of CONFIG: its credential_source is "Somewhere"; expected /],
     ['from-environment', /^profile: "from-environment" of CONFIG: expected AWS_ACCESS_KEY_ID and AWS_SECRET_/],
     [
@@ -199,7 +199,7 @@ describe('an identity of the process', () => {
     ['process-fails', /^profile: "process-fails" of CONFIG: its credential_process ended with code 3$/],
     ['process-text', /^profile: "process-text" of CONFIG: its credential_process did not print a JSON object$/],
     ['process-floods', /^profile: "process-floods" of CONFIG: its credential_process printed more than 65536 bytes$/],
-    ['sso-no-session', /^profile: "sso-no-session" of CONFIG: its sso_session "gone" is not there$/],
+    ['sso-no-session', /^profile: "sso-no-session" of CONFIG: its sso_session "gone" does not exist$/],
     ['sso-half', /^profile: "sso-half" of CONFIG: has SSO and no sso_account_id$/],
   ]
   describe.each(['configuration', 'AWS_PROFILE', 'AWS_PROFILE without a chain'] as const)('a profile of %s', (by) => {
@@ -281,7 +281,7 @@ describe('an identity of the process', () => {
   test('an instance without metadata service is not asked', async () => {
     const env = rig.environment({ AWS_EC2_METADATA_DISABLED: 'true' })
     await expect(keyOf({ chain: ['instance'] }, env)).rejects.toMatchObject({
-      detail: 'none of instance has credentials',
+      detail: 'no credentials in instance',
     })
     expect(rig.metadata.asked).toEqual([])
   })

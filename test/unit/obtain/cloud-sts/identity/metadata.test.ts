@@ -103,7 +103,7 @@ describe.each(places)('a metadata service (%s)', (place) => {
     async (body) => {
       const last = place === 'instance' ? '/latest/meta-data/iam/security-credentials/node' : '/creds'
       answer = well({ [last]: body })
-      await expect(identity(place, at(place, url))).rejects.toMatchObject(refused(/no usable credentials/))
+      await expect(identity(place, at(place, url))).rejects.toMatchObject(refused(/no valid credentials/))
     },
   )
 
@@ -113,7 +113,7 @@ describe.each(places)('a metadata service (%s)', (place) => {
       for (const value of [undefined, null, 7, '', 'ä\n']) {
         const last = place === 'instance' ? '/latest/meta-data/iam/security-credentials/node' : '/creds'
         answer = well({ [last]: JSON.stringify({ ...KEYS, [name]: value }) })
-        await expect(identity(place, at(place, url))).rejects.toMatchObject(refused(/no usable credentials/))
+        await expect(identity(place, at(place, url))).rejects.toMatchObject(refused(/no valid credentials/))
       }
     },
   )
@@ -121,7 +121,7 @@ describe.each(places)('a metadata service (%s)', (place) => {
   test.each([400, 401, 403, 404, 429, 500, 301])('that answers %d is told with it', async (status) => {
     answer = (_request, response) => void response.writeHead(status, { location: '/elsewhere' }).end('a text of it')
     const error: unknown = await Promise.resolve(identity(place, at(place, url))).catch((thrown: unknown) => thrown)
-    expect(error).toMatchObject(refused(new RegExp(`${place}: it returned ${status}`)))
+    expect(error).toMatchObject(refused(new RegExp(`${place}: it answered ${status}`)))
     expect(String(error)).not.toContain('a text of it')
     expect(asked).toHaveLength(1)
   })
@@ -157,7 +157,7 @@ describe('the endpoint of a container', () => {
     'creds',
   ])('%s is not asked: HTTP is for next door only', async (uri) => {
     await expect(identity('container', { AWS_CONTAINER_CREDENTIALS_FULL_URI: uri })).rejects.toMatchObject(
-      refused(/neither HTTPS nor next door/),
+      refused(/neither HTTPS nor local/),
     )
   })
 
@@ -165,7 +165,7 @@ describe('the endpoint of a container', () => {
     'a relative one that would be another host is not asked: %s',
     async (uri) => {
       await expect(identity('container', { AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: uri })).rejects.toMatchObject(
-        refused(/neither HTTPS nor next door/),
+        refused(/neither HTTPS nor local/),
       )
     },
   )
@@ -216,7 +216,7 @@ describe('the metadata service of an instance', () => {
 
   test.each(['', 'a b', 'ä', 'x'.repeat(5_000)])('the token %j is none', async (token) => {
     answer = well({ '/latest/api/token': token })
-    await expect(identity('instance', at('instance', url))).rejects.toMatchObject(refused(/no usable token/))
+    await expect(identity('instance', at('instance', url))).rejects.toMatchObject(refused(/no valid token/))
     expect(asked).toHaveLength(1)
   })
 })
