@@ -19,8 +19,7 @@ import { sendInterim } from './interim.ts'
 import { StreamKeepAlive } from './keep-alive.ts'
 import type { ForwardRoute } from './route.ts'
 import { type ExchangeControl, type ExchangeHandler, type Exchanges, refusedByProxy } from '../net/index.ts'
-import { judge, type Disposition } from './disposition.ts'
-import { unusableAnswer } from './unusable.ts'
+import { type Disposition, judge, unusableAnswer } from './disposition.ts'
 
 /** What is logged for a request whose client left before the backend answered; nothing is sent. */
 export const CLIENT_GONE_STATUS = 499

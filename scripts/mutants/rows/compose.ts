@@ -25,7 +25,7 @@ export default [
     ],
   ),
   ...within(
-    'src/compose/login/user-login.ts',
+    'src/compose/login/index.ts',
     ['test/system/cli/logout.test.ts', 'test/system/login/discovery.test.ts'],
     [
       [

@@ -87,7 +87,7 @@ export default [
     ],
   ),
   ...within(
-    'src/forward/unusable.ts',
+    'src/forward/disposition.ts',
     ['test/unit/forward/odd-answers.test.ts'],
     [
       [

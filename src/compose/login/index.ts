@@ -1,1 +1,35 @@
-export { loginOutbound, openUserStore } from './user-login.ts'
+import { readFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { isLoopbackHost } from '../../core/index.ts'
+import { openLoginStore } from '../../login/index.ts'
+import { createOutbound } from '../../net/index.ts'
+import { egressFrom } from '../egress.ts'
+import { type Io, UsageError } from '../io.ts'
+
+const REQUEST_MS = 15_000
+
+/** Where the logins of the user are (XDG base directories). Throws `UsageError` when there is no such place. */
+export function openUserStore(env: Io['env']) {
+  const { XDG_STATE_HOME: state, LOCALAPPDATA: local } = env
+  if (state !== undefined && path.isAbsolute(state)) return openLoginStore(path.join(state, 'extauth', 'logins'))
+  if (process.platform === 'win32' && local !== undefined) return openLoginStore(path.join(local, 'extauth', 'logins'))
+  const home = env['HOME'] ?? os.homedir()
+  if (!path.isAbsolute(home)) throw new UsageError('there is no place for logins: set XDG_STATE_HOME or HOME')
+  return openLoginStore(path.join(home, '.local', 'state', 'extauth', 'logins'))
+}
+
+/** A client for metadata, registration and tokens: the addresses come from servers, so it is guarded. */
+export function loginOutbound(endpoint: URL, caFile: string | undefined, env: Io['env']) {
+  const egressProxy = egressFrom(env)
+  return createOutbound({
+    name: 'login',
+    clock: { now: () => Date.now() },
+    deadlineMs: REQUEST_MS,
+    breaker: false,
+    // Whoever is on the internet may not send us into the network that we are in.
+    guard: { allowPrivateIP: true, configuredUrls: isLoopbackHost(endpoint.hostname) ? [endpoint.href] : [] },
+    ...(caFile === undefined ? {} : { caCert: () => readFileSync(caFile) }),
+    ...(egressProxy === undefined ? {} : { egressProxy }),
+  })
+}
