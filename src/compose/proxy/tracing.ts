@@ -1,4 +1,11 @@
-import { type Clock, type Hold, type Log, type Outbound, RefCountedPool, type RequestObserver } from '../../core/index.ts'
+import {
+  type Clock,
+  type Hold,
+  type Log,
+  type Outbound,
+  RefCountedPool,
+  type RequestObserver,
+} from '../../core/index.ts'
 import { createCertificatePair } from '../../oauth/index.ts'
 import type { ObtainDeps } from '../../obtain/index.ts'
 import { canonicalJson, type ResolvedRoute, type ResolvedTelemetry } from '../../resources/index.ts'
