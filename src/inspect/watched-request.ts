@@ -170,7 +170,7 @@ export class WatchedRequest implements RequestTrace {
     const texts = (this.#texts ??= new SecretTexts())
     const owned = this.matchedTo?.route.ownedHeaders ?? []
     if (this.inbound !== undefined) {
-      const { rawHeaders, url = '' } = this.inbound.request
+      const { rawHeaders, url } = this.inbound.request
       addSecretHeaders(texts, rawHeaders, owned)
       texts.addTarget(url)
     }

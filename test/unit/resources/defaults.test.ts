@@ -130,7 +130,7 @@ test('ProxyConfig has the defaults of the shared shapes, durations in millisecon
         requiredScopes: [],
         allowBoundTokens: false,
         timeouts: { connect: 5_000, firstByte: 60_000, idle: 0 },
-        limits: { bufferedBody: 10_485_760 },
+        limits: { bufferedBody: 10_485_760, evaluatedBody: 1_048_576 },
         passHeaders: [],
         sseKeepAlive: 0,
         http2: false,

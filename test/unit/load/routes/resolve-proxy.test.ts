@@ -83,7 +83,7 @@ describe('resolveProxy', () => {
           requiredScopes: ['read'],
           allowBoundTokens: true,
           timeouts: { connect: 5_000, firstByte: 60_000, idle: 60_000 },
-          limits: { bufferedBody: 10_485_760 },
+          limits: { bufferedBody: 10_485_760, evaluatedBody: 1_048_576 },
           passHeaders: [],
           sseKeepAlive: 15_000,
           http2: true,
