@@ -34,15 +34,15 @@ export function releaseBom<B extends Bom>(bom: B, { packages }: Lock, bundled: R
   const missing = wanted.size - new Set(components.map(({ name, version }) => `${name}@${version}`)).size
   if (missing > 0) throw new Error(`${missing} packages of the release are not in the bill of materials of npm`)
   const refs = new Set(components.map((component) => component['bom-ref']))
+  const isOfRelease = (ref: string): boolean =>
+    refs.has(ref) || !bom.components.some((component) => component['bom-ref'] === ref)
   return {
     ...bom,
-    components: components.map((component) => ({
-      ...component,
-      ...(bundled.has(component.name) ? { scope: 'required' } : {}),
-    })),
+    // To npm, what is bundled is optional.
+    components: components.map((one) => (bundled.has(one.name) ? Object.assign(one, { scope: 'required' }) : one)),
     dependencies: bom.dependencies
-      .filter(({ ref }) => refs.has(ref) || !bom.components.some((component) => component['bom-ref'] === ref))
-      .map((one) => ({ ...one, dependsOn: (one.dependsOn ?? []).filter((ref) => refs.has(ref)) })),
+      .filter(({ ref }) => isOfRelease(ref))
+      .map(({ ref, dependsOn = [] }) => ({ ref, dependsOn: dependsOn.filter((one) => refs.has(one)) })),
   }
 }
 

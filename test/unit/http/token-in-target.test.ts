@@ -41,6 +41,23 @@ describe('a token in the request target', () => {
     expect(check('/mcp', 'a=b')).not.toThrow()
   })
 
+  it('is not seen where path and host are long and contain no token', () => {
+    const long = 'a-name-of-32-characters-and-more-than-that'
+    expect(check(`/mcp/${long}`, `q=${long}`, `Bearer ${TOKEN}`)).not.toThrow()
+    expect(() => checkTokenInHost(`${long}.example`, [`Bearer ${TOKEN}`])).not.toThrow()
+    expect(check(`/mcp/${long}`, '', 'Bearer mcp')).not.toThrow()
+    expect(() => checkTokenInHost(`mcp.${long}.example`, ['Bearer mcp'])).not.toThrow()
+  })
+
+  it('is refused with the error of RFC 6750', () => {
+    expect(check(`/mcp/${TOKEN}`, '', `Bearer ${TOKEN}`)).toThrow(
+      expect.objectContaining({
+        challenge: { error: 'invalid_request' },
+        detail: 'the path contains the access token',
+      }),
+    )
+  })
+
   it('is refused in the host, which backends are told', () => {
     const checkHost = (host: string, authorization: string) => () => checkTokenInHost(host, [authorization])
     expect(checkHost(`${TOKEN}.localhost:8080`, `Bearer ${TOKEN}`)).toThrow('bad_request')
