@@ -32,6 +32,7 @@ function rig(
     create: write('create'),
     merge: write('merge'),
     remove: write('remove'),
+    fieldManager: 'extauth-operator',
     list: () => Promise.resolve({ items: options.there ?? [], resourceVersion: '1' }),
   } as unknown as KubeClient
   const executor = createExecutor({
@@ -131,4 +132,23 @@ test('events that wait have a bound', async () => {
   await executor.run({ actions: [], events: Array.from({ length: 10_005 }, () => event()) })
   await executor.idle()
   expect(writes).toHaveLength(10_000)
+})
+
+test('the number of pods that the operator owned stays when an autoscaler is to decide', async () => {
+  const deployment = (owner: string): KubeObject => {
+    const managedFields = [{ manager: owner, operation: 'Apply', fieldsV1: { 'f:spec': { 'f:replicas': {} } } }]
+    const metadata = { ...object.metadata, managedFields, annotations: { [APPLIED_HASH]: 'x' } }
+    return { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { replicas: 3 } }
+  }
+  const wanted: KubeObject = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: object.metadata, spec: {} }
+  const apply: Action = { do: 'apply', type: CLUSTER_TYPES.Deployment, object: wanted, keepsReplicas: true }
+  const owned = rig({ there: [deployment('extauth-operator')] })
+  await owned.executor.run({ actions: [apply], events: [] })
+  expect(owned.writes.map(([, , written, options]) => [(written as KubeObject).spec, options])).toEqual([
+    [{ replicas: 3 }, { fieldManager: 'extauth-operator-replicas' }],
+    [{}, undefined],
+  ])
+  const scaled = rig({ there: [deployment('kube-controller-manager')] })
+  await scaled.executor.run({ actions: [apply], events: [] })
+  expect(scaled.verbs()).toEqual(['apply'])
 })
