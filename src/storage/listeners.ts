@@ -1,30 +1,30 @@
 import type { StoreListener } from './port.ts'
 
-/** Who listens to which channel in this process. */
+/** The listeners of channels in this process. */
 export interface Listeners {
   add(channel: string, listener: StoreListener): { close(): void }
-  /** One listener that throws keeps the others from nothing. */
-  /** Gives the number of listeners. */
+  /** An error of one listener does not affect the others. */
+  /** Returns the number of listeners. */
   message(channel: string, message: string): number
-  /** On one channel, or on all. */
+  /** For one channel, or for all. */
   gap(channel?: string): void
   channels(): readonly string[]
 }
 
 export interface ListenersOptions {
-  /** The first listener of a channel came. */
+  /** Called for the first listener of a channel. */
   onFirst?(channel: string): void
-  /** The last listener of a channel went. */
+  /** Called after the last listener of a channel is removed. */
   onLast?(channel: string): void
   onError(error: unknown): void
 }
 
-/** Keeps the listeners of all channels; `onFirst` and `onLast` say what to subscribe to where that is somebody else's work. */
+/** Holds the listeners of all channels; `onFirst` and `onLast` report what to subscribe to. */
 export function createListeners(options: ListenersOptions): Listeners {
   const byChannel = new Map<string, Set<StoreListener>>()
 
   const tell = (listeners: Iterable<StoreListener>, say: (listener: StoreListener) => void) => {
-    // Those of this moment: a listener may add or close others.
+    // A copy: a listener may add or remove others.
     const now = Array.from(listeners)
     for (const listener of now) {
       try {
@@ -40,7 +40,7 @@ export function createListeners(options: ListenersOptions): Listeners {
       const listeners = byChannel.get(channel) ?? new Set()
       byChannel.set(channel, listeners)
       if (listeners.size === 0) options.onFirst?.(channel)
-      // Its own object, so that one listener may be added twice and removed once.
+      // A new object, so that one listener may be added twice and removed once.
       const own: StoreListener = { onMessage: (text) => listener.onMessage(text), onGap: () => listener.onGap() }
       listeners.add(own)
       return {

@@ -2,7 +2,7 @@ import type { Metrics } from '../core/index.ts'
 import { StoreError, type Store } from './port.ts'
 import { troubleOf } from './trouble.ts'
 
-/** Counts what a store is asked and how it ended; the answers are the store's own. */
+/** Measures the operations of a store and their results. */
 export function measureStore(store: Store, metrics: Metrics): Store {
   const operations = metrics.counter('extauth_store_operations_total', 'Operations of the store by outcome.', [
     'operation',
@@ -17,7 +17,7 @@ export function measureStore(store: Store, metrics: Metrics): Store {
 
   const failures = metrics.counter(
     'extauth_store_failures_total',
-    'Operations that the store did not do, by what was wrong: late, OOM, NOPERM, NOAUTH, NOREPLICAS, name_not_resolved, …',
+    'Failed operations of the store by cause: late, OOM, NOPERM, NOAUTH, NOREPLICAS, name_not_resolved, …',
     ['cause'],
   )
 

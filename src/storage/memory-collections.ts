@@ -1,9 +1,9 @@
 import type { MemoryEntries } from './memory-entries.ts'
 import type { Bound } from './port.ts'
 
-/** Which members a bounded collection has, how large they are, and which of them were used. */
+/** Members of a bounded collection, with their sizes and whether they were used. */
 export interface MemoryCollections {
-  /** Makes room for a member of `bytes`, unless the rest is in use. */
+  /** Evicts unused members for one of `bytes`, if possible. */
   makeRoom(
     collection: string,
     key: string,
@@ -26,7 +26,7 @@ interface Collection {
   bytes: number
 }
 
-/** Beside the entries: members that ended are found when a collection is full. */
+/** Creates the index of collections. Expired members are found when a collection is full. */
 export function createMemoryCollections(entries: MemoryEntries): MemoryCollections {
   const collections = new Map<string, Collection>()
 

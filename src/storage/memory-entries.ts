@@ -1,15 +1,15 @@
 import type { Clock } from '../core/index.ts'
 import { StoreError } from './port.ts'
 
-/** What one entry costs beyond its key and value: two strings, a number or three and a place in a map. */
+/** Overhead of an entry besides key and value: two strings, some numbers and a map slot. */
 const ENTRY_BYTES = 200
-/** Each write looks at so many old entries, so that what ended does not stay although nobody asks for it. */
+/** Old entries checked per write, so that expired ones are removed without a read. */
 const SWEPT_PER_WRITE = 4
-/** A full store looks through everything at most this often before it refuses. */
+/** Minimum interval of full sweeps before a full store rejects writes. */
 const FULL_SWEEP_PAUSE_MS = 1_000
 
 export interface MemoryEntry {
-  /** Latin-1: one byte in memory per byte of the value, and nobody else's to change. */
+  /** Latin-1: one byte of memory per byte, and immutable. */
   readonly bytes: string
   readonly version: number
   readonly fence: number
@@ -19,15 +19,15 @@ export interface MemoryEntry {
 export interface MemoryEntries {
   readonly count: number
   readonly bytes: number
-  /** True while less than a sixty-fourth of the room is left: what is larger than most is refused already. */
+  /** True while less than a sixty-fourth is free: large values are already rejected. */
   readonly isFull: boolean
   get(key: string): MemoryEntry | undefined
-  /** Throws `StoreError` `overloaded` when there is no room. */
+  /** Throws `StoreError` `overloaded` if the store is full. */
   set(key: string, value: Buffer, ttlMs: number, fence: number): void
   delete(key: string): void
 }
 
-/** Entries with an end each, bounded in bytes; what is full refuses, because everything in it was promised to somebody. */
+/** Creates entries with a time to live, limited in bytes. A full store rejects writes: no live entry may be lost. */
 export function createMemoryEntries(clock: Clock, maxBytes: number): MemoryEntries {
   const kept = new Map<string, MemoryEntry>()
   let bytes = 0

@@ -3,13 +3,13 @@ import type { HeldLock } from './port.ts'
 interface Lock {
   fence: number
   isHeld: boolean
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly waiting: Set<(held: HeldLock) => void>
 }
 
 /**
- * Locks of one process. Their owners can't die without taking the lock along, so nothing has to be renewed. `acquire` waits
- * at most `waitMs`, first come, first served.
+ * Creates the locks of one process. They need no renewal: they end with their owner. `acquire` waits up to `waitMs`,
+ * first come, first served.
  */
 export function createMemoryLocks(): { acquire(name: string, waitMs: number): Promise<HeldLock | undefined> } {
   const locks = new Map<string, Lock>()

@@ -8,17 +8,17 @@ import { check, type KeptValue, type Store, StoreError } from './port.ts'
 export interface MemoryStoreOptions {
   readonly clock: Clock
   readonly log: Log
-  /** Keys, values and 200 bytes for each entry, together. Default 512 MiB; what is full refuses with `overloaded`. */
+  /** Total of keys, values and 200 bytes per entry. Default 512 MiB; a full store rejects writes with `overloaded`. */
   readonly maxBytes?: number
 }
 
-/** Gives the store, and how much is in it for those who measure. */
+/** The store with its size for metrics. */
 export interface MemoryStore extends Store {
   readonly entries: number
   readonly bytes: number
 }
 
-/** State in this process's memory (authserver.md §7): for one replica, and gone with it. */
+/** Creates a store in the memory of this process (authserver.md §7): for one replica, lost at exit. */
 export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
   const entries = createMemoryEntries(options.clock, options.maxBytes ?? 512 * 1024 * 1024)
   const collections = createMemoryCollections(entries)
@@ -26,7 +26,7 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
   const listeners = createListeners({
     onError: (error) => {
       const name = error instanceof Error ? error.name : 'unknown'
-      options.log.error({ error: name }, 'a listener of the store failed')
+      options.log.error({ error: name }, 'store listener failed')
     },
   })
   let isClosed = false
@@ -38,7 +38,7 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
       leftMs: entry.endMs - options.clock.now(),
     }
 
-  /** Everything happens in one turn: nothing can come between the look and the write. */
+  /** Runs synchronously, so that no other operation interferes. */
   const atomically = async <T>(names: readonly string[], step: () => T): Promise<T> => {
     if (isClosed) throw new StoreError('unavailable')
     for (const name of names) check.name(name)

@@ -11,8 +11,8 @@ import { type Clock, isDuring, type Pause, Secret, type SecretHandle } from '../
 import { type SealingKeys, type StoredValue, StoreError } from './port.ts'
 
 /**
- * A sealed value: format (1 byte), id of the secret (8), nonce (12), ciphertext, tag (16). AES-256-GCM under a key of its own
- * for each record's name, so that random nonces last however often a fleet seals.
+ * A sealed value: format (1 byte), ID of the secret (8), nonce (12), ciphertext, tag (16). AES-256-GCM with a key per
+ * record name, so that random nonces never collide.
  */
 const FORMAT = 1
 const ID_BYTES = 8
@@ -20,38 +20,38 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const HEADER_BYTES = 1 + ID_BYTES + NONCE_BYTES
 
-/** An id that nobody here knows makes the secrets be read again at most this often. */
+/** An unknown ID causes a reload of the secrets at most this often. */
 const REFRESH_PAUSE_MS = 1_000
 
 export interface Opened {
   readonly plain: Buffer
-  /** False when it was sealed with a secret that is not the first any more: seal it anew when it is next written. */
+  /** False if sealed with a secret that is no longer the first: seal again on the next write. */
   readonly isCurrent: boolean
 }
 
-/** Makes what lies in the store useless to whoever reads the store (authserver.md §5). */
+/** Encrypts stored data against readers of the store (authserver.md §5). */
 export interface Seal {
-  /** Seals for the record of this name and for no other. Throws what `SealingKeys.current` throws. */
+  /** Seals for the record of this name only. Throws the errors of `SealingKeys.current`. */
   seal(name: string, plain: Buffer): Buffer
   /**
-   * What was sealed under this name; undefined when it was not: it is damaged, or comes from another record. Throws
-   * `StoreError` `unknown_key` when it was sealed with a secret that is not configured here, read anew.
+   * Opens a value sealed for this name; undefined if damaged or of another record. Throws `StoreError` `unknown_key`
+   * for an unknown secret, after a reload.
    */
   open(name: string, sealed: Buffer): Promise<Opened | undefined>
-  /** Under which a secret is looked up in the store: a keyed hash (HMAC-SHA256, base64url) by the first sealing secret. */
+  /** Lookup key of a secret: a keyed hash (HMAC-SHA256, base64url) with the first sealing secret. */
   lookupKey(kind: string, secret: string): string
-  /** The same by each sealing secret, the first one first: where it may lie after a rotation. */
+  /** Lookup keys with each sealing secret, the first one first: possible keys after a rotation. */
   lookupKeys(kind: string, secret: string): readonly string[]
 }
 
-/** Keys as Node's own objects: one that comes as bytes costs as much again as a short hash (docs/adr/0360). */
+/** Keys as Node key objects: passing bytes costs as much as a short hash (docs/adr/0360). */
 interface Derived {
   readonly id: Buffer
   readonly sealing: KeyObject
   readonly lookup: KeyObject
 }
 
-/** Builds the seal over `keys`; their values may change at any time. */
+/** Creates the seal over `keys`, whose values may change. */
 export function createSeal(keys: SealingKeys, clock: Clock): Seal {
   const derivedByDigest = new Map<string, Derived>()
   let listed: readonly Secret[] = []
@@ -115,7 +115,7 @@ export function createSeal(keys: SealingKeys, clock: Clock): Seal {
   }
 }
 
-/** Purposes are kept apart by HKDF's info (RFC 5869 §3.2); the id gives nothing away of the key. */
+/** HKDF's info separates purposes (RFC 5869 §3.2); the ID reveals nothing of the key. */
 function derive(secret: Secret): Derived {
   const expand = (purpose: string, bytes: number) =>
     Buffer.from(hkdfSync('sha256', secret.bytes(), '', `mcp-extauth storage ${purpose}`, bytes))
@@ -148,8 +148,8 @@ function keyedHash(key: KeyObject, kind: string, secret: string): string {
 }
 
 /**
- * The sealing keys behind a list of secrets: the first must be readable, of the others those count that are. Without any,
- * one is made now, which nothing outside of this process can open.
+ * Creates the sealing keys of a list of secrets. The first must be readable; others are used if they are. Without
+ * secrets, generates one that only this process can open.
  */
 export function createSealingKeys(handles: readonly SecretHandle[]): SealingKeys {
   const [first, ...others] = handles
@@ -174,12 +174,12 @@ function readable(handle: SecretHandle): Secret | undefined {
   }
 }
 
-/** JSON values that lie sealed under their key. */
+/** JSON values sealed under their key. */
 export interface SealedRecords {
   write(key: string, record: unknown): Buffer
-  /** The record of this key; undefined when there is none or it is not one that was sealed for this key. */
+  /** Opens the record of this key; undefined if missing, or not sealed for this key. */
   read<T>(key: string, stored: StoredValue | undefined): Promise<T | undefined>
-  /** The same, and whether it is sealed with the first secret: seal it again otherwise. */
+  /** The same, and whether it is sealed with the first secret; else seal it again. */
   open<T>(key: string, stored: StoredValue | undefined): Promise<OpenedRecord<T> | undefined>
 }
 
@@ -188,11 +188,11 @@ interface OpenedRecord<T> {
   readonly isCurrent: boolean
 }
 
-/** Throws what the seal throws: `StoreError` `unknown_key`, `secret_unavailable`. */
+/** Throws the errors of the seal: `StoreError` `unknown_key`, `secret_unavailable`. */
 export function createSealedRecords(seal: Seal): SealedRecords {
   const open = async <T>(key: string, stored: StoredValue | undefined): Promise<OpenedRecord<T> | undefined> => {
     const opened = stored === undefined ? undefined : await seal.open(key, stored.value)
-    // Only what this product sealed opens, so that it has the shape that was written.
+    // Only this product's data open, so the type is the written one.
     return opened && { record: JSON.parse(opened.plain.toString('utf8')) as T, isCurrent: opened.isCurrent }
   }
   return {

@@ -7,17 +7,17 @@ import { openParts, type OpenParts } from './redis/parts.ts'
 import { createRedisStore, keyPrefix } from './redis/store.ts'
 import { createSubscriptions } from './subscriptions.ts'
 
-/** What is asked for: memory, or the store of this configuration. */
+/** Memory, or the store of this configuration. */
 export type StorageConfig = { readonly type: 'memory' } | { readonly type: 'kvstore'; readonly kvstore: RedisConfig }
 
 export interface StoresRuntime extends RedisRuntime {
-  /** Makes the memory of a scope. Default: memory of this process. */
+  /** Creates the memory of a scope. Default: memory of this process. */
   readonly memory?: ((scope: string) => Store) | undefined
 }
 
 export interface OpenOptions {
   /**
-   * False: what is written may be lost with the master, and never waits for replicas, whatever `waitReplicas` says. Default
+   * False: writes never wait for replicas, regardless of `waitReplicas`, and may be lost with the master. Default
    * true.
    */
   readonly isDurable?: boolean
@@ -26,28 +26,28 @@ export interface OpenOptions {
 /** All stores of a process. */
 export interface Stores {
   /**
-   * The store of one resource, whose keys are its own: `scope` is its `<namespace>/<name>`. Equal configurations share their
-   * connections, which end with the last store. Memory of one scope is the same memory for as long as this lives, so that a
-   * reload of the configuration forgets nothing. Never throws because a store can't be reached: its operations do.
+   * Opens the store of one resource with its own keys; `scope` is its `<namespace>/<name>`. Equal configurations share
+   * connections, which close with the last store. Memory of a scope survives reloads. Never throws for an unreachable
+   * store; its operations do.
    */
   open(config: StorageConfig, scope: string, options?: OpenOptions): Store
   /**
-   * Sends each command that a store outside of this process needs to do, and gives what it refuses, for people. The store has to
-   * be open. Throws `StoreError`.
+   * Sends each needed command to an external store; returns the rejections as text. The store must be open. Throws
+   * `StoreError`.
    */
   refusals(config: StorageConfig, scope: string): Promise<readonly string[]>
-  /** How the stores outside of this process are, one for each configuration that is open. */
+  /** State of external stores, one per open configuration. */
   states(): readonly StoreState[]
   close(): Promise<void>
 }
 
-/** What is to be told of a store that answers. */
+/** State of a responding store. */
 export interface StoreState {
-  /** By how many milliseconds its clock is ahead of ours; undefined where that is not known. */
+  /** Milliseconds by which its clock is ahead; undefined if unknown. */
   readonly clockAheadMs: number | undefined
-  /** What should be otherwise, for people; no address, no credential. */
+  /** Problems as text; no address, no credential. */
   readonly remarks: readonly string[]
-  /** Its user may not ask what is needed to know whether it evicts. */
+  /** The user lacks the permission to read the eviction policy. */
   readonly isBlind: boolean
 }
 
@@ -57,7 +57,7 @@ interface Shared {
   users: number
 }
 
-/** Makes the stores; one per process. */
+/** Creates the stores of a process. */
 export function createStores(runtime: StoresRuntime): Stores {
   const memories = new Map<string, Store>()
   const shared = new Map<string, Shared>()
@@ -69,7 +69,7 @@ export function createStores(runtime: StoresRuntime): Stores {
     return {
       ...measureStore(kept, runtime.metrics),
       subscribe: subscriptions.subscribe,
-      // What is in it stays for whoever opens it next.
+      // Its content stays for the next one to open it.
       close: async () => subscriptions.close(),
     }
   }
@@ -100,7 +100,10 @@ export function createStores(runtime: StoresRuntime): Stores {
     const careless = { tls, sentinelTls }
     for (const [field, options] of Object.entries(careless)) {
       if (options?.insecureSkipVerify !== true) continue
-      runtime.log.warn({ field }, 'insecureSkipVerify: whoever is between this process and the store can pose as it')
+      runtime.log.warn(
+        { field },
+        'insecureSkipVerify: the store is not authenticated, attackers in the network can impersonate it',
+      )
     }
   }
 
@@ -133,9 +136,9 @@ export function createStores(runtime: StoresRuntime): Stores {
   }
 }
 
-const UNHEARD = 'messages of other replicas are not received (what was purged and revoked is read every second instead)'
+const UNHEARD = 'messages of other replicas are not received (polling for purges and revocations every second)'
 
-/** Two configurations are one when everything in them is equal, secrets by their references. */
+/** Configurations are equal if all fields are, secrets by reference. */
 function identityOf(config: RedisConfig): string {
   const tls = (options: StoreTls | undefined) => options && [options.ca?.label, options.insecureSkipVerify]
   const { username, password, server, masterName, db, sentinels, waitReplicas } = config

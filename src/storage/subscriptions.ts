@@ -1,13 +1,13 @@
 import type { Store, Subscription } from './port.ts'
 
-/** The subscriptions that were made through one store. */
+/** The subscriptions of one store. */
 export interface Subscriptions {
   readonly subscribe: Store['subscribe']
-  /** Ends all of them; ending one twice is fine. */
+  /** Ends all subscriptions; may be called repeatedly. */
   close(): void
 }
 
-/** Keeps what `subscribe` gives, so that who listened ends with the store, whoever else goes on with what is behind it. */
+/** Records subscriptions, so that they end with the store, even if others share its connection. */
 export function createSubscriptions(subscribe: Store['subscribe']): Subscriptions {
   const open = new Set<Subscription>()
   return {

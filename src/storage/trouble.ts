@@ -1,39 +1,39 @@
 import { Failure } from '../core/index.ts'
 import { StoreError } from './port.ts'
 
-/** What is wrong with a store: for logs, and by its cause for metrics. */
+/** Problem of a store: text for logs, cause for metrics. */
 export interface StoreTrouble {
-  /** One of a few words, such as `late`, `OOM` or `name_not_resolved`. */
+  /** One of a fixed set, such as `late`, `OOM` or `name_not_resolved`. */
   readonly cause: string
-  /** For people; nothing that came from outside. */
+  /** For logs; never text from outside. */
   readonly problem: string
-  /** Of the server that was asked, where one was. */
+  /** Address of the server, if any. */
   readonly host?: string
   readonly port?: number
 }
 
-/** What an operator can do something about: error replies by their first word, and names. */
+/** Problems that an operator can fix: error replies by their first word, and names. */
 const MEANINGS: Readonly<Record<string, string>> = {
   OOM: 'its memory is full (maxmemory)',
-  NOPERM: 'its user lacks a right',
-  NOAUTH: 'it wants a password',
-  WRONGPASS: 'it refuses the user or the password',
+  NOPERM: 'its user lacks a permission',
+  NOAUTH: 'it requires a password',
+  WRONGPASS: 'it rejects the user or the password',
   NOREPLICAS: 'it has fewer replicas than min-replicas-to-write',
-  READONLY: 'it takes no writes (a replica)',
-  LOADING: 'it still loads its data',
-  MISCONF: 'it takes no writes because it can’t save its data',
+  READONLY: 'it is read-only (a replica)',
+  LOADING: 'it is loading its data',
+  MISCONF: 'it rejects writes because it cannot save its data',
   BUSY: 'it is busy with a script',
   MASTERDOWN: 'it has lost its master',
   name_not_resolved: 'its name has no address',
 }
 
 const KINDS: Readonly<Record<StoreError['kind'], string>> = {
-  unavailable: 'it can’t be reached',
-  timeout: 'it does not answer in time',
-  overloaded: 'too many commands wait for it',
-  too_few_replicas: 'too few replicas have what was written',
-  refused: 'it refuses',
-  unknown_key: 'what is in it was sealed with a secret that is not configured here',
+  unavailable: 'it is unreachable',
+  timeout: 'it does not respond in time',
+  overloaded: 'too many commands are queued',
+  too_few_replicas: 'too few replicas have the write',
+  refused: 'it rejects commands',
+  unknown_key: 'its data are sealed with a secret that is not configured',
 }
 
 const CAUSES: Readonly<Record<StoreError['kind'], string>> = {
@@ -45,10 +45,10 @@ const CAUSES: Readonly<Record<StoreError['kind'], string>> = {
   unknown_key: 'unknown_key',
 }
 
-/** What an error of a store means; undefined stands for an answer that did not come in time. */
+/** Describes an error of a store; undefined is a response that did not arrive in time. */
 export function troubleOf(error: unknown): StoreTrouble {
   if (error === undefined) return { cause: 'late', problem: KINDS.timeout }
-  if (error instanceof Failure) return { cause: error.code, problem: error.detail ?? 'a secret can’t be used' }
+  if (error instanceof Failure) return { cause: error.code, problem: error.detail ?? 'a secret is unusable' }
   if (!(error instanceof StoreError)) return { cause: 'other', problem: 'an error of this process' }
   const { kind, cause, code, endpoint } = error
   const known = code !== undefined && Object.hasOwn(MEANINGS, code) ? MEANINGS[code] : undefined

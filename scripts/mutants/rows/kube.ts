@@ -124,8 +124,8 @@ export default [
     ['test/unit/kube/lease.test.ts'],
     [
       [
-        'a lease that was lost is not taken back',
-        '    // Lost is lost: what is under way must not take it again.\n    stop.abort()\n',
+        'a lost lease is not acquired again',
+        '    // A lost lease must not be acquired again by a request in flight.\n    stop.abort()\n',
         '',
       ],
       ['one silent connection does not cost the lease', 'const REQUEST_SHARE = 0.4', 'const REQUEST_SHARE = 1'],

@@ -7,10 +7,10 @@ import type { Endpoint, StoreTls } from './config.ts'
 import { withDeadline } from './deadline.ts'
 import { toStoreError } from './reply-errors.ts'
 
-// Loaded with the first connection: a proxy without a store does not pay 20 MiB for it.
+// Loaded on first use: it costs 20 MiB.
 const load = createRequire(import.meta.url)
 
-/** How often a connection is looked at: does it answer, does it take what is sent. */
+/** Interval of liveness checks: the server responds and accepts data. */
 const LIVENESS_MS = 1_000
 
 const READ_TIMEOUT = { name: 'readTimeout', of: 'the storage' }
@@ -19,7 +19,7 @@ export type Argument = string | Buffer | number
 export type Command = readonly [name: string, ...args: Argument[]]
 
 export interface ConnectionOptionsOfStore extends Endpoint {
-  /** The name that the certificate has to show; `host` when absent. */
+  /** Name in the certificate; default `host`. */
   readonly serverName?: string
   readonly tls: StoreTls | undefined
   readonly dialTimeoutMs: number
@@ -27,22 +27,25 @@ export interface ConnectionOptionsOfStore extends Endpoint {
   readonly writeTimeoutMs: number
 }
 
-/** One connection, from its start to its end: it never connects again and never repeats anything. */
+/** One connection. It never reconnects and never repeats a command. */
 export interface Connection {
   readonly endpoint: Endpoint
-  /** The reply; strings are buffers. Throws `StoreError`, after `timeoutMs` (default: the read timeout) `timeout`. */
+  /**
+   * Returns the reply; strings are buffers. Throws `StoreError`, `timeout` after `timeoutMs` (default: the read
+   * timeout).
+   */
   call(command: Command, timeoutMs?: number): Promise<unknown>
-  /** Listens to a channel; only for a connection that does nothing else. */
+  /** Subscribes to a channel; only for a dedicated connection. */
   subscribe(channel: string): Promise<void>
   unsubscribe(channel: string): Promise<void>
   onMessage(listener: (channel: string, message: string) => void): void
   readonly isOpen: boolean
   readonly closed: Promise<void>
-  /** Ends it at once; what waits for a reply fails with `unavailable`. */
+  /** Closes it at once; pending replies fail with `unavailable`. */
   destroy(): void
 }
 
-/** Connects within the dial timeout. Sends nothing: no credentials, no library name. Throws `StoreError` `unavailable`. */
+/** Connects within the dial timeout. Sends no command, not even credentials. Throws `StoreError` `unavailable`. */
 export async function openConnection(options: ConnectionOptionsOfStore): Promise<Connection> {
   const { host, port, dialTimeoutMs, readTimeoutMs, writeTimeoutMs } = options
   const endpoint = { host, port }
@@ -55,7 +58,7 @@ export async function openConnection(options: ConnectionOptionsOfStore): Promise
     protocol: 2,
     connectTimeout: dialTimeoutMs,
     disconnectTimeout: 0,
-    // What the library would do by itself after a loss or before it is ready is decided in `link.ts`.
+    // `link.ts` decides on reconnects and queueing, not the library.
     retryStrategy: null,
     enableOfflineQueue: false,
     enableReadyCheck: false,
@@ -114,7 +117,7 @@ export async function openConnection(options: ConnectionOptionsOfStore): Promise
     const isStuck = stuckSince !== undefined && now - stuckSince >= writeTimeoutMs
     const isSilent = now - lastReplyAt >= readTimeoutMs + LIVENESS_MS
     if (isStuck || (isSilent && waiting > 0)) return destroy()
-    // Its own deadline is the silence that is judged above.
+    // The check above detects the silence, before this deadline.
     if (waiting === 0) call(['ping'], 2 * (readTimeoutMs + LIVENESS_MS)).catch(() => undefined)
   }, LIVENESS_MS)
   looking.unref()
@@ -137,13 +140,13 @@ export async function openConnection(options: ConnectionOptionsOfStore): Promise
   }
 }
 
-/** TLS 1.2 at least. Where a CA is configured it is the only one; throws while it can't be read, so that no other is tried. */
+/** TLS 1.2 or newer. A configured CA replaces the system's; throws while it is unreadable. */
 function tlsOptions(tls: StoreTls, serverName: string): ConnectionOptions {
   return {
     minVersion: 'TLSv1.2',
     rejectUnauthorized: !tls.insecureSkipVerify,
     ...(tls.ca === undefined ? {} : { ca: tls.ca.current().reveal() }),
-    // An address is no server name (RFC 6066 §3); it is then looked for among the addresses of the certificate.
+    // An address is not a server name (RFC 6066 §3); the certificate's addresses are checked instead.
     ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
   }
 }

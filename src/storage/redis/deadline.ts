@@ -1,4 +1,4 @@
-/** What `work` gives, or the error that `late` makes after so many milliseconds; `work` goes on unobserved then. */
+/** Awaits `work`, or rejects with the error of `late` after `ms`; `work` continues unobserved. */
 export function withDeadline<T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const timer = setTimeout(() => reject(late()), ms)

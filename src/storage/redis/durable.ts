@@ -1,9 +1,9 @@
 import { StoreError } from '../port.ts'
 import type { Connection } from './connection.ts'
 
-/** So many writes share one `WAIT`. */
+/** Maximum number of writes per `WAIT`. */
 const MOST_IN_A_BATCH = 256
-/** `WAIT` answers by itself when its time is over; this much later nothing came at all. */
+/** `WAIT` returns at its timeout; later than this, the connection is dead. */
 const MARGIN_MS = 500
 
 type Write = (connection: Connection) => Promise<unknown>
@@ -15,9 +15,9 @@ interface Waiting {
 }
 
 /**
- * Writes that count only when so many replicas have them. `WAIT` holds up everything that comes after it on its connection and
- * speaks for what was written on that connection alone, so these writes have one of their own; those that come while one `WAIT`
- * runs share the next. Throws `StoreError` `too_few_replicas` when it was written but may be lost with the master.
+ * Waits until replicas have each write. `WAIT` blocks its connection and covers only writes on it, so durable writes
+ * have a connection. Writes during a `WAIT` share the next. Throws `StoreError` `too_few_replicas` if written but not
+ * durable.
  */
 export function createDurableWriter(connection: Connection, replicas: number, readTimeoutMs: number) {
   const queue: Waiting[] = []

@@ -2,17 +2,17 @@ import type { Endpoint, RedisConfig } from './config.ts'
 import type { Connection } from './connection.ts'
 import { createSentinels } from './sentinels.ts'
 
-/** Knows where the master is. */
+/** Locates the master. */
 export interface Finder {
-  /** Where it is now. Throws `StoreError` `unavailable`. */
+  /** Current address. Throws `StoreError` `unavailable`. */
   find(): Promise<Endpoint>
-  /** Those of the connections that lead to something else by now. */
-  strays(open: ReadonlySet<Connection>): Promise<readonly Connection[]>
-  /** What people are told when that turns out to be no master. */
+  /** Connections to servers that are no longer the master. */
+  outdated(open: ReadonlySet<Connection>): Promise<readonly Connection[]>
+  /** Problem if the located server is not a master. */
   readonly noMaster: string
 }
 
-/** By the sentinels; or the one server of the configuration, which is asked itself whether it is still a master. */
+/** Locates the master by the sentinels; or checks that the single configured server is a master. */
 export function createFinder(config: RedisConfig): Finder {
   const { server } = config
   return server === undefined ? bySentinels(config) : fixed(server)
@@ -22,26 +22,26 @@ function bySentinels(config: RedisConfig): Finder {
   const sentinels = createSentinels(config)
   return {
     find: () => sentinels.master(),
-    async strays(open) {
+    async outdated(open) {
       const { host, port } = await sentinels.master()
       return [...open].filter(({ endpoint }) => endpoint.host !== host || endpoint.port !== port)
     },
-    noMaster: 'what the sentinels name is not a master',
+    noMaster: 'the server named by the sentinels is not a master',
   }
 }
 
-/** Its name leads to another server after a failover that is not ours; connections to the old one would stay. */
+/** After a failover, the name leads to a different server; connections to the old one would remain. */
 const fixed = (server: Endpoint): Finder => ({
   find: () => Promise.resolve(server),
-  async strays(open) {
-    // One that listens to messages can't be asked; it goes with the others.
+  async outdated(open) {
+    // Subscribed connections cannot be queried; they are closed with the others.
     const roles = await Promise.all([...open].map((connection) => roleOf(connection).catch(() => 'master')))
     return roles.every((role) => role === 'master') ? [] : [...open]
   },
   noMaster: 'the server at addr is not a master',
 })
 
-/** `master`, or what a server says of itself otherwise. */
+/** The role of a server: `master` or other. */
 export async function roleOf(connection: Connection): Promise<string> {
   const role = await connection.call(['role'])
   return Array.isArray(role) ? String(role[0]) : ''

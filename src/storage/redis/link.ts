@@ -9,31 +9,31 @@ import { ReplyError } from './reply-errors.ts'
 
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 1_000
-/** A connection that lasted so long was a good one: the next attempt after it is not delayed. */
+/** Minimum duration of a healthy connection: the next attempt is not delayed. */
 const GOOD_FOR_MS = 5_000
-/** So long after a loss operations wait for the next connection; after that they fail at once until there is one. */
+/** Time for operations to wait for a reconnect after a loss; later ones fail at once. */
 const PATIENCE_MS = 10_000
-/** So many operations of one link wait for an answer or a connection at most. */
+/** Maximum number of waiting operations per link. */
 const MOST_WAITING = 2_000
 
 const BOTH_TIMEOUTS = { name: 'readTimeout or writeTimeout', of: 'the storage' }
 
-/** Runs a write where it lasts as long as it was configured to. */
+/** Runs a write with the configured durability. */
 export type LastingWrite = (work: (connection: Connection) => Promise<unknown>, options: UseOptions) => Promise<unknown>
 
 export interface UseOptions {
-  /** Doing it twice is like doing it once: it is repeated when a connection is lost before the answer. */
+  /** Idempotent: repeated if the connection is lost before the reply. */
   readonly isRepeatable: boolean
 }
 
-/** A connection to the master that is made again whenever it is lost. */
+/** A connection to the master that reconnects after losses. */
 export interface Link {
-  /** Runs `work` on the connection. Throws `StoreError`, within the read and write timeouts together. */
+  /** Runs `work` on the connection. Throws `StoreError` within the sum of read and write timeouts. */
   use<T>(work: (connection: Connection) => Promise<T>, options: UseOptions): Promise<T>
   readonly isUp: boolean
-  /** Why there is no connection, for people. */
+  /** Why there is no connection, as text. */
   readonly problem: string | undefined
-  /** Of the last connection, or of the last attempt. */
+  /** Address of the last connection or attempt. */
   readonly endpoint: Endpoint | undefined
   close(): void
 }
@@ -42,13 +42,16 @@ export interface LinkOptions {
   readonly master: Master
   readonly config: RedisConfig
   readonly runtime: RedisRuntime
-  /** Says in logs and metrics which link it is. */
+  /** Name of the link in logs and metrics. */
   readonly purpose: 'commands' | 'messages' | 'durable writes'
-  /** A new connection is there, before anybody uses it; `isFirst` is false after a loss. */
+  /** Called with a new connection before its use; `isFirst` is false after a loss. */
   onConnection?(connection: Connection, isFirst: boolean): Promise<void>
 }
 
-/** Connects at once and for ever: pauses grow from 50 ms to 1 s, spread so that a fleet doesn't come back in step. */
+/**
+ * Connects at once and reconnects forever, with pauses from 50 ms to 1 s and jitter, so that replicas do not reconnect
+ * in step.
+ */
 export function createLink(options: LinkOptions): Link {
   const { master, config, purpose } = options
   const { log, metrics, random } = options.runtime
@@ -65,10 +68,10 @@ export function createLink(options: LinkOptions): Link {
   let waiting = 0
   const ending = new AbortController()
 
-  const tellAll = () => {
-    const told = arrivals
+  const notifyAll = () => {
+    const waiting = arrivals
     arrivals = []
-    for (const tell of told) tell()
+    for (const notify of waiting) notify()
   }
 
   const attempt = async (isFirst: boolean): Promise<Connection | undefined> => {
@@ -86,7 +89,7 @@ export function createLink(options: LinkOptions): Link {
       connects.with(purpose, next.kind).add()
       failure = next
       endpoint = next.endpoint ?? endpoint
-      if (isNews) log.warn({ purpose, reason: describe(next), ...troubleOf(next) }, 'the store cannot be used')
+      if (isNews) log.warn({ purpose, reason: describe(next), ...troubleOf(next) }, 'store unavailable')
       return undefined
     }
   }
@@ -100,9 +103,9 @@ export function createLink(options: LinkOptions): Link {
         const since = performance.now()
         connection = next
         up.with(purpose).set(1)
-        if (!isFirst) log.info({ purpose }, 'the store is connected again')
+        if (!isFirst) log.info({ purpose }, 'store reconnected')
         isFirst = false
-        tellAll()
+        notifyAll()
         await next.closed
         connection = undefined
         up.with(purpose).set(0)
@@ -113,7 +116,7 @@ export function createLink(options: LinkOptions): Link {
         next?.destroy()
         if (isFirst || performance.now() > patientUntil) {
           patientUntil = -Infinity
-          tellAll()
+          notifyAll()
         }
       }
       await pause(pauseMs * (0.5 + random()), undefined, { signal: ending.signal }).catch(() => undefined)
@@ -122,19 +125,19 @@ export function createLink(options: LinkOptions): Link {
   }
   void run()
 
-  /** The connection, waiting for it as long as there is hope. */
+  /** The connection; waits for it as long as a reconnect is likely. */
   const arrived = async (untilMs: number): Promise<Connection> => {
     for (;;) {
       if (ending.signal.aborted) throw new StoreError('unavailable', { cause: 'closed' })
       if (connection?.isOpen === true) return connection
       const leftMs = Math.min(untilMs, patientUntil) - performance.now()
       if (leftMs <= 0) throw failure
-      let tell = () => {}
-      const arrival = new Promise<void>((resolve) => arrivals.push((tell = resolve)))
+      let notify = () => {}
+      const arrival = new Promise<void>((resolve) => arrivals.push((notify = resolve)))
       try {
         await withDeadline(arrival, Math.min(leftMs, PATIENCE_MS), () => failure)
       } finally {
-        arrivals = arrivals.filter((other) => other !== tell)
+        arrivals = arrivals.filter((other) => other !== notify)
       }
     }
   }
@@ -175,14 +178,14 @@ export function createLink(options: LinkOptions): Link {
     close() {
       ending.abort()
       connection?.destroy()
-      tellAll()
+      notifyAll()
     },
   }
 }
 
-/** The cause as it was made in this room: never a text from outside. */
+/** The cause as created in this module: never text from outside. */
 function describe(failure: StoreError): string {
   const { cause, kind } = failure
-  if (failure instanceof ReplyError) return `the store refuses (${failure.code})`
+  if (failure instanceof ReplyError) return `the store rejects commands (${failure.code})`
   return typeof cause === 'string' ? cause : kind
 }

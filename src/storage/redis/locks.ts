@@ -7,16 +7,16 @@ import { GET_OR_LOCK, LOCK, PUT_AND_RELEASE, RELEASE, RENEW, runScript } from '.
 
 const FIRST_LOOK_MS = 10
 const LONGEST_LOOK_MS = 200
-/** A free lock remembers its last fence for so long, in case a clock is set back. */
+/** A free lock keeps its last fence for this time, in case a clock is set back. */
 const FENCE_MEMORY_MS = 60_000
 
 export interface RedisLocks {
   acquire(key: string, ttlMs: number, waitMs: number): Promise<HeldLock | undefined>
-  /** The record when it has another version than `staleVersion`, else the lock, else `busy`. */
+  /** Returns the record if its version is not `staleVersion`, else the lock, else `busy`. */
   acquireUnless(record: string, staleVersion: string | undefined, key: string, ttlMs: number): Promise<ValueOrLock>
 }
 
-/** A lock of this replica, and how it is let go together with a write to a record. */
+/** A lock of this replica, with its release together with a write. */
 interface OwnLock {
   readonly held: HeldLock
   readonly finish: (record: string, value: Buffer, ttlMs: number) => Promise<void>
@@ -24,7 +24,7 @@ interface OwnLock {
 
 const newOwner = (): string => randomBytes(12).toString('base64url')
 
-/** Locks with an owner each: `SET`, look and renewal are one script, so that nobody touches another's. */
+/** Locks with owners. Acquisition, check and renewal are scripts, so that only the owner changes a lock. */
 export function createRedisLocks(link: Link, write: LastingWrite, metrics: Metrics, random: () => number): RedisLocks {
   const waits = metrics.histogram(
     'extauth_store_lock_wait_seconds',
@@ -35,7 +35,7 @@ export function createRedisLocks(link: Link, write: LastingWrite, metrics: Metri
 
   const hold = (key: string, owner: string, fence: number, ttlMs: number, askedAt: number): OwnLock => {
     const mark = `${fence}:${owner}`
-    // Counted from before the question was sent: the store's own count can only start later.
+    // Counted from before the request: the store starts its count later.
     let endsAt = askedAt + ttlMs
     let isOver = false
     const end = () => {

@@ -3,27 +3,25 @@ import type { Store } from '../port.ts'
 import type { RedisRuntime } from './config.ts'
 
 const MARK = 'mark'
-/** Written again when half of it is over. */
+/** Rewritten at half of this time. */
 const MARK_TTL_MS = 30 * 24 * 3_600_000
 const LOOK_MS = 5_000
-/** So long a loss is told in readiness: users log in again meanwhile. */
-const TELL_MS = 3_600_000
+/** Time for which readiness reports a loss. */
+const REPORT_MS = 3_600_000
 
-/** Knows whether a store has lost what was in it while this process ran. */
+/** Detects whether a store has lost its data during this process. */
 export interface LossWatch {
-  /** For people; undefined when nothing was lost, or when that was more than an hour ago. */
+  /** As text; undefined without a loss in the last hour. */
   readonly remark: string | undefined
   close(): void
 }
 
 /**
- * Keeps a mark among the keys of `store` and looks at it every 5 s. When it is gone, or is another one, the store restarted
- * empty, was flushed, or evicted it, and logins and codes may be gone with it: that is said in the log and counted.
+ * Writes a mark to the store and checks it every 5 s. If it is missing or different, the store restarted empty, was
+ * flushed, or evicted it, and logins and codes may be lost: this is logged and counted.
  */
 export function createLossWatch(store: Store, scope: string, { clock, log, metrics }: RedisRuntime): LossWatch {
-  const losses = metrics
-    .counter('extauth_store_losses_total', 'Times that the store was found to have lost what was in it.')
-    .with()
+  const losses = metrics.counter('extauth_store_losses_total', 'Detected losses of data in the store.').with()
   let known: string | undefined
   let lostAt: number | undefined
 
@@ -32,7 +30,7 @@ export function createLossWatch(store: Store, scope: string, { clock, log, metri
       lostAt = clock.now()
       losses.add()
       const { endpoint } = store.health()
-      log.warn({ scope, ...endpoint }, 'the store has lost what was in it: it restarted empty, was flushed, or evicts')
+      log.warn({ scope, ...endpoint }, 'store lost its data: it restarted empty, was flushed, or evicts')
     }
     known = mark
   }
@@ -46,7 +44,7 @@ export function createLossWatch(store: Store, scope: string, { clock, log, metri
     learn(found.value.toString('latin1'))
     if (found.leftMs < MARK_TTL_MS / 2) await store.compareAndSet(MARK, found.version, found.value, MARK_TTL_MS)
   }
-  // What is wrong with a store that does not answer is said elsewhere.
+  // Errors of the store are reported elsewhere.
   const lookAgain = () => void look().catch(() => undefined)
   const looking = setInterval(lookAgain, LOOK_MS)
   looking.unref()
@@ -54,8 +52,8 @@ export function createLossWatch(store: Store, scope: string, { clock, log, metri
 
   return {
     get remark() {
-      if (lostAt === undefined || clock.now() - lostAt > TELL_MS) return undefined
-      return `it has lost what was in it, as seen at ${new Date(lostAt).toISOString()}: users log in again`
+      if (lostAt === undefined || clock.now() - lostAt > REPORT_MS) return undefined
+      return `it has lost its data, detected at ${new Date(lostAt).toISOString()}: users log in again`
     },
     close: () => clearInterval(looking),
   }

@@ -5,26 +5,28 @@ import { createFinder, roleOf } from './finder.ts'
 import { ReplyError } from './reply-errors.ts'
 import { createServerLook, type ServerLook } from './server-look.ts'
 
-/** How often it is asked whether the master is still the master. */
+/** Interval of the master check. */
 const WATCH_MS = 5_000
-/** So many of these later the master is looked at again: its settings can change while it runs. */
+/** The settings of the master are read at every n-th check: they can change. */
 const LOOKS_EACH = 6
 
-/** Opens connections to whatever is the master now. */
+/** Opens connections to the current master. */
 export interface Master {
-  /** A connection that is logged in, on the right database, to a server that says it is a master. Throws `StoreError`. */
+  /**
+   * Opens an authenticated connection to a server that is a master, with the database selected. Throws `StoreError`.
+   */
   connect(): Promise<Connection>
-  /** What the last one said of itself. */
-  readonly said: Pick<ServerLook, 'clockAheadMs' | 'remark' | 'isBlind'>
+  /** State that the last master reported. */
+  readonly reported: Pick<ServerLook, 'clockAheadMs' | 'remark' | 'isBlind'>
   close(): void
 }
 
-/** Connects to the master that is found, and ends connections to one that is not the master any more. */
+/** Connects to the located master, and closes connections to former ones. */
 export function createMaster(config: RedisConfig, runtime: RedisRuntime): Master {
   const finder = createFinder(config)
   const open = new Set<Connection>()
   const failovers = runtime.metrics
-    .counter('extauth_store_failovers_total', 'Times that the sentinels named another master than before.')
+    .counter('extauth_store_failovers_total', 'Failovers: the sentinels named a different master.')
     .with()
   const look = createServerLook(runtime)
   let last: string | undefined
@@ -32,13 +34,13 @@ export function createMaster(config: RedisConfig, runtime: RedisRuntime): Master
 
   const watch = async () => {
     if (open.size === 0) return
-    for (const connection of await finder.strays(open)) connection.destroy()
+    for (const connection of await finder.outdated(open)) connection.destroy()
     turn = (turn + 1) % LOOKS_EACH
     const [one] = open
     if (turn === 0 && one !== undefined) await look.at(one)
   }
   const watching = setInterval(() => {
-    // Nobody to ask is no reason to let a connection go that works.
+    // Unreachable sentinels are no reason to close a working connection.
     watch().catch(() => undefined)
   }, WATCH_MS)
   watching.unref()
@@ -46,7 +48,7 @@ export function createMaster(config: RedisConfig, runtime: RedisRuntime): Master
   const note = (address: string) => {
     if (last !== undefined && last !== address) {
       failovers.add()
-      runtime.log.warn({}, 'the store has another master')
+      runtime.log.warn({}, 'store failed over to a different master')
     }
     last = address
   }
@@ -67,7 +69,7 @@ export function createMaster(config: RedisConfig, runtime: RedisRuntime): Master
       void connection.closed.finally(() => open.delete(connection))
       return connection
     },
-    said: look,
+    reported: look,
     close() {
       clearInterval(watching)
       for (const connection of open) connection.destroy()
@@ -80,11 +82,11 @@ async function logIn(connection: Connection, { username, password, db }: RedisCo
     const name = username === undefined ? [] : [username.current().reveal()]
     await connection.call(['auth', ...name, password.current().reveal()])
   } catch (error) {
-    // A rotated password is used with the next attempt.
+    // A rotated password applies to the next attempt.
     if (error instanceof ReplyError) await Promise.all([username?.refresh(), password.refresh()])
     throw error
   }
-  // Fails while the server still loads its data.
+  // Fails while the server loads its data.
   await connection.call(['ping'])
   if (db !== 0) await connection.call(['select', db])
   if ((await roleOf(connection)) !== 'master') throw new StoreError('unavailable', { cause: noMaster })

@@ -6,19 +6,19 @@ import type { Link, LinkOptions } from './link.ts'
 
 export interface Messages {
   subscribe(channel: string, listener: StoreListener): Subscription
-  /** Why no messages have been received for two seconds, for people; undefined while they are, and without a listener. */
+  /** Why no messages have been received for two seconds, as text; undefined while they are, and without listeners. */
   readonly problem: string | undefined
   close(): void
 }
 
-/** A connection that is made again sooner is no problem to report. */
+/** A faster reconnect is not reported. */
 const PROBLEM_AFTER_MS = 2_000
 
-/** Listens on a connection of its own, made with the first listener; `onGap` is said after each new one. */
+/** Subscribes on a dedicated connection, opened for the first listener; calls `onGap` after each reconnect. */
 export function createMessages(log: Log, open: (hooks: Required<Pick<LinkOptions, 'onConnection'>>) => Link): Messages {
   let link: Link | undefined
   let current: Connection | undefined
-  /** The channels to which the current connection is subscribed. */
+  /** Channels to which the current connection is subscribed. */
   const active = new Set<string>()
   let inactiveSince = performance.now()
 
@@ -28,7 +28,7 @@ export function createMessages(log: Log, open: (hooks: Required<Pick<LinkOptions
       link ??= open({ onConnection })
       const connection = current
       if (connection === undefined) return
-      // What was said before the subscription stands may be missed, like what was said before a loss.
+      // Messages before the subscription may be missed, as after a loss.
       connection.subscribe(channel).then(
         () => {
           if (current === connection) active.add(channel)
@@ -43,7 +43,7 @@ export function createMessages(log: Log, open: (hooks: Required<Pick<LinkOptions
       connection?.unsubscribe(channel).catch(() => connection.destroy())
     },
     onError(error) {
-      log.error({ error: error instanceof Error ? error.name : 'unknown' }, 'a listener of the store failed')
+      log.error({ error: error instanceof Error ? error.name : 'unknown' }, 'store listener failed')
     },
   })
 

@@ -9,22 +9,22 @@ import { refusedCommands } from './rights.ts'
 import type { Log } from '../../core/index.ts'
 
 export interface OpenParts {
-  /** Writes count as soon as the master has them. */
+  /** Writes complete when the master has them. */
   readonly plain: RedisParts
-  /** Writes count when as many replicas have them as is configured; connects for them when it is first asked for. */
+  /** Writes complete when the configured replicas have them; connects on first use. */
   durable(): RedisParts
-  /** Why messages of other replicas are not received, for people. */
+  /** Why messages of other replicas are not received, as text. */
   readonly messagesProblem: string | undefined
-  /** What the master says of itself. */
-  readonly said: Master['said']
-  /** What the master refuses of the commands that are needed for keys with this prefix, for people. Throws `StoreError`. */
+  /** State reported by the master. */
+  readonly reported: Master['reported']
+  /** Needed commands that the master rejects for keys with this prefix, as text. Throws `StoreError`. */
   refusals(prefix: string): Promise<readonly string[]>
   close(): void
 }
 
 /**
- * The connections of one configuration: one for commands, one for messages once somebody listens, and one for writes that wait
- * for replicas once somebody writes what must. Starts connecting at once and never throws.
+ * Opens the connections of one configuration: for commands, for messages on first use, and for durable writes on first
+ * use. Connects at once; never throws.
  */
 export function openParts(config: RedisConfig, runtime: RedisRuntime): OpenParts {
   const master = createMaster(config, runtime)
@@ -51,7 +51,7 @@ export function openParts(config: RedisConfig, runtime: RedisRuntime): OpenParts
     get messagesProblem() {
       return messages.problem
     },
-    said: master.said,
+    reported: master.reported,
     durable() {
       if (config.waitReplicas === 0) return plain
       const writer = (waiting ??= createLink({ ...shared, purpose: 'durable writes' }))
@@ -74,7 +74,7 @@ export function openParts(config: RedisConfig, runtime: RedisRuntime): OpenParts
   }
 }
 
-/** Those that share a connection share its `WAIT`s. */
+/** Writers that share a connection share each `WAIT`. */
 const WRITERS = new WeakMap<Connection, ReturnType<typeof createDurableWriter>>()
 
 function durably(link: Link, config: RedisConfig): RedisParts['write'] {
@@ -88,7 +88,7 @@ function durably(link: Link, config: RedisConfig): RedisParts['write'] {
   return (work, options) => link.use((connection) => writerOf(connection)(work), options)
 }
 
-/** What all stores of one configuration share. */
+/** Shared by all stores of one configuration. */
 export interface RedisParts {
   readonly link: Link
   readonly write: LastingWrite
@@ -96,6 +96,6 @@ export interface RedisParts {
   readonly messages: Pick<Messages, 'subscribe'>
   readonly db: number
   readonly log: Log
-  /** What is down, for people; undefined when nothing is. */
+  /** What is down, as text; undefined if healthy. */
   readonly problem: string | undefined
 }

@@ -10,21 +10,21 @@ export function newVersion(): string {
   return randomBytes((VERSION_BYTES / 4) * 3).toString('base64url')
 }
 
-/** What lies in Redis: version, fence of who wrote last under a lock, value. `scripts.ts` knows this order too. */
+/** Format in Redis: version, fence of the last write under a lock, value. `scripts.ts` uses the same order. */
 export function encodeRecord(version: string, value: Buffer): Buffer {
   return Buffer.concat([Buffer.from(version + fenceDigits(0)), value])
 }
 
-/** Twelve bytes as a string of as many characters: data of another origin have versions beyond ASCII. */
+/** Twelve bytes as a string of the same length: foreign data may have non-ASCII versions. */
 export const versionArgument = (version: string | undefined): Buffer => Buffer.from(version ?? '', 'latin1')
 
-/** Undefined for what is shorter than a record. */
+/** Undefined if shorter than a record. */
 export function decodeRecord(reply: unknown): StoredValue | undefined {
   if (!Buffer.isBuffer(reply) || reply.length < HEAD_BYTES) return undefined
   return { version: reply.toString('latin1', 0, VERSION_BYTES), value: reply.subarray(HEAD_BYTES) }
 }
 
-/** The same with what `PTTL` said of it; without a time to live (not of our making) it is kept for ever. */
+/** The same with the result of `PTTL`; foreign data without a time to live are kept forever. */
 export function decodeKept(reply: unknown, pttl: unknown): KeptValue | undefined {
   const stored = decodeRecord(reply)
   if (stored === undefined) return undefined

@@ -1,16 +1,16 @@
 import { StoreError, type StoreErrorKind } from '../port.ts'
 import type { Endpoint } from './config.ts'
 
-/** A host name that nobody knows the address of. */
+/** A host name without an address. */
 export const NAME_NOT_RESOLVED = 'name_not_resolved'
 
 interface Meaning {
   readonly kind: StoreErrorKind
-  /** The connection leads to something that is no master now: look for it again. */
+  /** The server is no longer a master: locate it again. */
   readonly isElsewhere: boolean
 }
 
-/** What the first word of an error reply means; all others are `refused`. None of these was carried out. */
+/** Meaning of the first word of an error reply; others are `refused`. None was executed. */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   READONLY: { kind: 'unavailable', isElsewhere: true },
   MASTERDOWN: { kind: 'unavailable', isElsewhere: true },
@@ -21,12 +21,12 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   NOREPLICAS: { kind: 'too_few_replicas', isElsewhere: false },
 }
 
-/** An error reply: the server looked at the command and did not do it. */
+/** An error reply: the server did not execute the command. */
 export class ReplyError extends StoreError {
   /** Its first word, such as `NOPERM`; the rest may quote the command. */
   declare readonly code: string
   readonly isElsewhere: boolean
-  /** For `NOPERM`: what the user has no right to. */
+  /** For `NOPERM`: the missing kind of permission. */
   readonly lacks: 'command' | 'key' | 'channel' | undefined
 
   constructor(code: string, endpoint?: Endpoint, lacks?: ReplyError['lacks']) {
@@ -38,8 +38,8 @@ export class ReplyError extends StoreError {
 }
 
 /**
- * What an error of the client library says, without its text: that may hold the arguments of a command. An error reply
- * becomes a `ReplyError`, everything else `unavailable`: whether the command was carried out is then not known.
+ * Converts an error of the client library without its text, which may contain arguments. Error replies become
+ * `ReplyError`; others `unavailable`, with unknown result.
  */
 export function toStoreError(error: unknown, endpoint?: Endpoint): StoreError {
   if (error instanceof StoreError) return error
@@ -55,7 +55,7 @@ function lackedIn(message: string): ReplyError['lacks'] {
   return what === 'key' || what === 'channel' ? what : undefined
 }
 
-/** A right that is missed by a script is an `ERR` with other words in each version of Redis and Valkey. */
+/** A missing permission in a script is an `ERR` with different text in each version of Redis and Valkey. */
 function codeOf(message: string): string {
   if (/executing the script can't|ACL failure in script/.test(message)) return 'NOPERM'
   return /^-?([A-Z]+)/.exec(message)?.[1] ?? 'ERR'

@@ -5,9 +5,8 @@ import { troubleOf } from '../trouble.ts'
 const TTL_MS = 10_000
 
 /**
- * Sends every command that the product needs for keys with this prefix, on a connection of its own, and gives the refusals, for
- * people: missing rights as an ACL has them (`+time`, `~keys`, `&channels`), and what else the server refuses. Throws
- * `StoreError` when the connection is lost.
+ * Sends every needed command for keys with this prefix on a new connection. Returns the rejections as text: missing
+ * ACL permissions (`+time`, `~keys`, `&channels`), and others. Throws `StoreError` if the connection is lost.
  */
 export async function refusedCommands(
   connection: Connection,
@@ -45,9 +44,9 @@ export async function refusedCommands(
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error
       if (error.code === 'NOPERM') missing.add(RIGHTS[error.lacks ?? 'command'] ?? `+${name}`)
-      // A script that it does not know, and data of another origin at these keys, say nothing of rights.
+      // Unknown scripts and foreign data at these keys say nothing about permissions.
       else if (error.code !== 'NOSCRIPT' && error.code !== 'WRONGTYPE')
-        refused.add(`it refuses ${name}: ${troubleOf(error).problem}`)
+        refused.add(`it rejects ${name}: ${troubleOf(error).problem}`)
     }
   }
   for (const command of commands) await attempt(command[0], connection.call(command))

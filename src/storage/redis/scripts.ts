@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Argument, Connection } from './connection.ts'
 import { ReplyError } from './reply-errors.ts'
 
-/** A Lua script: one atomic step on one master. Made to be run twice with the same outcome. */
+/** A Lua script: one atomic, idempotent step on one master. */
 export interface Script {
   readonly text: string
   readonly sha: string
@@ -10,7 +10,10 @@ export interface Script {
 
 const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') })
 
-/** Runs a script by its digest, and with its text where the server doesn't know it yet (`SCRIPT LOAD` needs another right). */
+/**
+ * Runs a script by its digest, or with its text if unknown to the server (`SCRIPT LOAD` needs an additional
+ * permission).
+ */
 export async function runScript(
   connection: Pick<Connection, 'call'>,
   { text, sha }: Script,
@@ -25,7 +28,7 @@ export async function runScript(
   }
 }
 
-/** Reads a key; one of another type than the command is for counts as missing, so that it is overwritten. */
+/** Reads a key; a key of a different type counts as missing and is overwritten. */
 const READ = `
 local function read(command, ...)
   local reply = redis.pcall(command, ...)
@@ -36,9 +39,9 @@ end
 `
 
 /**
- * KEYS: record. ARGV: version that must be there ('' for none), new version, fence ('' for none), value, time to live in ms.
- * Gives 1 when the record is as asked for now, else 0. A record is 12 bytes of version, 16 digits of fence, the value; what is
- * shorter counts as missing.
+ * KEYS: record. ARGV: expected version ('' for none), new version, fence ('' for none), value, time to live in ms.
+ * Returns 1 if the record now is as requested, else 0. A record is 12 bytes of version, 16 digits of fence, the value;
+ * a shorter one counts as missing.
  */
 export const COMPARE_AND_SET = script(`${READ}
 local head = read('GETRANGE', KEYS[1], 0, 27) or ''
@@ -56,9 +59,10 @@ return 1
 `)
 
 /**
- * KEYS: lock. ARGV: owner, time to live in ms. Gives the fence, or 0 while another owner has it. The fence is the time in
- * microseconds, and one more than the last where the clock was set back; a lock that is free keeps its last fence for a while.
- * What is no lock, and a lock without a time to live, is free: neither would ever end. 2^53 - 2 is the last fence with a next.
+ * KEYS: lock. ARGV: owner, time to live in ms. Returns the fence, or 0 if another owner holds the lock. The fence is
+ * the time in microseconds, or the last plus one if the clock was set back; a free lock keeps its last fence for a
+ * while. Invalid locks and locks without a time to live are free: they would never expire. 2^53 - 2 is the last fence
+ * with a successor.
  */
 const TAKE_LOCK = `
 local fence, owner = 0, ''
@@ -80,8 +84,8 @@ return fence
 export const LOCK = script(READ + TAKE_LOCK)
 
 /**
- * KEYS: lock, record. ARGV: owner, time to live of the lock in ms, version ('' for none). Gives a newer record with its time to
- * live in ms, or as above.
+ * KEYS: lock, record. ARGV: owner, time to live of the lock in ms, version ('' for none). Returns a newer record with
+ * its time to live in ms, or as above.
  */
 export const GET_OR_LOCK = script(`${READ}
 local record = read('GET', KEYS[2])
@@ -90,20 +94,22 @@ if record and #record >= 28 and string.sub(record, 1, 12) ~= ARGV[3] then
 end
 ${TAKE_LOCK}`)
 
-/** KEYS: lock. ARGV: what its holder wrote, time to live in ms. Gives 1 when the holder still has it. */
+/** KEYS: lock. ARGV: value of the holder, time to live in ms. Returns 1 if the holder still has it. */
 export const RENEW = script(`${READ}
 if read('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 `)
 
-/** KEYS: lock. ARGV: what its holder wrote, what stays, for how many ms. */
+/** KEYS: lock. ARGV: value of the holder, remaining value, its time to live in ms. */
 export const RELEASE = script(`${READ}
 if read('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1
 `)
 
-/** KEYS: lock, record. ARGV: as above, then record and time to live in ms. Writes, and lets go of the lock when the holder still has it. */
+/**
+ * KEYS: lock, record. ARGV: as above, then record and time to live in ms. Writes, and releases the lock if still held.
+ */
 export const PUT_AND_RELEASE = script(`${READ}
 redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[5])
 if read('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
@@ -111,8 +117,8 @@ return 1
 `)
 
 /**
- * The sizes of members, in bytes, are a sorted set too; their sum is its member without a name. The sets end together, with the
- * last member: one that ended before would leave sizes behind that nothing takes away. What is no sorted set is deleted.
+ * Sizes of members in bytes are a sorted set; its member without a name is their sum. All sets expire with the last
+ * member, so that no sizes remain. Keys of other types are deleted.
  */
 const SIZES = `${READ}
 for set = 2, 4 do
@@ -133,9 +139,9 @@ end
 `
 
 /**
- * KEYS: member, members that were never used, members that were, sizes. ARGV: record, time to live in ms, bound of members, bound
- * of bytes, bytes of the value. Gives whether it is a member now (1) or the rest is in use (0), how many had to go, and how many
- * members and bytes there are. Both sets go by the end of each member, in ms.
+ * KEYS: member, unused members, used members, sizes. ARGV: record, time to live in ms, limit of members, limit of
+ * bytes, bytes of the value. Returns 1 if added or 0 if the others are in use, the number of evicted members, and the
+ * new numbers of members and bytes. Both sets are ordered by expiry in ms.
  */
 export const ADMIT = script(`${SIZES}
 local time = redis.call('TIME')

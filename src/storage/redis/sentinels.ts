@@ -6,9 +6,9 @@ import { openConnection } from './connection.ts'
 import { withDeadline } from './deadline.ts'
 import { NAME_NOT_RESOLVED, ReplyError } from './reply-errors.ts'
 
-/** Once one sentinel has answered, the others have so long before they don't count. */
+/** Time for the other sentinels after the first response. */
 const GRACE_MS = 1_000
-/** So many sentinels are asked at most. */
+/** Maximum number of queried sentinels. */
 const MOST_SENTINELS = 32
 
 interface Sentinel extends Endpoint {
@@ -16,7 +16,7 @@ interface Sentinel extends Endpoint {
 }
 
 interface Answer {
-  /** Undefined when the sentinel doesn't know the master. */
+  /** Undefined if the sentinel does not know the master. */
   readonly master: Endpoint | undefined
   readonly others: readonly Sentinel[]
 }
@@ -28,16 +28,16 @@ export type SentinelConfig = Pick<
 
 export interface Sentinels {
   /**
-   * The master that most of the sentinels that answer name. Throws `StoreError` `unavailable` with a cause for people when none
-   * answers, none knows the name, or no address has the majority.
+   * The master named by the majority of responding sentinels. Throws `StoreError` `unavailable` with a cause if none
+   * responds, none knows the name, or there is no majority.
    */
   master(): Promise<Endpoint>
 }
 
 /**
- * Asks all configured sentinels at once, because one of them may be wrong (cut off, restarted with an old file, taken over):
- * credentials go to where the majority points. Sentinels that others named are asked only while no configured one answers, so
- * that one can't outvote the rest with names of its own.
+ * Queries all configured sentinels, because one may be wrong (partitioned, stale, compromised): credentials go to the
+ * majority's master. Discovered sentinels are queried only if no configured one responds, so that one cannot outvote
+ * the rest with invented names.
  */
 export function createSentinels(config: SentinelConfig): Sentinels {
   let discovered: readonly Sentinel[] = []
@@ -95,26 +95,26 @@ export function createSentinels(config: SentinelConfig): Sentinels {
   }
 }
 
-/** No sentinel said anything: with the reason of one of them, the one that refuses before those that are away. */
+/** No sentinel responded, with the cause of one: rejections before outages. */
 class Silence extends StoreError {
   constructor(failures: readonly unknown[], configured: readonly Endpoint[]) {
     const known = failures.filter((failure) => failure instanceof StoreError)
     const refusal = known.find((failure) => failure instanceof ReplyError)
     const why = refusal ?? known[0]
     if (refusal !== undefined) {
-      super('unavailable', { ...pick(refusal), cause: `a sentinel refuses (${refusal.code})` })
+      super('unavailable', { ...pick(refusal), cause: `a sentinel rejects the query (${refusal.code})` })
     } else if (why === undefined) {
-      const cause = 'the names of the sentinels are not resolved'
+      const cause = 'the names of the sentinels have no address'
       super('unavailable', { cause, code: NAME_NOT_RESOLVED, endpoint: configured[0] })
     } else {
-      super('unavailable', { ...pick(why), cause: 'no sentinel answers' })
+      super('unavailable', { ...pick(why), cause: 'no sentinel responds' })
     }
   }
 }
 
 const pick = ({ code, endpoint }: StoreError) => ({ code, endpoint })
 
-/** The answers, as soon as more than half of all asked agree, else when all are in or the grace after the first is over. */
+/** The responses, as soon as a majority agrees, else when all have arrived or the grace time is over. */
 function collect(asked: readonly Promise<Answer>[]): Promise<readonly Answer[]> {
   return new Promise((resolve) => {
     const answers: Answer[] = []
@@ -154,9 +154,9 @@ function distinct(sentinels: readonly Sentinel[]): Sentinel[] {
   return found
 }
 
-/** Every address of every configured name: behind the name of a service there are several sentinels. */
+/** All addresses of all configured names: a service name has several sentinels. */
 async function addresses(sentinels: readonly Endpoint[], timeoutMs: number): Promise<Sentinel[]> {
-  const late = () => new StoreError('unavailable', { cause: 'the names of the sentinels are not resolved' })
+  const late = () => new StoreError('unavailable', { cause: 'the names of the sentinels have no address' })
   const resolve = async ({ host, port }: Endpoint): Promise<Sentinel[]> => {
     if (isIP(host) !== 0) return [{ host, port, serverName: host }]
     const found = await withDeadline(lookup(host, { all: true }), timeoutMs, late).catch(() => [])
@@ -176,7 +176,7 @@ function withPort(host: string, port: string | undefined): Endpoint | undefined 
   return Number.isInteger(number) && number > 0 && number < 65_536 ? { host, port: number } : undefined
 }
 
-/** `SENTINEL SENTINELS`: a flat list of names and values for each. */
+/** `SENTINEL SENTINELS`: a flat list of names and values per sentinel. */
 function sentinelsOf(reply: unknown): Sentinel[] {
   if (!Array.isArray(reply)) return []
   return reply.flatMap((item: unknown) => {

@@ -2,26 +2,26 @@ import type { RedisRuntime } from './config.ts'
 import type { Connection } from './connection.ts'
 import { ReplyError } from './reply-errors.ts'
 
-/** Replicas' clocks should be nearer to each other than this; the store's is the one that all of them see. */
+/** Maximum clock difference to the store, and so between replicas. */
 export const MOST_APART_MS = 2_000
 
-/** What a server says of itself. */
+/** State of a server. */
 export interface ServerLook {
-  /** Asks a server (`TIME`, `INFO memory`), says once in the log what should be otherwise, and never throws. */
+  /** Reads `TIME` and `INFO memory`, logs each problem once, and never throws. */
   at(connection: Connection): Promise<void>
-  /** By how many milliseconds its clock is ahead of ours; undefined before the first answer. */
+  /** Milliseconds by which its clock is ahead; undefined before the first response. */
   readonly clockAheadMs: number | undefined
-  /** What should be otherwise, for people; the clock aside. */
+  /** Problems besides the clock, as text. */
   readonly remark: string | undefined
-  /** The user may not ask `INFO`: whether the server evicts is not known. */
+  /** The user may not call `INFO`, so the eviction policy is unknown. */
   readonly isBlind: boolean
 }
 
-/** Looks at the clock, and at whether keys are thrown away when the memory is full: everything in it was promised. */
+/** Checks the clock and the eviction policy: no live entry may be evicted. */
 export function createServerLook({ clock, log, metrics }: RedisRuntime): ServerLook {
   const offset = metrics.gauge(
     'extauth_store_clock_offset_seconds',
-    'By how much the clock of the store is ahead of ours, as of the last connection.',
+    'Seconds by which the clock of the store is ahead, at the last connection.',
     [],
     'max',
   )
@@ -49,10 +49,7 @@ export function createServerLook({ clock, log, metrics }: RedisRuntime): ServerL
     const isApart = Math.abs(aheadMs) - tripMs / 2 > MOST_APART_MS
     if (isApart && !wasApart) {
       const seconds = Math.round(aheadMs / 1_000)
-      log.warn(
-        { seconds, ...connection.endpoint },
-        'the clock of the store is more than 2 s from ours: synchronise clocks',
-      )
+      log.warn({ seconds, ...connection.endpoint }, 'store clock differs by more than 2 s, synchronize clocks')
     }
     wasApart = isApart
   }
@@ -61,10 +58,7 @@ export function createServerLook({ clock, log, metrics }: RedisRuntime): ServerL
     const reply = await connection.call(['info', 'memory']).catch((error: unknown) => error)
     if (reply instanceof ReplyError && !isBlind) {
       isBlind = true
-      log.warn(
-        { ...connection.endpoint },
-        'the store does not let its user ask INFO: whether it evicts is not known (+info)',
-      )
+      log.warn({ ...connection.endpoint }, 'store user may not call INFO, eviction policy unknown (grant +info)')
     }
     if (!Buffer.isBuffer(reply)) return
     isBlind = false
@@ -73,7 +67,7 @@ export function createServerLook({ clock, log, metrics }: RedisRuntime): ServerL
     if (next !== policy && next !== undefined && next !== KEEPS)
       log.warn(
         { policy: next, ...connection.endpoint },
-        'the store throws away what is in it when its memory is full: set maxmemory-policy noeviction',
+        'store evicts data when its memory is full, set maxmemory-policy noeviction',
       )
     policy = next
   }
@@ -88,7 +82,7 @@ export function createServerLook({ clock, log, metrics }: RedisRuntime): ServerL
     get remark() {
       return policy === undefined || policy === KEEPS
         ? undefined
-        : `its maxmemory-policy is ${policy}: it throws keys away when its memory is full`
+        : `its maxmemory-policy is ${policy}: it evicts keys when its memory is full`
     },
     get isBlind() {
       return isBlind

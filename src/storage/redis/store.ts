@@ -7,17 +7,17 @@ import { decodeKept, decodeRecord, encodeRecord, fenceDigits, newVersion, versio
 import { ReplyError } from './reply-errors.ts'
 import { ADMIT, COMPARE_AND_SET, REMOVE, runScript, type Script, TOUCH } from './scripts.ts'
 
-/** Such keys are logged at most this often. */
+/** Minimum interval of these log lines. */
 const TYPE_LOG_MS = 60_000
 const AGAIN: UseOptions = { isRepeatable: true }
 const ONCE: UseOptions = { isRepeatable: false }
 
-/** With what all keys of a scope begin; the braces keep them in one slot. */
+/** Prefix of all keys of a scope; the braces keep them in one slot. */
 export const keyPrefix = (scope: string): string => `extauth:{${scope}}:`
 
 /**
- * One user's part of a Redis or Valkey: its keys begin with `extauth:{scope}:`, where the braces keep them in one slot. `onClose`
- * is called once.
+ * The store of one scope in Redis or Valkey: its keys start with `extauth:{scope}:`, where the braces keep them in one
+ * slot. `onClose` is called once.
  */
 export function createRedisStore(parts: RedisParts, scope: string, onClose: () => Promise<void>): Store {
   const { link, locks, messages } = parts
@@ -30,7 +30,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
     check.name(collection)
     return ['new', 'used', 'bytes'].map((set) => `${prefix}c:${collection}:${set}`)
   }
-  // Messages know no databases.
+  // Messages do not belong to a database.
   const channelOf = (channel: string) => {
     check.name(channel)
     return `${prefix}m:${parts.db}:${channel}`
@@ -39,7 +39,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
   let isClosed = false
   let typeLoggedAt = -Infinity
 
-  /** Turns what `step` throws into a rejection, and refuses after the end. */
+  /** Converts thrown errors to rejections, and rejects after close. */
   const open = async <T>(step: () => Promise<T>): Promise<T> => {
     if (isClosed) throw new StoreError('unavailable', { cause: 'closed' })
     return step()
@@ -50,7 +50,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
   const writeScript = (script: Script, keys: readonly string[], args: Parameters<typeof runScript>[3]) =>
     parts.write((connection) => runScript(connection, script, keys, args), AGAIN)
 
-  /** A key of another type than a string counts as missing: writing replaces it. */
+  /** A key of a different type counts as missing: a write replaces it. */
   const unlessOtherType = async <T>(key: string, work: Promise<T>): Promise<T | undefined> => {
     try {
       return await work
@@ -59,10 +59,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
       const now = performance.now()
       if (now - typeLoggedAt >= TYPE_LOG_MS) {
         typeLoggedAt = now
-        parts.log.warn(
-          { key, ...error.endpoint },
-          'a key in the store has another type than string: it counts as missing',
-        )
+        parts.log.warn({ key, ...error.endpoint }, 'store key is not a string, treated as missing')
       }
       return undefined
     }
@@ -88,7 +85,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
     get: (key) =>
       open(async () => {
         const record = recordOf(key)
-        // One trip: both are sent before the first is answered.
+        // One round trip: both are sent before the first reply.
         const ask = (connection: Connection) =>
           Promise.all([connection.call(['get', record]), connection.call(['pttl', record])])
         const replies = await unlessOtherType(record, link.use(ask, AGAIN))
@@ -101,7 +98,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
         await write(['set', recordOf(key), encodeRecord(newVersion(), value), 'PX', ttlMs], AGAIN)
       }),
     putIfAbsent: (key, value, ttlMs) => compareAndSet(key, undefined, value, ttlMs),
-    // Not repeated: the first time may have been the one that counted.
+    // Not repeated: the first attempt may have succeeded.
     take: (key) =>
       open(async () => {
         const record = recordOf(key)

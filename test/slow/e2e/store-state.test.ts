@@ -59,9 +59,7 @@ describe('a store that throws keys away when it is full', () => {
     await redis('config', 'set', 'maxmemory-policy', 'allkeys-lru')
     try {
       const { proxy, metrics, readiness } = await startProxy()
-      const line = await proxy.line(
-        'the store throws away what is in it when its memory is full: set maxmemory-policy noeviction',
-      )
+      const line = await proxy.line('store evicts data when its memory is full, set maxmemory-policy noeviction')
       expect(line).toMatchObject({ level: 40, policy: 'allkeys-lru', host: '127.0.0.1' })
       expect(await readiness()).toMatchObject(degraded(/maxmemory-policy is allkeys-lru/))
       expect(await metrics()).toContain('extauth_store_evicts 1\n')
@@ -85,7 +83,7 @@ describe('a store that throws keys away when it is full', () => {
     await redis('acl', 'setuser', 'extauth', '-info')
     try {
       const { proxy, readiness } = await startProxy()
-      await proxy.line('the store does not let its user ask INFO: whether it evicts is not known (+info)')
+      await proxy.line('store user may not call INFO, eviction policy unknown (grant +info)')
       expect(await readiness()).toMatchObject({ status: 200, body: { status: 'ready' } })
       expect(await checked()).toMatch(/may not ask INFO[^]*\+info/)
       expect(proxy.stderr().split('ask INFO')).toHaveLength(2)
@@ -102,10 +100,11 @@ describe('a store that lost what was in it', () => {
     await expect.poll(async () => String(await redis('keys', '*:mark')), settled).toMatch(/^extauth:/)
     expect(await metrics()).toContain('extauth_store_losses_total 0\n')
     await redis('flushall')
-    expect(
-      await proxy.line('the store has lost what was in it: it restarted empty, was flushed, or evicts'),
-    ).toMatchObject({ level: 40, host: '127.0.0.1' })
-    expect(await readiness()).toMatchObject(degraded(/it has lost what was in it/))
+    expect(await proxy.line('store lost its data: it restarted empty, was flushed, or evicts')).toMatchObject({
+      level: 40,
+      host: '127.0.0.1',
+    })
+    expect(await readiness()).toMatchObject(degraded(/it has lost its data/))
     expect(await metrics()).toContain('extauth_store_losses_total 1\n')
   }, 60_000)
 })
@@ -137,7 +136,7 @@ describe('a user that lacks permissions', () => {
       for (const name of ['a', 'b', 'c', 'd']) await fleet.call(url, await fleet.bearer(name))
       const remarks = async () => JSON.stringify(await readiness())
       await expect.poll(remarks, settled).toMatch(/messages of other replicas are not received/)
-      expect(await remarks()).toMatch(/credentials are not shared with other replicas: its user lacks a right/)
+      expect(await remarks()).toMatch(/credentials are not shared with other replicas: its user lacks a permission/)
       expect(await readiness()).toMatchObject({ status: 200, body: { status: 'degraded' } })
     } finally {
       await redis('acl', 'setuser', 'extauth', '+time', '+subscribe')

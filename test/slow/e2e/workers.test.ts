@@ -172,7 +172,7 @@ describe('extauth proxy --workers 2', () => {
     expect(await proxy.metric('extauth_worker_ends_total{reason="crashed"}')).toBe(1)
     // Nothing that was counted before is forgotten.
     expect(await proxy.metric(ok)).toBe(24)
-    expect(proxy.running.stderr()).toContain('another one takes its place')
+    expect(proxy.running.stderr()).toContain('starting a replacement')
   }, 120_000)
 
   it('drains all workers on SIGTERM; none outlives a supervisor that is killed', async () => {

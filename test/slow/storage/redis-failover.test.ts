@@ -41,12 +41,12 @@ describe('TLS', () => {
   })
 
   it.each([
-    ['the sentinels show another authority’s certificate', { sentinelTls: trusting('ca') }, 'no sentinel answers'],
-    ['the sentinels want TLS and only the master’s is configured', { sentinelTls: undefined }, 'no sentinel answers'],
+    ['the sentinels show another authority’s certificate', { sentinelTls: trusting('ca') }, 'no sentinel responds'],
+    ['the sentinels want TLS and only the master’s is configured', { sentinelTls: undefined }, 'no sentinel responds'],
     [
       'the sentinels want TLS, and what is configured for the master would do for them',
       { tls: trusting('both'), sentinelTls: undefined },
-      'no sentinel answers',
+      'no sentinel responds',
     ],
     ['the master shows another authority’s certificate', { tls: trusting('otherCa') }, /CERT|SIGNATURE/],
     ['the authority of the master can’t be read', { tls: trusting('missing') }, 'secret_unavailable'],

@@ -72,7 +72,7 @@ describe('a store that is not there', () => {
     const startedAt = performance.now()
     await expect(replica.store.get('a')).rejects.toMatchObject({ kind: 'unavailable' })
     expect(performance.now() - startedAt).toBeLessThan(4_000)
-    expect(replica.store.health()).toMatchObject({ isUp: false, kind: 'kvstore', detail: 'no sentinel answers' })
+    expect(replica.store.health()).toMatchObject({ isUp: false, kind: 'kvstore', detail: 'no sentinel responds' })
     const sentinel = await startRedis({
       port,
       isSentinel: true,
@@ -104,7 +104,7 @@ describe('a store that refuses', () => {
     const password = secrets.get('redis/password')
     const replica = replicaOf({ password })
     await expect(replica.store.get('a')).rejects.toMatchObject({ kind: 'refused' })
-    expect(replica.store.health().detail).toBe('the store refuses (WRONGPASS)')
+    expect(replica.store.health().detail).toBe('the store rejects commands (WRONGPASS)')
     password.pending = APPLICATION.password
     await becomes(replica, true)
     const everything = replica.log.lines.join('\n') + replica.metrics.text()

@@ -119,12 +119,15 @@ describe('the master', () => {
   })
 
   it.each([
-    ['no sentinel answers', () => [1]],
+    ['no sentinel responds', () => [1]],
     ['no sentinel knows the master name', async () => [(await sentinel(() => null)).port]],
     ['no sentinel knows the master name', async () => [(await sentinel(() => ['', '1'])).port]],
     ['no sentinel knows the master name', async () => [(await sentinel(() => ['127.0.0.1', '70000'])).port]],
     ['no sentinel knows the master name', async () => [(await sentinel(() => 'nonsense')).port]],
-    ['a sentinel refuses (NOAUTH)', async () => [(await sentinel(() => '-NOAUTH Authentication required.')).port]],
+    [
+      'a sentinel rejects the query (NOAUTH)',
+      async () => [(await sentinel(() => '-NOAUTH Authentication required.')).port],
+    ],
   ])('is not found: %s', async (cause, make) => {
     const ports = await make()
     const found = finder(endpoints(...ports.map((port) => ({ port })))).master()
@@ -144,7 +147,7 @@ describe('the master', () => {
     const product = createReplica(deployment.config({ sentinels: endpoints(wrong) }), newScope())
     replicas.push(product)
     await expect(product.store.put('a', bytes('1'), 1_000)).rejects.toMatchObject({ kind: 'unavailable' })
-    expect(product.store.health().detail).toBe('what the sentinels name is not a master')
+    expect(product.store.health().detail).toBe('the server named by the sentinels is not a master')
     expect(replica.commands.some((command) => command.startsWith('set'))).toBe(false)
   })
 })

@@ -34,7 +34,7 @@ it('a name of a sentinel that is not resolved is said, with the name', async () 
   const replica = replicaOf({ sentinels: [{ host: 'sentinel.invalid', port: 26_379 }] })
   expect(await told(replica)).toMatchObject({ cause: 'name_not_resolved', host: 'sentinel.invalid', port: 26_379 })
   expect(replica.metrics.value('extauth_store_failures_total', 'name_not_resolved')).toBe(1)
-  expect(replica.store.health().detail).toBe('the names of the sentinels are not resolved')
+  expect(replica.store.health().detail).toBe('the names of the sentinels have no address')
 })
 
 it('a sentinel that wants a password is said, with its address', async () => {
@@ -43,7 +43,7 @@ it('a sentinel that wants a password is said, with its address', async () => {
   const { port } = sentinel
   const replica = replicaOf({ sentinels: [{ host: '127.0.0.1', port }] })
   expect(await told(replica)).toMatchObject({ cause: 'NOAUTH', host: '127.0.0.1', port })
-  expect(replica.store.health().detail).toBe('a sentinel refuses (NOAUTH)')
+  expect(replica.store.health().detail).toBe('a sentinel rejects the query (NOAUTH)')
 })
 
 it('a password that the master refuses is said, with its address', async () => {

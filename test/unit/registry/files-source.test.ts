@@ -54,7 +54,7 @@ describe('a file as source', () => {
     put('servers.json', broken)
     await until(() => expect(source.state().problem).toBe(problem))
     expect(names(source)).toEqual(['a/b 1.0.0'])
-    expect(log.lines.some((line) => line.startsWith('warn') && line.includes('the data from before stay'))).toBe(true)
+    expect(log.lines.some((line) => line.startsWith('warn') && line.includes('keeping the former data'))).toBe(true)
     put('servers.json', [entry('a/b', '3.0.0')])
     await until(() => expect(names(source)).toEqual(['a/b 3.0.0']))
     expect(source.state().problem).toBeUndefined()

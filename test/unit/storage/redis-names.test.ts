@@ -67,7 +67,7 @@ it('a sentinel with a certificate of another name hears nothing', async () => {
   const evil = await impostor()
   const sentinelTls = storeOf({}).trust
   const { store, log } = storeOf({ sentinels: [{ host: ELSEWHERE, port: evil.port }], sentinelTls })
-  await expect(store.get('a')).rejects.toMatchObject({ kind: 'unavailable', cause: 'no sentinel answers' })
+  await expect(store.get('a')).rejects.toMatchObject({ kind: 'unavailable', cause: 'no sentinel responds' })
   expect(log.lines.join('\n')).toContain(String(evil.port))
   expect(evil.heard).toEqual([])
 })
