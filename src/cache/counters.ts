@@ -4,16 +4,16 @@ interface Counter {
   add(by?: number): void
 }
 
-/** Why a credential is fetched: there is none, it ends soon, or a backend refused it. */
+/** Why a credential is fetched: none is cached, it expires soon, or a backend rejected it. */
 export type FetchPurpose = 'miss' | 'refresh' | 'rejected'
 
-/** The counters of one type, ready to be used on the hot path. */
+/** Counters of one type, bound for the hot path. */
 export interface ScopeCounters {
   readonly hit: Counter
   readonly miss: Counter
   readonly joined: Counter
   readonly negative: Counter
-  /** How one call ended (`ok` or the reason) and how long it took. */
+  /** Result (`ok` or the reason) and duration of a call. */
   fetched(purpose: FetchPurpose, outcome: string, seconds: number): void
   removed(reason: string): void
 }
@@ -23,16 +23,16 @@ export interface CacheCounters {
   entries(count: number): void
 }
 
-/** Declares the metrics of the credential cache (decisions §7: labels never name a subject, a token or a URL). */
+/** Declares the metrics of the credential cache (decisions §7: labels never contain a subject, token or URL). */
 export function createCacheCounters(metrics: Metrics): CacheCounters {
   const requests = metrics.counter(
     'extauth_credential_requests_total',
-    'Requests for a credential: hit, miss, joined (waited for a call in flight), negative (a remembered failure).',
+    'Requests for a credential: hit, miss, joined (waited for a call in flight), negative (a cached failure).',
     ['type', 'outcome'],
   )
   const fetches = metrics.counter(
     'extauth_credential_fetches_total',
-    'Calls for a credential, by what they were for (miss, refresh, rejected by a backend) and how they ended (ok, shared where another replica made it, or the reason).',
+    'Calls for a credential by purpose (miss, refresh, rejected by a backend) and result (ok, shared if fetched by another replica, or the reason).',
     ['type', 'purpose', 'outcome'],
   )
   const removals = metrics.counter('extauth_credential_removals_total', 'Credentials that left the cache, by reason.', [
@@ -41,7 +41,7 @@ export function createCacheCounters(metrics: Metrics): CacheCounters {
   ])
   const durations = metrics.histogram(
     'extauth_credential_fetch_seconds',
-    'How long a call for a credential took, waiting for its turn included.',
+    'Duration of calls for a credential, with queueing.',
     ['type'],
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   )

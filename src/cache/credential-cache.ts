@@ -24,71 +24,71 @@ import {
 } from './slot.ts'
 import { createTtlLru } from './ttl-lru.ts'
 
-/** A credential that is refused although it was fetched this recently is not fetched again: the backend means it. */
+/** A credential that is rejected this soon after its fetch is not fetched again. */
 const REJECTION_PAUSE_MS = 1_000
 const DEFAULT_MAX_BYTES = 16 * 1024 * 1024
-/** Remembered failures may take this part of the bytes of credentials beside them. */
+/** Share of the bytes for negative entries, in addition to the credentials. */
 const NEGATIVES_SHARE = 0.25
-/** What is said of the token that was shown, and not of another one of the same caller. */
+/** Failures of one token, not of all tokens of the caller. */
 const OF_ONE_TOKEN: ReadonlySet<FailureCode> = new Set(['expired_token', 'invalid_token'])
 
 export interface CredentialCacheOptions<V = unknown> {
   readonly clock: Clock
   readonly metrics: Metrics
-  /** In [0, 1); spreads the refreshes. */
+  /** In [0, 1); jitter of refreshes. */
   readonly random: () => number
-  /** Default: as many as `maxBytes` holds. */
+  /** Default: limited by `maxBytes`. */
   readonly maxEntries?: number | undefined
-  /** Bytes that the entries may take, about. Default 16 MiB. */
+  /** Approximate bytes of all entries. Default 16 MiB. */
   readonly maxBytes?: number | undefined
-  /** About how many bytes of that a credential takes. Default: none. */
+  /** Approximate bytes of a credential. Default: none. */
   readonly weigh?: (value: V) => number
-  /** Per issuer + caller + config, enforced while the cache is more than half full. Default 256. */
+  /** Limit per issuer, caller and config, enforced while the cache is more than half full. Default 256. */
   readonly maxPerOwner?: number
-  /** What is in force now for sharing with other replicas; asked when something is fetched, purged or refused. */
+  /** Current settings for sharing between replicas; read for each fetch, purge and rejection. */
   readonly shared?: () => SharedCredentials<V> | undefined
 }
 
-/** What finds an entry. */
+/** Identifies an entry. */
 type Keyed = Pick<CacheSlot<unknown>, 'key'>
 
-/** The one cache of fetched credentials (decisions §4). */
+/** The cache of fetched credentials (decisions §4). */
 export interface CredentialCache<V = unknown> {
   /** The scope of one config, with its counters. */
   scope(config: string, type: string): CacheScope
   /**
-   * The credential of a slot: at once where there is a live one, else when the one call in flight for its key ends.
-   * Throws (or rejects with) `Failure`. Whoever stops waiting cancels nothing.
+   * Returns the credential of a slot: at once if cached, else from the single call in flight for its key. Throws or
+   * rejects with `Failure`. Waiting callers cannot cancel the call.
    */
   get(slot: CacheSlot<V>): V | Promise<V>
   /**
-   * A new credential instead of one that was refused, which stays until there is a new one; one call for all that wait. Throws (or
-   * rejects with) `Failure`, while a failure is remembered without asking.
+   * Fetches a new credential instead of a rejected one, which stays until then; one call for all callers. Throws or
+   * rejects with `Failure`, without a fetch during a negative entry.
    */
   renew(slot: CacheSlot<V>): Promise<V>
-  /** What `get` would find; nothing is fetched, counted or kept alive by it. */
+  /** Result of `get` without fetching, counting or refreshing. */
   lookup(slot: Keyed): CredentialLookup
   /**
-   * The backend refused `value`: it is forgotten, unless a newer one is already there. False when fetching again can't
-   * help, because this one had itself just replaced a refused one.
+   * Removes a `value` that the backend rejected, unless a newer one is cached. False if a new fetch is useless,
+   * because this one had just replaced a rejected one.
    */
   reject(slot: Keyed, value: V): boolean
-  /** The service that a config fetches from is well again: the pauses that it caused end within a second. */
+  /** The service of a config has recovered: its negative entries expire within a second. */
   endPauses(config: string): void
-  /** Whether the slot's credential replaced a refused one within the last second: then fetching again can't help. */
+  /** Whether the slot's credential replaced a rejected one within the last second, so that a new fetch is useless. */
   isFreshAfterRejection(slot: Keyed): boolean
   /**
-   * Forgets what matches the filter; a call in flight still answers its waiters and is then forgotten. Gives the number, and
-   * where others share the cache, whether they will hear of it (false after 2 s).
+   * Removes matching entries; a call in flight completes for its callers and is not cached. Returns the number, and
+   * whether other replicas are notified (false after 2 s).
    */
   purge(filter: PurgeFilter): { readonly purged: number; readonly told: Promise<number | undefined> | undefined }
-  /** The same for this process only: another replica purged. */
+  /** Purges this process only, on request of another replica. */
   purgeHere(filter: PurgeFilter): number
-  /** The secrets of a config have changed: what was obtained with others under the same config hash is forgotten. */
+  /** The secrets of a config have changed: removes credentials fetched with others under the same config hash. */
   retireSecrets(config: string, current: Generation): number
-  /** The same without telling other replicas: a configuration that was just loaded found them changed. */
+  /** The same without notifying replicas: a loaded configuration found them changed. */
   retireSecretsHere(config: string, current: Generation): number
-  /** The configuration was replaced: forgets what belongs to configs that are gone or have another hash now. */
+  /** The configuration was replaced: removes entries of removed or changed configs. */
   retireConfigs(current: ReadonlyMap<string, string>): number
   list(): CacheListing
 }
@@ -96,11 +96,11 @@ export interface CredentialCache<V = unknown> {
 interface Flight<V> extends Ownership {
   readonly tokenDigest: string | undefined
   readonly promise: Promise<V>
-  /** What it brings is for those who wait already, and for nobody after them. */
+  /** Its result is only for callers that already wait. */
   isRetired: boolean
 }
 
-/** Makes the cache; one per process. */
+/** Creates the cache; one per process. */
 export const createCredentialCache = <V = unknown>(options: CredentialCacheOptions<V>): CredentialCache<V> =>
   new BoundedCredentialCache(options)
 
@@ -129,7 +129,7 @@ class BoundedCredentialCache<V> implements CredentialCache<V> {
     this.#entries = createEntries<V>({
       clock,
       maxEntries,
-      // Whoever configures the number means it.
+      // A configured number replaces the limit of bytes.
       maxBytes: options.maxEntries === undefined ? maxBytes : Number.MAX_SAFE_INTEGER,
       weigh,
       maxPerOwner,
@@ -188,8 +188,8 @@ class BoundedCredentialCache<V> implements CredentialCache<V> {
   }
 
   purge(filter: PurgeFilter): ReturnType<CredentialCache<V>['purge']> {
-    const told = this.#shared()?.purge(filter)
-    return { purged: this.purgeHere(filter), told }
+    const notified = this.#shared()?.purge(filter)
+    return { purged: this.purgeHere(filter), told: notified }
   }
 
   purgeHere(filter: PurgeFilter): number {
@@ -237,11 +237,11 @@ class BoundedCredentialCache<V> implements CredentialCache<V> {
 
   #join(flight: Flight<V>, slot: CacheSlot<V>): Promise<V> {
     slot.scope.counters.joined.add()
-    // One call per key at a time: what comes after a purge waits for the call before it, and then asks for itself.
+    // One call per key: after a purge, a caller waits for the previous call and then fetches.
     const again = () => this.get(slot)
     if (flight.isRetired) return flight.promise.then(again, again)
     if (flight.tokenDigest === slot.tokenDigest) return flight.promise
-    // Its token may have expired while this one was renewed: that is no refusal of this one.
+    // The caller's previous token may have expired meanwhile: that does not reject this one.
     return flight.promise.catch((error: unknown) => {
       if (!(error instanceof Failure) || !OF_ONE_TOKEN.has(error.code)) throw error
       return again()
@@ -249,7 +249,7 @@ class BoundedCredentialCache<V> implements CredentialCache<V> {
   }
 
   #refresh(slot: CacheSlot<V>): void {
-    // Nothing waits for it; how it ended is counted, and a failure shows when the old one expires.
+    // No caller waits: the result is counted, and a failure surfaces when the old credential expires.
     this.#start(slot, 'refresh').promise.catch(() => undefined)
   }
 
@@ -263,13 +263,13 @@ class BoundedCredentialCache<V> implements CredentialCache<V> {
     return flight
   }
 
-  /** Fetches and keeps the credential of a flight, which it ends. Rejects with `Failure`. */
+  /** Fetches and stores the credential of a flight, and completes it. Rejects with `Failure`. */
   async #fetch(slot: CacheSlot<V>, flight: Flight<V>, purpose: FetchPurpose): Promise<V> {
     const { key, scope } = slot
     const startedAtMs = this.#clock.now()
     const endsAtMs = performance.now() + slot.deadlineMs
     const seconds = (): number => Math.max(0, this.#clock.now() - startedAtMs) / 1_000
-    // A turn later: what waits for the flight sees it before it ends.
+    // Callers see the flight before it completes.
     await Promise.resolve()
     try {
       const shared = this.#shared()
@@ -300,7 +300,7 @@ class BoundedCredentialCache<V> implements CredentialCache<V> {
     }
     if (flight.isRetired) return value
     const endMs = Math.min(expiresAtMs, slot.notAfterMs ?? Infinity)
-    // What another replica made is as old as it is: it is renewed and expires when it would there.
+    // A credential of another replica keeps its age: it is refreshed and expires at the same time.
     const obtainedAtMs = made.obtainedAtMs ?? now
     const refreshAt = refreshAtMs(endMs, obtainedAtMs, this.#random())
     this.#negatives.forget(slot.key)
@@ -312,7 +312,7 @@ class BoundedCredentialCache<V> implements CredentialCache<V> {
     if (flight.isRetired) return
     const failuresInARow = this.#negatives.note(slot, failure)
     const old = this.#entries.peek(slot.key)
-    // Never earlier than without the failure: a credential that was to be renewed before its time stays as it is.
+    // Never earlier than without the failure: the refresh time of the old credential stays.
     if (old !== undefined)
       old.refreshAtMs = Math.max(old.refreshAtMs, this.#clock.now() + refreshPauseMs(failure, failuresInARow))
   }

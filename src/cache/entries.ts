@@ -3,16 +3,16 @@ import type { Clock } from '../core/index.ts'
 import type { CacheSlot, Ownership } from './slot.ts'
 import { createTtlLru } from './ttl-lru.ts'
 
-/** About what an entry takes beside its credential. */
+/** Approximate overhead of an entry. */
 export const ENTRY_BYTES = 700
 
-/** A live credential. Holds nothing of the caller but its names, so that a cached entry keeps no claims alive. */
+/** A live credential. Holds only names of the caller, so that an entry keeps no claims in memory. */
 export interface Entry<V> extends Ownership {
   readonly key: string
   readonly ownerId: string
   readonly value: V
   readonly obtainedAtMs: number
-  /** The hard end: from here on it is not given out. */
+  /** Expiry: the credential is not returned afterwards. */
   readonly endMs: number
   refreshAtMs: number
 }
@@ -20,27 +20,30 @@ export interface Entry<V> extends Ownership {
 export interface EntriesOptions<V> {
   readonly clock: Clock
   readonly maxEntries: number
-  /** Bytes that all of them may take, about, and those of one credential. */
+  /** Approximate limit of all entries, and size of a credential. */
   readonly maxBytes: number
   readonly weigh: (value: V) => number
-  /** Enforced only while more than half of either bound is taken: before that nobody takes anybody's place. */
+  /** Enforced only while more than half of either limit is used. */
   readonly maxPerOwner: number
   readonly onCount: (count: number) => void
 }
 
 export interface Entries<V> {
   readonly size: number
-  /** The live entry, counted as used. */
+  /** The live entry, marked as used. */
   use(key: string): Entry<V> | undefined
-  /** The live entry, not counted as used. */
+  /** The live entry, without marking it. */
   peek(key: string): Entry<V> | undefined
   add(slot: CacheSlot<V>, value: V, times: { obtainedAtMs: number; endMs: number; refreshAtMs: number }): void
-  /** Removes and counts by `reason`. */
+  /** Removes an entry, counted by `reason`. */
   remove(entry: Entry<V>, reason: string): void
   all(): Iterable<Entry<V>>
 }
 
-/** The live credentials: bounded in number and per issuer + caller + config, least recently used first out. */
+/**
+ * Creates the live credentials: limited in number and per issuer, caller and config, least recently used evicted
+ * first.
+ */
 export function createEntries<V>(options: EntriesOptions<V>): Entries<V> {
   const { clock, maxEntries, maxBytes, weigh, maxPerOwner, onCount } = options
   const owners = createOwners()
@@ -64,7 +67,7 @@ export function createEntries<V>(options: EntriesOptions<V>): Entries<V> {
     removalReason = undefined
   }
 
-  /** Takes the least recently used ones of an owner away. */
+  /** Evicts the least recently used entries of an owner. */
   const trim = (owner: Entry<V>, excess: number) => {
     if (excess <= 0) return
     let left = excess
@@ -97,25 +100,25 @@ export function createEntries<V>(options: EntriesOptions<V>): Entries<V> {
   }
 }
 
-/** Something that belongs to somebody. */
+/** An entry with an owner. */
 interface Owned {
   readonly scope: { readonly config: string }
   readonly issuer: string
   readonly ownerId: string
 }
 
-/** How many entries each caller has of each config. */
+/** Number of entries per caller and config. */
 interface Owners {
-  /** Counts one more; gives how many there are now. */
+  /** Adds one; returns the new number. */
   add(entry: Owned): number
   remove(entry: Owned): void
 }
 
-/** Whether two entries are of one caller and config. */
+/** Whether two entries have the same caller and config. */
 const isSameOwner = (a: Owned, b: Owned): boolean =>
   a.ownerId === b.ownerId && a.issuer === b.issuer && a.scope.config === b.scope.config
 
-/** Counts by 48 bits of SHA-256, which take less memory than the names and which nobody can choose to share. */
+/** Counts by 48 bits of SHA-256, which take less memory than names and cannot be chosen to collide. */
 function createOwners(): Owners {
   const counts = new Map<number, number>()
 

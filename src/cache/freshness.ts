@@ -1,22 +1,22 @@
-/** Without messages and without reading it for so long, a list counts as unknown. */
+/** Without messages or a read for this time, a list is stale. */
 const STALE_MS = 10_000
 
 /**
- * Whether a list that replicas share through a store is known in this process: it was read, and every change since then was
- * received as a message. While messages are not received the list has to be read again and again.
+ * Whether this process has the current state of a list in the shared store: it was read, and all later changes were
+ * received. Without messages, it must be polled.
  */
 export interface Freshness {
-  /** False: read the list now; messages may be missing. */
+  /** False: read the list now, since messages may be missing. */
   readonly isCaughtUp: boolean
-  /** False before the first reading, and after ten seconds without messages and without a reading. */
+  /** False before the first read, and after ten seconds without messages and reads. */
   readonly isFresh: boolean
   /** Messages may have been lost. */
   missed(): void
-  /** The list was read; `startedAt` (`performance.now()`) is when reading began. */
+  /** The list was read; `startedAt` (`performance.now()`) is the start of the read. */
   read(startedAt: number): void
 }
 
-/** `isListening`: whether messages are received now. */
+/** `isListening`: whether messages are received. */
 export function createFreshness(isListening: () => boolean): Freshness {
   let missedAt = -Infinity
   let readAt = -Infinity

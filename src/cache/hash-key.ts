@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 
 /**
- * SHA-256, base64url, over length-prefixed parts: no two different lists give the same key, wherever their parts are
- * cut (decisions §4). Hashed as UTF-16, because UTF-8 writes every lone surrogate alike and a claim may hold one.
+ * SHA-256, base64url, over length-prefixed parts, so that different lists have different keys (decisions §4). Hashed
+ * as UTF-16, because UTF-8 encodes all lone surrogates alike, and a claim may contain one.
  */
 export function hashKey(parts: readonly string[]): string {
   let text = ''

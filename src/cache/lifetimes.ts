@@ -7,33 +7,32 @@ const REFRESH_JITTER = 0.05
 const DENIED_PAUSE_MS = 10_000
 const MIN_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 30_000
-/** A service that is away is asked again this soon: two seconds after it is well everybody is served (decisions §4). */
+/** Maximum pause for an unavailable service: all callers are served two seconds after its recovery (decisions §4). */
 const MAX_AWAY_PAUSE_MS = 2_000
-/** What is said of a token whenever it is shown. */
+/** Failures that a token causes every time. */
 const SAME_AGAIN: ReadonlySet<FailureCode> = new Set(['invalid_token', 'insufficient_user_authentication'])
 
 /**
- * When a credential that was obtained at `nowMs` and ends at `endMs` stops being given out: min(30 s, 10 % of its
- * lifetime) early, so that it is still valid when it arrives at the backend (decisions §4).
+ * Returns when a credential obtained at `nowMs` with expiry `endMs` is no longer used: min(30 s, 10 % of its lifetime)
+ * earlier, so that it is valid on arrival at the backend (decisions §4).
  */
 export function hardEndMs(endMs: number, nowMs: number): number {
   return endMs - Math.min(MAX_MARGIN_MS, MARGIN_SHARE * (endMs - nowMs))
 }
 
 /**
- * When a request starts a refresh in the background: after 80 % of the lifetime, ± 5 % so that credentials obtained
- * together are not refreshed together. `random` is in [0, 1). Always before the hard end.
+ * Returns when a request starts a background refresh: after 80 % of the lifetime, ± 5 % of jitter. `random` is in [0,
+ * 1). Always before the hard end.
  */
 export function refreshAtMs(endMs: number, nowMs: number, random: number): number {
   return nowMs + (REFRESH_SHARE + REFRESH_JITTER * (2 * random - 1)) * (endMs - nowMs)
 }
 
 /**
- * For how long nobody asks again after a failure, in milliseconds: 10 s after a refusal; what the server asked for, 1 to
- * 30 s, after an outage, doubling with each failure in a row up to 2 s, or to 30 s where it throttles. Undefined where the
- * next request may ask at once: the caller's own token was the reason and the next one may bring a better token, or a
- * secret is missing. `isKeyedByToken` says that the next one brings the same: then it is refused for 10 s as well, unless it
- * has merely expired. A failure that says itself for how long it is refused is believed.
+ * Returns the lifetime of a negative entry in milliseconds: 10 s after a rejection; after an outage, the server's
+ * Retry-After, 1 to 30 s, or a pause that doubles up to 2 s (up to 30 s if throttled). Undefined if the next request may
+ * fetch at once: a different token of the caller may succeed, or a secret is missing. With `isKeyedByToken` the token is the
+ * same, so it is rejected for 10 s as well, unless it has expired. `refusedForMs` of the failure takes precedence.
  */
 export function pauseMs(failure: Failure, failuresInARow: number, isKeyedByToken = false): number | undefined {
   if (failure.refusedForMs !== undefined) return failure.refusedForMs
@@ -58,7 +57,7 @@ export function pauseMs(failure: Failure, failuresInARow: number, isKeyedByToken
   return Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, asked, grown))
 }
 
-/** Milliseconds until a failed background refresh is tried again while the old credential still serves. */
+/** Milliseconds until a failed background refresh is retried, while the old credential is used. */
 export function refreshPauseMs(failure: Failure, failuresInARow: number): number {
   return pauseMs(failure, failuresInARow, true) ?? DENIED_PAUSE_MS
 }

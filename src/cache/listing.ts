@@ -1,6 +1,6 @@
 import type { Ownership } from './slot.ts'
 
-/** Credentials of one config, issuer and role, counted. */
+/** Number of credentials of one config, issuer and role. */
 export interface CacheGroup {
   readonly config: string
   readonly type: string
@@ -9,11 +9,11 @@ export interface CacheGroup {
   readonly count: number
   readonly oldestAgeSeconds: number
   readonly newestAgeSeconds: number
-  /** Until the first of them ends. */
+  /** Until the first of them expires. */
   readonly soonestEndSeconds: number
 }
 
-/** What `GET /cache` shows: counts and ages; no subjects, no keys, no credentials. */
+/** Response of `GET /cache`: counts and ages; no subjects, keys or credentials. */
 export interface CacheListing {
   readonly entries: number
   readonly maxEntries: number
@@ -27,7 +27,7 @@ export interface Aged extends Ownership {
   readonly endMs: number
 }
 
-/** Counts entries by config, issuer and role, in order of config. */
+/** Counts entries by config, issuer and role, ordered by config. */
 export function groupEntries(entries: Iterable<Aged>, nowMs: number): CacheGroup[] {
   const groups = new Map<string, CacheGroup>()
   for (const { scope, issuer, role, obtainedAtMs, endMs } of entries) {

@@ -12,9 +12,9 @@ import { pauseMs } from './lifetimes.ts'
 import type { CacheSlot, Ownership } from './slot.ts'
 import { createTtlLru } from './ttl-lru.ts'
 
-/** How long failures in a row are remembered as such after their pause. */
+/** Time to count consecutive failures after their pause. */
 const MEMORY_MS = 60_000
-/** Within so long after a service is well again its pauses end, not all of them at once. */
+/** After a recovery, pauses end spread over this time. */
 const SPREAD_MS = 1_000
 
 interface Negative extends Ownership, Pause, Pick<Failure, 'rule' | 'refusal'> {
@@ -27,42 +27,42 @@ interface Negative extends Ownership, Pause, Pick<Failure, 'rule' | 'refusal'> {
 
 export interface Negatives {
   readonly size: number
-  /** The failure to answer with while the pause lasts; its Retry-After is what is left of the pause. */
+  /** The failure to return during the pause; its Retry-After is the rest of the pause. */
   blocking(key: string): Failure | undefined
-  /** Remembers a failure; gives the number of failures in a row, in which a refusal by an open circuit is none. */
+  /** Adds a negative entry; returns the number of consecutive failures, without those of an open circuit. */
   note(owner: Ownership & Pick<CacheSlot<unknown>, 'key' | 'isKeyedByToken'>, failure: Failure): number
-  /** The service of a config is well again: pauses that it caused end within a second, spread by `random` in [0, 1). */
+  /** The service of a config has recovered: its pauses end within a second, spread by `random` in [0, 1). */
   endPauses(config: string, random: () => number): void
   forget(key: string): void
   forgetWhere(matches: (owner: Ownership) => boolean): void
 }
 
-/** Longer than any error code that is known; what is no code may be as long as a response. */
+/** Above any known error code; other text may be as long as a response. */
 const LONGEST_ERROR = 64
 const boundedError = (error: string | undefined): string | undefined =>
   error === undefined || error.length > LONGEST_ERROR ? undefined : error
 
-/** Nothing was asked, so nothing failed. */
-const isHeldBack = ({ cause }: Failure): boolean => cause instanceof OutboundError && cause.kind === 'breaker_open'
+/** No request was sent, so none failed. */
+const isSuppressed = ({ cause }: Failure): boolean => cause instanceof OutboundError && cause.kind === 'breaker_open'
 
 const isOfService = (code: FailureCode): boolean =>
   FAILURES[code].fault === 'identity_provider' || code === 'overloaded'
 
-/** About what one takes beside its texts. */
+/** Approximate overhead of a negative entry. */
 const NEGATIVE_BYTES = 600
 
-/** About how many bytes a remembered failure takes: challenges carry what a new login has to ask for, and are long. */
+/** Approximate bytes of a negative entry: challenges are long. */
 const bytesOf = ({ detail = '', challenge = {}, issuer, subject }: Negative): number =>
   NEGATIVE_BYTES + detail.length + issuer.length + subject.length + JSON.stringify(challenge).length
 
 export interface NegativesOptions {
   readonly clock: Clock
   readonly maxEntries: number
-  /** Bytes that all of them may take, about. */
+  /** Approximate limit of all entries. */
   readonly maxBytes: number
 }
 
-/** Remembered failures, in a bounded cache of their own: a flood of failing callers evicts no good credential. */
+/** Creates the negative entries in a separate limited cache, so that failing callers evict no credentials. */
 export function createNegatives({ clock, maxEntries, maxBytes }: NegativesOptions): Negatives {
   const negatives = createTtlLru<Negative>({ clock, maxEntries, maxWeight: maxBytes, weigh: bytesOf })
   return {
@@ -86,12 +86,12 @@ export function createNegatives({ clock, maxEntries, maxBytes }: NegativesOption
     note(slot, failure) {
       const { key } = slot
       const before = negatives.peek(key)?.failuresInARow ?? 0
-      const failuresInARow = isHeldBack(failure) ? Math.max(1, before) : before + 1
+      const failuresInARow = isSuppressed(failure) ? Math.max(1, before) : before + 1
       const pause = pauseMs(failure, failuresInARow, slot.isKeyedByToken)
       if (pause === undefined) return failuresInARow
       const sinceMs = clock.now()
       const untilMs = sinceMs + pause
-      // Field by field: neither the cause of the failure nor the caller behind the slot is kept alive.
+      // Copied field by field: neither the cause nor the caller stays in memory.
       const { scope, generation, issuer, subject, role } = slot
       const { code, detail, challenge, rule, refusal } = failure
       const negative = {

@@ -4,19 +4,19 @@ import type { SharedEntry } from './shared-entry.ts'
 import { createTtlLru } from './ttl-lru.ts'
 
 const MOST_KEPT = 10_000
-/** So many at once, and a pause after them: 200 a second. */
+/** Batch size, followed by a pause: 200 a second. */
 const AT_ONCE = 20
 const PAUSE_MS = 100
 
-/** Values that were made while the store was away; they are shared when it is back. */
+/** Values fetched while the store was unavailable; shared after its recovery. */
 export interface SharedBacklog<V> {
   add(key: string, entry: SharedEntry<V>): void
-  /** Hands over a few at a time, while new ones are shared already; what is left at the first refusal is dropped. */
+  /** Uploads in batches, besides new values; drops the rest at the first rejection. */
   handOver(): Promise<void>
   close(): void
 }
 
-/** `put` throws what the store throws. */
+/** `put` throws the errors of the store. */
 export function createSharedBacklog<V>(
   clock: Clock,
   put: (key: string, entry: SharedEntry<V>) => Promise<void>,

@@ -18,16 +18,19 @@ import type {
 import type { CacheSlot, PurgeFilter } from './slot.ts'
 import { createTtlLru } from './ttl-lru.ts'
 
-/** The maker of a value says so often that it lives; that long after its death another one begins. */
+/** The fetching replica renews its lock within this time; after its death, another takes over. */
 const LOCK_MS = 3_000
 const FIRST_LOOK_MS = 15
 const LONGEST_LOOK_MS = 250
-/** So much of a request's time, at most half of it, is kept for a call of its own when another replica's takes too long. */
+/** Time reserved for an own call when another replica's takes too long, at most half of a request's. */
 const OWN_CALL_MS = 3_000
 const MOST_REFUSED = 10_000
-/** Who takes credentials back takes all of a caller's: what was made longer before the first refusal is not trusted either. */
+/**
+ * A rejection usually affects all credentials of a caller: those fetched this long before the first rejection are not
+ * trusted.
+ */
 const TRUSTED_BEFORE_MS = 5_000
-/** Written while alone, to see whether the store takes what is written. */
+/** Written while degraded, to test whether the store accepts writes. */
 const PROBE = 'probe'
 const PROBE_TTL_MS = 60_000
 
@@ -39,25 +42,25 @@ export interface SharedCredentialsOptions<V> {
   readonly log: Log
   readonly metrics: Metrics
   readonly random: () => number
-  /** What the store may cost a request, in milliseconds. Default 50, twice that while it is connected. */
+  /** Milliseconds that the store may cost a request. Default 50, twice that while connected. */
   readonly budgetMs?: number
-  /** What an error of the store means; undefined: it did not answer in time. */
+  /** Describes an error of the store; undefined: no response in time. */
   troubleOf(error: unknown): SharedTrouble
-  /** Another replica purged: forget what matches. */
+  /** Another replica purged: remove matching entries. */
   onPurge(filter: PurgeFilter): void
-  /** Another replica saw a secret of this config change; undefined: it may have been any. */
+  /** Another replica detected a changed secret of this config; undefined: of any. */
   onRotation(config: string | undefined): void
 }
 
 /**
- * One call per key in a whole fleet: the replica that holds the lock fetches, the others read what it stored, sealed. Whatever
- * the store does, a caller gets its credential: at worst each replica fetches its own.
+ * Creates the sharing of credentials: one call per key in all replicas. The holder of the lock fetches, the others
+ * read its sealed result. Without the store, each replica fetches its own.
  */
 export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>): SharedCredentials<V> {
   const { store, seal, codec, clock, log, metrics, random } = options
   const outcomes = metrics.counter(
     'extauth_shared_credentials_total',
-    'Credentials that were found in the shared store, made for all replicas, or made alone because of the store.',
+    'Credentials found in the shared store, fetched for all replicas, or fetched locally because of the store.',
     ['outcome'],
   )
   const refused = createTtlLru<{ readonly digest: string; readonly atMs: number }>({ clock, maxEntries: MOST_REFUSED })
@@ -68,7 +71,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     onRotation: (config) => options.onRotation(config),
     onTrouble: (error) => gate.goAlone(options.troubleOf(error)),
   })
-  /** Does what a credential needs: a read, a lock, and a write under it. */
+  /** Tests the operations that a credential needs: a read, a lock, and a write under it. */
   const probe = async (): Promise<void> => {
     const before = await store.get(PROBE)
     const claim = await store.getOrLock(PROBE, before?.version, LOCK_MS)
@@ -88,7 +91,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     },
   })
 
-  /** Throws what the store throws. */
+  /** Throws the errors of the store. */
   const write = async (key: string, entry: SharedEntry<V>, held?: SharedLock): Promise<void> => {
     const record = recordOf(key)
     const ttlMs = Math.min(LONGEST_SHARED_MS, Math.floor(entry.expiresAtMs - clock.now()))
@@ -98,7 +101,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
   }
   const backlog = createSharedBacklog<V>(clock, write)
 
-  /** Writes with `put`, or as the holder of the lock. Nobody waits for it, but how it went counts. */
+  /** Writes with `put`, or as the holder of the lock. No caller waits, but the result is counted. */
   const put = async (key: string, entry: SharedEntry<V>, held?: SharedLock): Promise<void> => {
     await gate.run('write', async () => {
       try {
@@ -123,7 +126,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
       known !== undefined && (digest === known.digest || entry.obtainedAtMs < known.atMs - TRUSTED_BEFORE_MS)
     const isOld = isRefused || (current !== undefined && digest === digestOf(current, codec))
     news.saw(entry.epoch)
-    // The clock of who made it may be ahead: the store counts for both.
+    // The clock of the other replica may be ahead: the store's time to live applies.
     const expiresAtMs = Math.min(entry.expiresAtMs, clock.now() + stored.leftMs)
     const aheadMs = entry.expiresAtMs - expiresAtMs
     const bounded = { ...entry, expiresAtMs, obtainedAtMs: Math.min(entry.obtainedAtMs - aheadMs, clock.now()) }
@@ -146,7 +149,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     return entry
   }
 
-  /** Nobody waits for what is written: the caller has its value already. */
+  /** No caller waits for the write: the value is already available. */
   const makeForAll = async (slot: CacheSlot<V>, held: SharedLock, endsAtMs: number): Promise<FetchedValue<V>> => {
     try {
       const entry = await make(slot, endsAtMs)
@@ -159,7 +162,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     }
   }
 
-  /** The version of what is there when it is no newer than `current`. */
+  /** The stored version if it is no newer than `current`. */
   const look = async (slot: CacheSlot<V>, current: V) => {
     const got = await gate.run('read', () => store.get(recordOf(slot.key)))
     const stored = got.isDone ? got.value : undefined
@@ -190,7 +193,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
         if (entry !== undefined) return entry
         stale = claim.value.stored.version
         unusable += 1
-        // The lock to replace it is asked for at once; another value that cannot be used is not.
+        // A lock to replace it is requested once; another unusable value is not replaced.
         if (unusable < 2) continue
       }
       await pause(lookMs * (0.5 + random()))

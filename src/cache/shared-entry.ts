@@ -2,22 +2,22 @@ import { hash } from 'node:crypto'
 import { hardEndMs } from './lifetimes.ts'
 import type { SharedCodec, SharedSeal } from './shared-ports.ts'
 
-/** A value as it lies in the store, sealed. */
+/** A value in the store, sealed. */
 export interface SharedEntry<V> {
-  /** The last purge that its maker knew of. */
+  /** The last purge known to its creator. */
   readonly epoch: number
   readonly obtainedAtMs: number
   readonly expiresAtMs: number
   readonly value: V
 }
 
-/** Writes an entry for the record of this name. */
+/** Seals an entry for the record of this name. */
 export function sealEntry<V>(name: string, entry: SharedEntry<V>, seal: SharedSeal, codec: SharedCodec<V>): Buffer {
   const { epoch, obtainedAtMs, expiresAtMs, value } = entry
   return seal.seal(name, Buffer.from(JSON.stringify([epoch, obtainedAtMs, expiresAtMs, codec.encode(value)])))
 }
 
-/** Reads it back; undefined for what was damaged, moved here from another name, or can't be opened or understood. */
+/** Opens an entry; undefined if damaged, of another name, or unreadable. */
 export async function openEntry<V>(
   name: string,
   sealed: Buffer,
@@ -35,12 +35,12 @@ export async function openEntry<V>(
   return { epoch: Number(epoch), obtainedAtMs: Number(obtainedAtMs), expiresAtMs: Number(expiresAtMs), value }
 }
 
-/** Tells a value from its successor without keeping it. */
+/** Identifies a value without storing it. */
 export function digestOf<V>(value: V, codec: SharedCodec<V>): string {
   return hash('sha256', JSON.stringify(codec.encode(value)), 'base64url')
 }
 
-/** Whether it would still be given out (decisions §4): an entry that is about to end is made anew instead. */
+/** Whether it may still be used (decisions §4); an entry about to expire is fetched again. */
 export function isLive(entry: Pick<SharedEntry<unknown>, 'expiresAtMs' | 'obtainedAtMs'>, nowMs: number): boolean {
   return hardEndMs(entry.expiresAtMs, entry.obtainedAtMs) > nowMs
 }

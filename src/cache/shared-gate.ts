@@ -2,32 +2,32 @@ import type { Log, Metrics } from '../core/index.ts'
 import type { SharedTrouble } from './shared-ports.ts'
 import { createResponsiveTime } from './shared-time.ts'
 
-/** So many failures in a row: nobody waits for the store any more. */
+/** Consecutive failures before requests stop using the store. */
 const FAILURES_BEFORE_ALONE = 3
 const FIRST_PROBE_MS = 100
-/** Between probes of one absence, and before the first probe of one that followed another at once. */
+/** Maximum pause between probes of one outage, and before the first probe of a repeated one. */
 const LONGEST_PROBE_MS = 1_000
 const LONGEST_FIRST_PROBE_MS = 30_000
-/** A store that was used for so long without leaving it again was well. */
+/** Minimum use without a failure for a healthy store. */
 const WELL_FOR_MS = 10_000
 
-/** A store may do one kind and refuse another: failures in a row are counted for each. */
+/** A store may support one kind and reject another: consecutive failures are counted per kind. */
 export type OperationKind = 'read' | 'lock' | 'write'
 
 export type Gated<T> = { readonly isDone: true; readonly value: T } | { readonly isDone: false }
 
-/** Stands between requests and the store: a slow or missing store costs a request so much and no more. */
+/** Limits what a slow or missing store costs a request. */
 export interface SharedGate {
-  /** True while nobody asks the store because it doesn't answer. */
+  /** True while the store is not used because of failures. */
   readonly isAlone: boolean
   /**
-   * What `operation` gives within the budget, or within a second one while the connection is up. What comes later is handed to
-   * `onLate`. Never rejects.
+   * Runs `operation` within the budget, or within a second one while connected. A late result goes to `onLate`. Never
+   * rejects.
    */
   run<T>(kind: OperationKind, operation: () => Promise<T>, onLate?: (value: T) => void): Promise<Gated<T>>
-  /** Why the store is not used now, for people. */
+  /** Why the store is not used, as text. */
   readonly problem: string | undefined
-  /** What must be known before the store may be used can't be learnt: goes alone at once. */
+  /** Degrades at once: state that is required before using the store is unavailable. */
   goAlone(trouble: SharedTrouble): void
   close(): void
 }
@@ -35,35 +35,36 @@ export interface SharedGate {
 export interface SharedGateOptions {
   readonly log: Log
   readonly metrics: Metrics
-  /** For one operation, in milliseconds; time in which the event loop of this process did not run doesn't count. */
+  /** Per operation in milliseconds, without time in which the event loop was blocked. */
   readonly budgetMs: number
-  /** Whether there is a connection: then an answer may come yet. */
+  /** Whether there is a connection, so that a response may follow. */
   isConnected(): boolean
-  /** Why an operation failed; undefined: it took too long. */
+  /** Cause of a failed operation; undefined: timeout. */
   troubleOf(error: unknown): SharedTrouble
-  /** Writes to the store, asked now and then while alone; when that succeeds within the budget, `rejoin` comes next. */
+  /** Writes to the store at intervals while degraded; success within the budget leads to `rejoin`. */
   probe(): Promise<void>
-  /** Learns what was missed; when that succeeds the store is used again. */
+  /** Catches up on missed changes; on success, the store is used again. */
   rejoin(): Promise<void>
 }
 
 /**
- * Goes alone after three failures in a row of one kind, where operations that were in flight together count as one, and comes back when a
- * probe succeeds: 0.1 s later, then up to 1 s. Who leaves soon after coming back waits twice as long as before, up to 30 s.
+ * Creates the gate. It degrades after three consecutive failures of one kind (concurrent operations count once), and
+ * recovers when a probe succeeds: 0.1 s later, then up to 1 s. A failure soon after a recovery doubles the pause, up
+ * to 30 s.
  */
 export function createSharedGate(options: SharedGateOptions): SharedGate {
   const { log, metrics, budgetMs } = options
   const alone = metrics
     .gauge(
       'extauth_shared_credentials_alone',
-      'Whether this replica goes on without the store of shared credentials.',
+      'Whether this replica uses only its local cache, without the shared credential store.',
       [],
       'max',
     )
     .with()
   const departures = metrics.counter(
     'extauth_shared_credentials_departures_total',
-    'How often this replica went on without the store of shared credentials, by what was wrong with it.',
+    'Fallbacks to the local cache by cause.',
     ['cause'],
   )
   const time = createResponsiveTime()
@@ -106,7 +107,7 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
     Object.assign(failures, { read: 0, lock: 0, write: 0 })
     backAt = performance.now()
     alone.set(0)
-    log.info({}, 'credentials are shared with the other replicas again')
+    log.info({}, 'shared credential store available again')
   }
   const fail = (kind: OperationKind, startedAt: number, cause: SharedTrouble) => {
     if (startedAt < failedAt) return
@@ -122,7 +123,7 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
     departures.with(cause.cause).add()
     const wasWell = performance.now() - backAt >= WELL_FOR_MS
     firstProbeMs = wasWell ? FIRST_PROBE_MS : Math.min(LONGEST_FIRST_PROBE_MS, 2 * firstProbeMs)
-    log.warn({ ...cause }, 'the store of shared credentials cannot be used: this replica goes on alone')
+    log.warn({ ...cause }, 'shared credential store unavailable; using the local cache')
     probeIn(firstProbeMs)
   }
 

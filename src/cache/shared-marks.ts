@@ -3,50 +3,50 @@ import { Failure, type Clock } from '../core/index.ts'
 import type { SharedRecord, SharedSeal, SharedStore } from './shared-ports.ts'
 import { matchesFilter, type Ownership, type PurgeFilter } from './slot.ts'
 
-/** The key of the record of purges. */
+/** Key of the purge log. */
 export const RECORD = 'purges'
-/** No value is kept in the store for longer. */
+/** Maximum time to live of values in the store. */
 export const LONGEST_SHARED_MS = 24 * 3_600_000
 const KEPT_MS = 2 * LONGEST_SHARED_MS
-/** A record whose secret is not the first is sealed again after so long: replicas rotate at different times. */
+/** Time before a purge log with an older secret is sealed again: replicas rotate at different times. */
 const SEALED_AGAIN_MS = 30_000
-/** A record that no configured secret opens counts as lost after so long: another replica may know the secret already. */
+/** Time before an unreadable purge log counts as lost: another replica may already know a new secret. */
 const UNREADABLE_MS = 5 * 60_000
-/** Each try that fails means that another replica wrote. */
+/** Each failed attempt means that another replica wrote. */
 const TRIES = 50
 const TRIES_AT_ONCE = 4
 const LONGEST_PAUSE_MS = 50
-/** A record that nobody wrote for so long is written again, so that it doesn't end while there are replicas. */
+/** The log is rewritten at this interval, so that it does not expire while replicas run. */
 const WRITTEN_EACH_MS = LONGEST_SHARED_MS / 4
-/** More than so many become one that covers everything: too much is fetched again then, never too little. */
+/** Above this number, entries merge into a purge of everything: credentials are fetched again. */
 const MOST_MARKS = 256
 
 interface Mark {
   readonly epoch: number
   readonly filter: PurgeFilter
-  /** No purge: the record was gone, and what was purged before this is known to nobody who starts now. */
+  /** No purge: the log was missing, so earlier purges are unknown to new replicas. */
   readonly isStart: boolean
-  /** False for a start that this replica doesn't need: it knows what was purged before. Not stored. */
+  /** False for a start that this replica does not need, since it knows earlier purges. Not stored. */
   readonly isHeeded: boolean
 }
 
 /**
- * What was purged, for values that lie in the store under names that tell nothing of whose they are. Each purge has a number,
- * each value the last number that its maker knew when it began: a value from before a purge that matches it is not used. No
- * clock of one replica is compared with another's. Who writes the store can remove the record or put an older one back: every
- * replica that knows more writes it again, and one that starts without a record trusts only what is made from then on.
+ * The purge log, for stored values whose names do not reveal their owner. Each purge has a number; each value has the
+ * last number that its creator knew. A value from before a matching purge is not used. Clocks of replicas are never
+ * compared. A writer of the store can delete or reset the log: replicas that know more restore it, and one that starts
+ * without a log trusts only values created afterwards.
  */
 export interface PurgeMarks {
-  /** The number for what is made from now on. */
+  /** The number for new values. */
   readonly epoch: number
   covers(owner: Ownership, epoch: number): boolean
-  /** A value with this number was seen; the next `sync` accounts for a number that nobody knows the purge of any more. */
+  /** A value with this number was read; the next `sync` accounts for a number without a known purge. */
   saw(epoch: number): void
-  /** Takes note of a purge here; `sync` tells the others. */
+  /** Records a local purge; `sync` shares it. */
   add(filter: PurgeFilter): void
   /**
-   * Reads what others purged, each reported to `onPurge` once, and writes what they don't know yet, or what is not sealed with
-   * the first secret. Throws what the store throws.
+   * Reads purges of others, reports each once to `onPurge`, and writes missing ones, or a log not sealed with the
+   * first secret. Throws the errors of the store.
    */
   sync(): Promise<void>
 }
@@ -56,19 +56,19 @@ export interface PurgeMarksOptions {
   readonly seal: SharedSeal
   readonly clock: Clock
   onPurge(filter: PurgeFilter): void
-  /** The store had lost the record, or an older one was put back; it has what this replica knows again. */
+  /** The store had lost the log or had an older one; it was restored. */
   onRestored(): void
 }
 
-/** Makes an empty list; call `sync` before anything is taken from the store. */
+/** Creates an empty log; call `sync` before using stored values. */
 export function createPurgeMarks(options: PurgeMarksOptions): PurgeMarks {
   const { store, seal, clock } = options
   let known: readonly Mark[] = []
-  /** Made here and not written yet; they get their number when they are. */
+  /** Local purges that are not written yet; they get their number on writing. */
   let pending: readonly PurgeFilter[] = []
   let epoch = 0
   let seen = 0
-  /** Whether what was purged before is known. */
+  /** Whether earlier purges are known. */
   let isBorn = false
   let version: string | undefined
   let versionSince = -Infinity
@@ -77,8 +77,8 @@ export function createPurgeMarks(options: PurgeMarksOptions): PurgeMarks {
   let isSyncWanted = false
 
   /**
-   * Throws while it is sealed with a secret that is not known here (yet), for five minutes; undefined for none, for what was
-   * damaged, and after that.
+   * Throws while the log is sealed with an unknown secret, for five minutes. Undefined if missing, damaged, or
+   * afterwards.
    */
   const read = async (record: SharedRecord | undefined) => {
     if (record === undefined) return undefined
@@ -94,7 +94,7 @@ export function createPurgeMarks(options: PurgeMarksOptions): PurgeMarks {
     }
   }
 
-  /** What has to be added because nobody knows any more what was purged. */
+  /** Entries to add because earlier purges are unknown. */
   const startsAfter = (stored: readonly Mark[] | undefined): readonly Mark[] => {
     const last = Math.max(epoch, stored?.at(-1)?.epoch ?? 0)
     const start = (number: number) => [{ epoch: number, filter: {}, isStart: true, isHeeded: true }]
@@ -106,7 +106,7 @@ export function createPurgeMarks(options: PurgeMarksOptions): PurgeMarks {
     for (let tries = 0; tries < TRIES; tries += 1) {
       if (tries >= TRIES_AT_ONCE) await pause(Math.min(LONGEST_PAUSE_MS, tries))
       const record = await store.get(RECORD)
-      // What this replica began before somebody else's record came first counts for nothing.
+      // Numbers used before the first log was read are invalid.
       if (!isBorn) [known, epoch] = [[], 0]
       const opened = await read(record)
       const stored = opened?.marks
@@ -118,7 +118,7 @@ export function createPurgeMarks(options: PurgeMarksOptions): PurgeMarks {
       const heard = (stored ?? []).map((mark) => (mark.isStart && isBorn ? passedOver(mark) : mark))
       const starts = startsAfter(stored)
       for (const mark of [...heard, ...starts]) {
-        // What a replica made before it was born it made itself: a start says nothing of that.
+        // Values fetched before the log was read are this replica's own; a start does not affect them.
         const isNews = mark.isHeeded && !before.has(mark.epoch) && (isBorn || !mark.isStart)
         if (isNews) options.onPurge(mark.filter)
       }
@@ -147,7 +147,7 @@ export function createPurgeMarks(options: PurgeMarksOptions): PurgeMarks {
       if (isLost && wasBorn) options.onRestored()
       return
     }
-    throw new Failure('store_unavailable', { detail: 'the record of purges changes too often' })
+    throw new Failure('store_unavailable', { detail: 'the purge log changes too often' })
   }
 
   const run = async () => {
@@ -157,7 +157,7 @@ export function createPurgeMarks(options: PurgeMarksOptions): PurgeMarks {
         await once()
       } while (isSyncWanted)
     } finally {
-      // Here and not a turn later: who asks in between would wait for what has ended.
+      // Reset here: a caller in between would wait for a completed promise.
       syncing = undefined
     }
   }
@@ -187,7 +187,10 @@ const passedOver = (mark: Mark): Mark => ({ ...mark, isHeeded: false })
 
 const isOfAll = ({ filter }: Mark): boolean => Object.keys(filter).length === 0
 
-/** One mark per number, the wider one; without those that a purge of everything made needless, and without old ones but the last. */
+/**
+ * One entry per number, the wider one; without entries covered by a later purge of everything, and without old ones
+ * except the last.
+ */
 function merge(marks: readonly Mark[], nowMs: number): readonly Mark[] {
   const byEpoch = new Map<number, Mark>()
   for (const mark of marks) {

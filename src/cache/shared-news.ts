@@ -7,31 +7,31 @@ import type { Ownership, PurgeFilter } from './slot.ts'
 
 const CHANNEL = 'credentials'
 const PURGED = 'purged'
-/** Who knows of purges that the store has lost writes them down for who begins. */
+/** Replicas that know purges which the store has lost write them for a new replica. */
 const JOINED = 'joined'
 const ROTATED = 'rotated '
-/** While messages are not received, what was purged is read so often. */
+/** Poll interval of the purge log without messages. */
 const READ_MS = 1_000
-/** Every so many of these it is read in any case. */
+/** Polls in any case at every n-th interval. */
 const READ_EACH = 60
-/** A value from before the last purge makes it be looked at, at most this often. */
+/** A value from before the last purge triggers a read, at most this often. */
 const LOOK_PAUSE_MS = 1_000
-/** Who purges waits so long to hear whether the others will. */
-const TOLD_WITHIN_MS = 2_000
+/** Time to wait for the notification of other replicas. */
+const NOTIFY_TIMEOUT_MS = 2_000
 
-/** What replicas tell each other: purges, and secrets that changed. */
+/** Notifications between replicas: purges and changed secrets. */
 export interface SharedNews {
-  /** Number of the last purge that is known here. */
+  /** Number of the last known purge. */
   readonly epoch: number
   covers(owner: Ownership, epoch: number): boolean
-  /** Whether it is known what was purged, and when it will be; rejects when that can't be learnt. */
+  /** Whether purges are known and notifications arrive; rejects if that cannot be determined. */
   readonly isKnown: boolean
   readonly known: Promise<void>
-  /** A value with this number lies in the store: one from another time than ours makes us look at the record. */
+  /** A stored value with this number was read: an unknown number triggers a read of the purge log. */
   saw(epoch: number): void
-  /** Learns what others told, and tells what they could not be told. Throws what the store throws. */
+  /** Reads missed notifications and sends pending ones. Throws the errors of the store. */
   catchUp(): Promise<void>
-  /** The number of processes that received it; undefined after 2 s without the store. Never rejects. */
+  /** Returns the number of receiving processes; undefined after 2 s without the store. Never rejects. */
   purge(filter: PurgeFilter): Promise<number | undefined>
   announceRotation(config: string): Promise<number | undefined>
   close(): void
@@ -45,17 +45,17 @@ export interface SharedNewsOptions {
   readonly metrics: Metrics
   onPurge(filter: PurgeFilter): void
   onRotation(config: string | undefined): void
-  /** Nothing can be learnt or told now. */
+  /** Notifications are not possible. */
   onTrouble(error: unknown): void
 }
 
-/** Begins to listen; nothing is taken from the store before `known` is fulfilled. */
+/** Starts to listen; stored values must not be used before `known` resolves. */
 export function createSharedNews(options: SharedNewsOptions): SharedNews {
   const { store, log, clock } = options
   const restored = options.metrics
     .counter(
       'extauth_shared_credentials_restored_total',
-      'How often the store had lost what was purged, and a replica that knew wrote it again.',
+      'Times that the store had lost the purge log and a replica restored it.',
       [],
     )
     .with()
@@ -67,10 +67,7 @@ export function createSharedNews(options: SharedNewsOptions): SharedNews {
     ...options,
     onRestored() {
       restored.add()
-      log.warn(
-        {},
-        'the store had lost what was purged (evicted, deleted, or an older state put back); it is written again',
-      )
+      log.warn({}, 'purge log lost by the store (evicted, deleted or reset to an older state), restoring it')
       quietly(store.publish(CHANNEL, PURGED))
     },
   })
@@ -107,19 +104,19 @@ export function createSharedNews(options: SharedNewsOptions): SharedNews {
     return learning
   }
 
-  const tell = async (message: string): Promise<number | undefined> => {
+  const notify = async (message: string): Promise<number | undefined> => {
     try {
       if (message === PURGED) await sync()
       return await store.publish(CHANNEL, message)
     } catch (error) {
       untold.add(message)
-      log.warn({}, 'the other replicas cannot be told of a change now; they are as soon as the store answers')
+      log.warn({}, 'other replicas not notified of a change, retrying when the store responds')
       options.onTrouble(error)
       return undefined
     }
   }
-  const toldInTime = (message: string) =>
-    Promise.race([tell(message), pause(TOLD_WITHIN_MS, undefined, { ref: false })])
+  const notifyInTime = (message: string) =>
+    Promise.race([notify(message), pause(NOTIFY_TIMEOUT_MS, undefined, { ref: false })])
 
   const subscription = store.subscribe(CHANNEL, {
     onMessage(message) {
@@ -136,7 +133,7 @@ export function createSharedNews(options: SharedNewsOptions): SharedNews {
   let ticks = 0
   const watching = setInterval(() => {
     ticks = (ticks + 1) % READ_EACH
-    // What is not known is learnt before anything is taken from the store again.
+    // Missed purges are read before stored values are used again.
     if (!freshness.isFresh) quietly(learn())
     else if (ticks === 0 || !freshness.isCaughtUp) quietly(sync())
   }, READ_MS)
@@ -167,9 +164,9 @@ export function createSharedNews(options: SharedNewsOptions): SharedNews {
     catchUp: learn,
     purge(filter) {
       marks.add(filter)
-      return toldInTime(PURGED)
+      return notifyInTime(PURGED)
     },
-    announceRotation: (config) => toldInTime(`${ROTATED}${config}`),
+    announceRotation: (config) => notifyInTime(`${ROTATED}${config}`),
     close() {
       clearInterval(watching)
       subscription.close()

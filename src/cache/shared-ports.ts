@@ -1,20 +1,20 @@
 import type { CacheSlot, PurgeFilter } from './slot.ts'
 
-/** What the cache needs of a store that replicas have in common; its operations may take long or fail. */
+/** The store shared by replicas, as the cache needs it; operations may be slow or fail. */
 export interface SharedStore {
   get(key: string): Promise<SharedRecord | undefined>
   put(key: string, value: Buffer, ttlMs: number): Promise<void>
   putIfAbsent(key: string, value: Buffer, ttlMs: number): Promise<boolean>
   compareAndSet(key: string, version: string | undefined, value: Buffer, ttlMs: number): Promise<boolean>
-  /** The record unless its version is the stale one, else the right to make it, else `busy`. */
+  /** Returns the record unless it has the stale version, else the lock to create it, else `busy`. */
   getOrLock(key: string, staleVersion: string | undefined, ttlMs: number): Promise<RecordOrLock>
-  /** Gives the number of processes that received it, this one included. */
+  /** Returns the number of receiving processes, including this one. */
   publish(channel: string, message: string): Promise<number>
   subscribe(
     channel: string,
     listener: { onMessage(message: string): void; onGap(): void },
   ): {
-    /** Whether messages are received now. */
+    /** Whether messages are received. */
     readonly isActive: boolean
     close(): void
   }
@@ -22,11 +22,11 @@ export interface SharedStore {
   health(): { readonly isUp: boolean }
 }
 
-/** What is wrong with a store: for the log, and by its cause for a metric. */
+/** Problem of a store: text for the log, cause for metrics. */
 export interface SharedTrouble {
-  /** One of a few words. */
+  /** One of a fixed set. */
   readonly cause: string
-  /** For people. */
+  /** For logs. */
   readonly problem: string
   readonly host?: string
   readonly port?: number
@@ -35,11 +35,11 @@ export interface SharedTrouble {
 export interface SharedRecord {
   readonly value: Buffer
   readonly version: string
-  /** For so long the store keeps it. */
+  /** Remaining time to live. */
   readonly leftMs: number
 }
 
-/** The right to make a record: `finish` writes it and gives the right back in one step. */
+/** The lock to create a record: `finish` writes it and releases the lock in one step. */
 export interface SharedLock {
   finish(value: Buffer, ttlMs: number): Promise<void>
   release(): Promise<void>
@@ -50,48 +50,48 @@ export type RecordOrLock =
   | { readonly kind: 'lock'; readonly held: SharedLock }
   | { readonly kind: 'busy' }
 
-/** Makes values useless to who reads the store; what is opened under another name than it was sealed under is undefined. */
+/** Encrypts values against readers of the store. A value sealed under a different name opens as undefined. */
 export interface SharedSeal {
   seal(name: string, plain: Buffer): Buffer
-  /** `isCurrent` is false for what has to be sealed again: its secret is not the first any more. */
+  /** `isCurrent` is false if its secret is no longer the first: seal again. */
   open(name: string, sealed: Buffer): Promise<{ readonly plain: Buffer; readonly isCurrent: boolean } | undefined>
 }
 
-/** How a value is written down, and read back; what can't be read is undefined. */
+/** Serializes a value; undefined for unreadable data. */
 export interface SharedCodec<V> {
   encode(value: V): object
   decode(written: unknown): V | undefined
 }
 
-/** A value with its times, in milliseconds since the epoch. */
+/** A value with its times in milliseconds since the epoch. */
 export interface FetchedValue<V> {
   readonly value: V
   readonly expiresAtMs: number
-  /** When it was made; absent: now. */
+  /** When it was fetched; default: now. */
   readonly obtainedAtMs?: number
-  /** Somebody else made it. */
+  /** Fetched by another replica. */
   readonly isShared?: boolean
 }
 
-/** What a cache does together with those of other replicas. */
+/** Cooperation of the caches of replicas. */
 export interface SharedCredentials<V> {
   /**
-   * A value that is not `current`: one that another replica made, else one that is fetched here while the others wait for it.
-   * Throws what `slot.fetch` throws, and nothing because of the store. Waiting for another replica ends
-   * before `endsAtMs` (`performance.now()`), so that time is left for a call of its own.
+   * Returns a value other than `current`: from another replica, else fetched here while others wait. Throws the errors
+   * of `slot.fetch`, none of the store. Stops waiting for another replica before `endsAtMs` (`performance.now()`),
+   * which leaves time for an own call.
    */
   fetch(slot: CacheSlot<V>, current: V | undefined, endsAtMs: number): Promise<FetchedValue<V>>
-  /** The backend refused this one: it is not taken from the store again. */
+  /** The backend rejected this value: it is not read from the store again. */
   reject(slot: Pick<CacheSlot<V>, 'key'>, value: V): void
   /**
-   * All replicas forget what matches. Gives the number of processes that received the message, this one included; the others
-   * read it in the store within a second. Undefined, after 2 s at the latest, when the store can't be reached now: then they
-   * learn it as soon as it can. Never rejects.
+   * Purges matching entries in all replicas. Returns the number of processes that received the message, including this
+   * one; others read it in the store within a second. Undefined after 2 s at the latest if the store is unreachable:
+   * they are notified later. Never rejects.
    */
   purge(filter: PurgeFilter): Promise<number | undefined>
-  /** All replicas look at the secrets of a config (`<namespace>/<name>`) again; as above. Never rejects. */
+  /** All replicas read the secrets of a config (`<namespace>/<name>`) again; see `purge`. Never rejects. */
   announceRotation(config: string): Promise<number | undefined>
-  /** Why this replica works with its own cache alone, for people; undefined while credentials are shared. */
+  /** Why this replica uses only its local cache, as text; undefined while credentials are shared. */
   readonly problem: string | undefined
   close(): void
 }

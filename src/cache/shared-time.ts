@@ -1,19 +1,19 @@
 const TICK_MS = 10
 
-/** How long something took, without the time in which this process could not have noticed its end. */
+/** Measures time, without blocked event loop. */
 export interface Stopwatch {
   readonly spentMs: number
   stop(): void
 }
 
 export interface ResponsiveTime {
-  /** Starts one; `onTick` is called every 10 ms or so until it is stopped, after what has arrived was read. */
+  /** Starts a stopwatch; `onTick` is called about every 10 ms until stopped, after received data were read. */
   start(onTick?: () => void): Stopwatch
 }
 
 /**
- * Milliseconds in which the event loop ran: a tick that comes late counts as two at most. A process that was busy for long
- * finds the answers of that time in its sockets, and must not call who sent them slow.
+ * Milliseconds in which the event loop ran: a late tick counts as two at most. After a blockage, responses wait in
+ * sockets, so the other side must not count as slow.
  */
 export function createResponsiveTime(): ResponsiveTime {
   const ticking = new Set<{ readonly onTick: (() => void) | undefined }>()
@@ -25,7 +25,7 @@ export function createResponsiveTime(): ResponsiveTime {
   const tick = () => {
     spentMs += sinceTick()
     lastTick = performance.now()
-    // An answer that lies in a socket already is not late: what was received is read before `setImmediate` runs.
+    // A response that waits in a socket is not late: received data are read before `setImmediate` runs.
     setImmediate(() => {
       for (const one of ticking) one.onTick?.()
     })

@@ -1,22 +1,22 @@
 import type { ScopeCounters } from './counters.ts'
 
-/** One MCPExternalAuthConfig as the cache sees it; made by `CredentialCache.scope`. */
+/** An MCPExternalAuthConfig in the cache; created by `CredentialCache.scope`. */
 export interface CacheScope {
   /** `<namespace>/<name>` of the resource. */
   readonly config: string
-  /** Its `type`; a metric label. */
+  /** Its `type`, a metric label. */
   readonly type: string
   readonly counters: ScopeCounters
 }
 
-/** Which version of a config and of its secrets a credential was obtained with. */
+/** Version of a config and of its secrets that a credential was fetched with. */
 export interface Generation {
   readonly configHash: string
-  /** Digest over the secrets that take part in fetching; empty where none does. */
+  /** Digest of the secrets used for fetching; empty without any. */
   readonly secrets: string
 }
 
-/** Whose credential it is: what purge, retirement and listing go by. */
+/** Owner of a credential, for purge, removal and listing. */
 export interface Ownership {
   readonly scope: CacheScope
   readonly generation: Generation
@@ -25,28 +25,28 @@ export interface Ownership {
   readonly role: string | undefined
 }
 
-/** What is wanted from the cache: the key, whose it is, and how to get it. Kept per caller by whoever asks often. */
+/** A request to the cache: key, owner, and how to fetch. Callers keep it between requests. */
 export interface CacheSlot<V> extends Ownership {
-  /** From `hashKey`: everything that tells this credential from any other. */
+  /** From `hashKey`: identifies the credential. */
   readonly key: string
-  /** Whom the bound per caller counts, beside the issuer. */
+  /** Owner for the limit per caller, besides the issuer. */
   readonly ownerId: string
-  /** No credential of this slot outlives this (milliseconds since the epoch). */
+  /** Latest expiry of the credential (milliseconds since the epoch). */
   readonly notAfterMs: number | undefined
-  /** The key stands for one token of the caller: that it is refused is remembered. Default false. */
+  /** The key includes the caller's token, so its rejection is cached. Default false. */
   readonly isKeyedByToken?: boolean
-  /** Of the token that the request came with, where there is one: requests with different tokens may share a key. */
+  /** Of the request's token, if any: requests with different tokens may share a key. */
   readonly tokenDigest?: string | undefined
-  /** Milliseconds that a request may take to get one, waiting for other replicas included. */
+  /** Time limit of a request in milliseconds, including waiting for other replicas. */
   readonly deadlineMs: number
   /**
-   * Gets a new one, with its end in milliseconds since the epoch, by `endsAtMs` (`performance.now()`) at the latest. Throws
-   * `Failure`.
+   * Fetches a new one with its expiry in milliseconds since the epoch, by `endsAtMs` (`performance.now()`) at the
+   * latest. Throws `Failure`.
    */
   fetch(endsAtMs: number): Promise<{ readonly value: V; readonly expiresAtMs: number }>
 }
 
-/** Which credentials a purge removes: all that match every field given. */
+/** Filter of a purge: all given fields must match. */
 export interface PurgeFilter {
   readonly subject?: string
   readonly issuer?: string
@@ -55,7 +55,7 @@ export interface PurgeFilter {
   readonly role?: string
 }
 
-/** Whether a purge with this filter concerns what belongs to `owner`. */
+/** Whether a filter matches `owner`. */
 export function matchesFilter(owner: Ownership, filter: PurgeFilter): boolean {
   const { config } = owner.scope
   return (

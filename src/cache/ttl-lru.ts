@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../core/index.ts'
 
 /**
- * So many additions, and a quarter of the entries, pay for one sweep: what nobody asks for any more does not stay in memory
- * after its end, and however many there are, an addition costs the same.
+ * Additions per sweep, besides a quarter of the entries: expired entries do not stay in memory, at constant cost per
+ * addition.
  */
 const ADDITIONS_PER_SWEEP = 256
 
@@ -11,28 +11,28 @@ export type RemovalReason = 'expired' | 'capacity' | 'replaced' | 'deleted'
 
 export interface TtlLruOptions<V> {
   readonly clock: Clock
-  /** At most this many entries; the least recently used one goes first. */
+  /** Maximum number of entries; the least recently used is evicted first. */
   readonly maxEntries: number
-  /** Together with `weigh`: at most this much weight (say, bytes); a value heavier than all of it is not kept. */
+  /** With `weigh`: maximum total weight, such as bytes. A heavier value is not stored. */
   readonly maxWeight?: number
   readonly weigh?: (value: V, key: string) => number
-  /** Called after an entry has left, for indexes beside the cache. */
+  /** Called after an entry was removed, for additional indexes. */
   readonly onRemove?: (key: string, value: V, reason: RemovalReason) => void
 }
 
 export interface TtlLru<V> {
   readonly size: number
-  /** Of all entries together; their number where nothing is weighed. */
+  /** Total of all entries; their number without `weigh`. */
   readonly weight: number
-  /** The live value, now the most recently used; an expired one is removed and not given out. */
+  /** The live value, marked as used; an expired one is removed. */
   get(key: string): V | undefined
-  /** The live value, without counting as use. */
+  /** The live value, without marking it. */
   peek(key: string): V | undefined
-  /** Keeps a value until `expiresAtMs` (milliseconds since the epoch); false for one that is already past or too heavy. */
+  /** Stores a value until `expiresAtMs` (milliseconds since the epoch); false if expired or too heavy. */
   set(key: string, value: V, expiresAtMs: number): boolean
   delete(key: string): boolean
   clear(): void
-  /** Live entries as they are at its start, least recently used first. Entries may be deleted while it runs. */
+  /** Live entries at the time of the call, least recently used first. Entries may be deleted during iteration. */
   entries(): IterableIterator<[key: string, value: V]>
 }
 
@@ -42,9 +42,9 @@ interface Kept<V> {
 }
 
 /**
- * A bounded cache in which each entry has its own end, over `lru-cache`: that keeps order and bounds, without room taken
- * ahead; ends are those of the clock that is handed in. All operations take constant time, `clear` and
- * `entries` aside; of what has ended an addition now and then pays for the removal.
+ * A limited cache with an expiry per entry, on `lru-cache`, which keeps order and limits; the given clock decides on
+ * expiry. All operations take constant time, except `clear` and `entries`; additions sweep expired entries at
+ * intervals.
  */
 export function createTtlLru<V>(options: TtlLruOptions<V>): TtlLru<V> {
   const { clock, maxEntries, maxWeight = Number.MAX_SAFE_INTEGER, weigh, onRemove } = options
@@ -58,7 +58,7 @@ export function createTtlLru<V>(options: TtlLruOptions<V>): TtlLru<V> {
     ...(onRemove === undefined
       ? {}
       : {
-          // Afterwards, so that whoever hears of it finds the cache without the entry.
+          // Called afterwards, so that the listener finds the cache without the entry.
           disposeAfter({ value, endMs }, key, cause) {
             if (cause === 'set') onRemove(key, value, 'replaced')
             else if (cause === 'delete') onRemove(key, value, reason)
@@ -74,7 +74,7 @@ export function createTtlLru<V>(options: TtlLruOptions<V>): TtlLru<V> {
     return wasThere
   }
 
-  /** Removes what has ended and nobody asked for since. */
+  /** Removes expired entries. */
   const sweep = (): void => {
     additions = 0
     for (const [key, { endMs }] of allOf(kept)) if (clock.now() >= endMs) remove(key, 'expired')
@@ -115,7 +115,7 @@ export function createTtlLru<V>(options: TtlLruOptions<V>): TtlLru<V> {
   }
 }
 
-/** As they are now: the library's own iteration does not bear that the entry that it is at is deleted. */
+/** A snapshot: the library's iteration does not allow deleting the current entry. */
 function allOf<V>(kept: LRUCache<string, Kept<V>>): [key: string, entry: Kept<V>][] {
   const all: [string, Kept<V>][] = []
   kept.rforEach((entry, key) => all.push([key, entry]))

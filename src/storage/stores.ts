@@ -115,13 +115,13 @@ export function createStores(runtime: StoresRuntime): Stores {
       return (await shared.get(identityOf(config.kvstore))?.parts.refusals(keyPrefix(scope))) ?? []
     },
     states: () =>
-      [...shared.values()].map(({ parts: { said, messagesProblem }, watches }) => {
+      [...shared.values()].map(({ parts: { reported, messagesProblem }, watches }) => {
         const lost = [...watches].map(({ remark }) => remark)
         const unheard = messagesProblem && `${UNHEARD}: ${messagesProblem}`
         return {
-          clockAheadMs: said.clockAheadMs,
-          remarks: [said.remark, unheard, ...lost].filter((remark) => remark !== undefined),
-          isBlind: said.isBlind,
+          clockAheadMs: reported.clockAheadMs,
+          remarks: [reported.remark, unheard, ...lost].filter((remark) => remark !== undefined),
+          isBlind: reported.isBlind,
         }
       }),
     async close() {

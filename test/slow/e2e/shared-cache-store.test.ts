@@ -44,7 +44,7 @@ describe('what is wrong with the store', () => {
       for (const name of ['b', 'c', 'd', 'e']) {
         expect((await fleet.call(url, await fleet.bearer(name))).status).toBe(200)
       }
-      const line = await proxy.line('the store of shared credentials cannot be used: this replica goes on alone')
+      const line = await proxy.line('shared credential store unavailable; using the local cache')
       expect(line).toMatchObject({ level: 40, cause, host: '127.0.0.1', port: port() })
       const metrics = await (await fetch(`${admin}/metrics`)).text()
       expect(metrics).toContain(`extauth_shared_credentials_departures_total{cause="${cause}"} 1\n`)

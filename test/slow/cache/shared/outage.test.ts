@@ -39,7 +39,7 @@ describe('without its store', () => {
     for (const replica of [first, second]) {
       expect(isAlone(replica)).toBe(true)
       expect(replica.count('alone')).toBe(20)
-      expect(replica.log.lines.filter((line) => line.includes('goes on alone'))).toHaveLength(1)
+      expect(replica.log.lines.filter((line) => line.includes('using the local cache'))).toHaveLength(1)
     }
     // Each waited once for its budget; whoever comes after that doesn't wait at all.
     expect(performance.now() - startedAt).toBeLessThan(5_000)

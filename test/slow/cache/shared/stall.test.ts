@@ -75,7 +75,7 @@ describe('a store that is not well', () => {
     for (const subject of callers(4)) await replica.get(subject)
     expect(isAlone(replica)).toBe(true)
     expect(departures(replica, 'OOM')).toBe(1)
-    expect(replica.log.lines.filter((line) => line.includes('goes on alone'))).toEqual([
+    expect(replica.log.lines.filter((line) => line.includes('using the local cache'))).toEqual([
       expect.stringContaining('its memory is full'),
     ])
     await pause(600)

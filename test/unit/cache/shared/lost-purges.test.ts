@@ -93,7 +93,7 @@ describe('a record of purges that was lost or put back', () => {
       ({ metrics }) => metrics.value('extauth_shared_credentials_restored_total') === 1,
     )
     expect(restored).toHaveLength(1)
-    expect(restored[0]?.log.lines.join('\n')).toContain('had lost what was purged')
+    expect(restored[0]?.log.lines.join('\n')).toContain('purge log lost by the store')
   })
 
   it('is looked for when a value shows that there was a purge which is not known', async () => {
