@@ -26,7 +26,7 @@ function replicaOf(overrides: Partial<RedisConfig>): Replica {
 /** The line of the log about a store that cannot be used. */
 async function told(replica: Replica): Promise<unknown> {
   await expect(replica.store.put('a', bytes('1'), 60_000)).rejects.toThrow('store')
-  const line = replica.log.lines.find((one) => one.includes('store is unavailable'))
+  const line = replica.log.lines.find((one) => one.includes('store unavailable'))
   return JSON.parse(line ?? '{}')
 }
 
