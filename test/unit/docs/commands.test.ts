@@ -26,16 +26,17 @@ interface Call {
 
 /** The calls of `extauth` in code of a page, one per line. */
 function callsOf(page: string): Call[] {
-  const text = read(page).replaceAll(/\\\n\s*/g, ' ')
-  const code = [...text.matchAll(/```(?:sh|text)\n(.*?)```|`(extauth [^`\n]+)`/gs)].map(
+  const source = read(page).replaceAll(/\\\n\s*/g, ' ')
+  const code = [...source.matchAll(/```(?:sh|text)\n(.*?)```|`(extauth [^`\n]+)`/gs)].map(
     ([, block, span]) => block ?? span,
   )
-  return code
-    .flatMap((part = '') => [...part.matchAll(/(?<![-\w])extauth (?:-- )?([a-z]+)((?: [^|;&\n]*)?)/g)])
-    .map(([whole, command = '', rest = '']) => {
-      const own = rest.replaceAll(/"[^"]*"|'[^']*'/g, '').replace(/ #.*/, '')
-      return { text: whole, command, options: [...own.matchAll(/ --([a-z][a-z-]*)/g)].map(([, name = '']) => name) }
-    })
+  const matches = code.flatMap((part = '') =>
+    Array.from(part.matchAll(/(?<![-\w])extauth (?:-- )?([a-z]+)((?: [^|;&\n]*)?)/g)),
+  )
+  return matches.map(([text = '', command = '', rest = '']) => {
+    const own = rest.replaceAll(/"[^"]*"|'[^']*'/g, '').replace(/ #.*/, '')
+    return { text, command, options: Array.from(own.matchAll(/ --([a-z][a-z-]*)/g), ([, name = '']) => name) }
+  })
 }
 
 it.each(PAGES)('%s calls commands and options that exist', (page) => {
