@@ -6,6 +6,7 @@ import {
   type ListField,
   type McpKind,
   type McpView,
+  NO_REQUEST,
   type RequestView,
   type RuleCode,
 } from '../core/index.ts'
@@ -19,12 +20,7 @@ const HEADER_MISMATCH = -32_020
 
 const EMPTY: Claims = Object.freeze(Object.create(null) as Record<string, ClaimValue>)
 /** A request without a message, or a response of the client. */
-const NO_MESSAGE: RequestView = Object.freeze({
-  mcp: Object.freeze({ method: '', kind: 'other', name: '', uri: '', args: EMPTY, annotations: EMPTY }),
-  subjects: [],
-  id: undefined,
-  list: undefined,
-})
+const noMessage = (): RequestView => ({ mcp: NO_REQUEST, subjects: [], id: undefined, list: undefined })
 
 const LISTS: Readonly<Record<string, ListField>> = {
   'tools/list': 'tools',
@@ -90,7 +86,7 @@ function valuesOf({ rawHeaders }: ClientRequest, name: string): readonly string[
  * fields (by case, too), fields in another case, a batch, headers that differ from the body, and text that is not UTF-8.
  */
 export function readRequest(request: ClientRequest, body: Buffer | undefined, context: ReadContext): RequestView {
-  if (request.method !== 'POST') return NO_MESSAGE
+  if (request.method !== 'POST') return noMessage()
   return readMessage(body, context, (method, params) => compareHeaders(request, method, params))
 }
 
@@ -107,7 +103,7 @@ export function readMessage(
   if (message.kind === 'malformed') throw refused('mcp_message')
   if (message.kind === 'response') {
     onSubject('', {})
-    return NO_MESSAGE
+    return noMessage()
   }
   const { method, params } = message
   if (value['params'] !== undefined && !isObject(value['params'])) throw refused('mcp_params')
@@ -199,7 +195,7 @@ function subjectsOf(mcp: McpView, params: Params, { taskOf }: ReadContext): read
 }
 
 /** The task of another caller, or of none: always denied. */
-export const UNKNOWN_TASK: McpView = Object.freeze({ ...NO_MESSAGE.mcp })
+export const UNKNOWN_TASK: McpView = Object.freeze({ ...NO_REQUEST })
 
 const textOf = (value: unknown): string => {
   if (typeof value !== 'string') throw refused('mcp_params')

@@ -1,9 +1,14 @@
 import {
   compileRequestMatcher,
+  compileSelector,
+  matchesAny,
   MatcherError,
   type RequestMatcher,
   type RequestVariables,
-  requestVariables,
+  selects,
+  type Selector,
+  templatePart,
+  variablesOf,
 } from '../cel/index.ts'
 import {
   type Caller,
@@ -16,8 +21,7 @@ import {
   type RuleStep,
   scopesOf,
 } from '../core/index.ts'
-import type { Authorization, RequestSelector } from '../resources/index.ts'
-import { compileGlob, type Glob, matchTemplate } from './glob.ts'
+import type { Authorization } from '../resources/index.ts'
 import { UNKNOWN_TASK } from './read-request.ts'
 
 /** What is decided about beside the request. */
@@ -36,14 +40,6 @@ export interface Rules {
   couldAllow(list: ListField, key: string, annotations: Claims, context: RuleContext): boolean
   /** Names of the rules in the order of evaluation. */
   readonly names: readonly string[]
-}
-
-interface Selector {
-  readonly tools: readonly Glob[]
-  readonly prompts: readonly Glob[]
-  readonly resources: readonly Glob[]
-  readonly methods: readonly Glob[]
-  readonly isEmpty: boolean
 }
 
 interface Compiled {
@@ -106,7 +102,7 @@ export function compileRules(authorization: Authorization): Rules {
         steps.push({ rule: name, effect, outcome: 'not_matched' })
         continue
       }
-      const result = matcher?.evaluate((variables ??= variablesOf(subject, context))) ?? MATCHED
+      const result = matcher?.evaluate((variables ??= variablesOf(about(subject, context)))) ?? MATCHED
       steps.push(
         result.outcome === 'error' ? errorStep(name, effect, result) : { rule: name, effect, outcome: result.outcome },
       )
@@ -158,7 +154,7 @@ export function compileRules(authorization: Authorization): Rules {
         if (effect === 'allow') return true
         continue
       }
-      const { outcome } = matcher?.evaluate((variables ??= variablesOf(subject, context))) ?? MATCHED
+      const { outcome } = matcher?.evaluate((variables ??= variablesOf(about(subject, context)))) ?? MATCHED
       if (outcome === 'limit') return false
       if (effect === 'deny' && outcome !== 'not_matched') return false
       if (effect === 'allow' && outcome === 'matched') return true
@@ -170,49 +166,11 @@ export function compileRules(authorization: Authorization): Rules {
 const MATCHED = Object.freeze({ outcome: 'matched' as const })
 const ALLOWED: RuleDecision = Object.freeze({ allowed: true, rule: undefined, missingScopes: [], steps: [] })
 
-/** Compiles the shorthands of a rule, a role mapping or a credential. */
-export function compileSelector({ tools = [], prompts = [], resources = [], methods = [] }: RequestSelector): Selector {
-  const all = { tools, prompts, resources, methods }
-  return {
-    tools: tools.map(compileGlob),
-    prompts: prompts.map(compileGlob),
-    resources: resources.map(compileGlob),
-    methods: methods.map(compileGlob),
-    isEmpty: Object.values(all).every((globs) => globs.length === 0),
-  }
-}
-
-/** Whether one of the shorthands names the request; without any, every request is meant. */
-export function selects(selector: Selector, { method, kind, name, uri }: McpView): boolean {
-  if (selector.isEmpty || matchesAny(selector.methods, method)) return true
-  if (kind === 'tool') return matchesAny(selector.tools, name)
-  if (kind === 'prompt') return matchesAny(selector.prompts, name)
-  return kind === 'resource' && matchesAny(selector.resources, uri)
-}
-
-const matchesAny = (globs: readonly Glob[], text: string): boolean => {
-  for (const glob of globs) if (glob.matches(text)) return true
-  return false
-}
-
-function templatePart(selector: Selector, { method, uri }: McpView): 'all' | 'some' | 'none' {
-  if (selector.isEmpty || matchesAny(selector.methods, method)) return 'all'
-  const parts = new Set(selector.resources.map((glob) => matchTemplate(glob, uri)))
-  return parts.has('all') ? 'all' : parts.has('some') ? 'some' : 'none'
-}
-
-/** The variables of expressions about one request. */
-export function variablesOf(subject: McpView, context: RuleContext): RequestVariables {
-  const claims = 'claims' in context.caller ? context.caller.claims : EMPTY
-  const act = claims['act']
-  const isActor = typeof act === 'object' && act !== null && !Array.isArray(act)
-  return requestVariables({
-    mcp: subject as unknown as Claims,
-    claims,
-    actor: isActor ? (act as Claims) : EMPTY,
-    route: context.route,
-  })
-}
+const about = (mcp: McpView, { caller, route }: RuleContext) => ({
+  mcp,
+  claims: 'claims' in caller ? caller.claims : EMPTY,
+  route,
+})
 
 function scopesMissing(required: readonly string[], { caller }: RuleContext): readonly string[] {
   if (required.length === 0) return []

@@ -1,10 +1,14 @@
 export { LIMITS as MATCHER_LIMITS } from './limits.ts'
 export { compileMatcher, compileText, type Matcher, type MatcherResult, type TextExpression } from './matcher.ts'
-export {
-  compileRequestMatcher,
-  type RequestMatcher,
-  type RequestVariables,
-  requestVariables,
-} from './request-matcher.ts'
+export { compileRequestMatcher, type RequestMatcher, type RequestVariables } from './request-matcher.ts'
 export { remarksOnMatcher, type MatcherRemark } from './remarks.ts'
 export { MatcherError, type Position } from './parse.ts'
+export {
+  compileSelector,
+  matchesAny,
+  type RequestSelector,
+  selects,
+  type Selector,
+  templatePart,
+  variablesOf,
+} from './request-selector.ts'

@@ -12,14 +12,18 @@ export type RequestField = (typeof FIELDS)[number]
 /** The variables of one request, converted once for all expressions that are evaluated for it. */
 export type RequestVariables = Readonly<Record<'mcp' | 'claims' | 'actor' | 'route', CelInput>>
 
-export const requestVariables = (values: {
-  readonly mcp: Claims
-  readonly claims: Claims
-  readonly actor: Claims
-  readonly route: string
-}): RequestVariables => ({
+/** `onRead` is called with the name of each claim that an expression asks for. */
+export const requestVariables = (
+  values: {
+    readonly mcp: Claims
+    readonly claims: Claims
+    readonly actor: Claims
+    readonly route: string
+  },
+  onRead?: (claim: string) => void,
+): RequestVariables => ({
   mcp: claimsToCel(values.mcp),
-  claims: claimsToCel(values.claims),
+  claims: claimsToCel(values.claims, onRead),
   actor: claimsToCel(values.actor),
   route: values.route,
 })

@@ -17,6 +17,18 @@ export interface McpView {
   readonly annotations: Claims
 }
 
+const EMPTY: Claims = Object.freeze(Object.create(null) as Claims)
+
+/** A request without a message, a response of the client, and what is not read. */
+export const NO_REQUEST: McpView = Object.freeze({
+  method: '',
+  kind: 'other',
+  name: '',
+  uri: '',
+  args: EMPTY,
+  annotations: EMPTY,
+})
+
 /** The result field of a list request, whose items are filtered. */
 export type ListField = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
 

@@ -159,6 +159,8 @@ export interface Obtain {
    * once). Absent: never.
    */
   isFreshAfterRejection?(armed: Armed): boolean
+  /** What a caller gets when the backend refuses the last credential, where that differs from the route's. */
+  whenRejected?(known: Known): FailureCode | undefined
   /** Where this caller's credential would come from now. Has no side effects; for observers only. */
   lookup(known: Known): CredentialLookup
 }

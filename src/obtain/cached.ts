@@ -5,11 +5,12 @@ import {
   type AuthenticatedCaller,
   type Caller,
   type Credential,
+  type RequestView,
   type PresentedToken,
 } from '../core/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import { createGenerations } from './generations.ts'
-import type { FetchingSource, Plan, Source } from './source.ts'
+import type { FetchingSource, Plan, RequestContext, Source } from './source.ts'
 
 /** The parts of a config that identify cached credentials. */
 export interface CachedConfig {
@@ -122,40 +123,42 @@ export function createCachedSource<P extends Plan>(
   const scope = cache.scope(`${config.namespace}/${config.name}`, config.type)
   source.onRecovered?.(() => cache.endPauses(scope.config))
   const currentGeneration = createGenerations(scope, config.configHash, source.secrets ?? [], cache)
-  // The plan depends on the token only, and so does its failure: an expensive rule is not evaluated again.
-  const slots = new WeakMap<AuthenticatedCaller, PlannedSlot<P> | Failure>()
-  const slotOf = (caller: Caller): PlannedSlot<P> => {
+  // A plan and its failure are kept with what they depend on: an expensive rule is not evaluated again.
+  const slots = new WeakMap<AuthenticatedCaller | RequestView, PlannedSlot<P> | Failure>()
+  const slotOf = (caller: Caller, request?: RequestContext): PlannedSlot<P> => {
     if (caller.kind === 'anonymous') {
       throw new Failure('config_error', { detail: `type ${config.type} needs a caller with a token` })
     }
     const current = currentGeneration()
-    const known = slots.get(caller)
+    // A plan that depends on the request is kept with it: each has a view of its own.
+    const keeper = source.readsRequest === true && request?.view !== undefined ? request.view : caller
+    const known = slots.get(keeper)
     if (known instanceof Failure) throw known
     if (known !== undefined && known.generation === current) return known
     try {
-      const slot = new PlannedSlot(source, caller, source.plan(caller), scope, current)
-      slots.set(caller, slot)
+      const slot = new PlannedSlot(source, caller, source.plan(caller, request), scope, current)
+      slots.set(keeper, slot)
       return slot
     } catch (error) {
       const failure = asFailure(error)
-      slots.set(caller, failure)
+      slots.set(keeper, failure)
       throw failure
     }
   }
 
   return {
-    obtain: (caller, token) => cache.get(new RequestSlot(slotOf(caller), token)),
-    lookup(caller) {
+    obtain: (caller, token, request) => cache.get(new RequestSlot(slotOf(caller, request), token)),
+    lookup(caller, request) {
       const isKnown = caller.kind === 'authenticated' && slots.get(caller) instanceof Failure
       try {
-        return cache.lookup(slotOf(caller))
+        return cache.lookup(slotOf(caller, request))
       } catch {
         // `obtain`, which is called next, reports the reason.
         return { from: isKnown ? 'refusal' : 'nowhere' }
       }
     },
-    reject: (caller, credential) => cache.reject(slotOf(caller), credential),
-    isFreshAfterRejection: (caller) => cache.isFreshAfterRejection(slotOf(caller)),
+    reject: (caller, credential, request) => cache.reject(slotOf(caller, request), credential),
+    isFreshAfterRejection: (caller, request) => cache.isFreshAfterRejection(slotOf(caller, request)),
     close: async () => source.close?.(),
   }
 }

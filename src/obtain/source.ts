@@ -3,21 +3,28 @@ import type {
   Caller,
   Credential,
   CredentialLookup,
+  RequestView,
   Secret,
   SecretHandle,
   PresentedToken,
 } from '../core/index.ts'
 
+/** The request that a credential is for; sources that do not read requests ignore it. */
+export interface RequestContext {
+  readonly view: RequestView | undefined
+  readonly route: string
+}
+
 /** Credentials of callers for one MCPExternalAuthConfig. A source never modifies headers. */
 export interface Source {
   /** Throws `Failure`; synchronous when nothing must be fetched. `token` is the request's access token. */
-  obtain(caller: Caller, token: PresentedToken): Credential | Promise<Credential>
+  obtain(caller: Caller, token: PresentedToken, request?: RequestContext): Credential | Promise<Credential>
   /** Reports that the backend rejected `credential`; resolves to whether obtaining again can give another one. */
-  reject(caller: Caller, credential: Credential): boolean | Promise<boolean>
+  reject(caller: Caller, credential: Credential, request?: RequestContext): boolean | Promise<boolean>
   /** Where this caller's credential would come from now; absent when nothing is fetched. */
-  lookup?(caller: Caller): CredentialLookup
+  lookup?(caller: Caller, request?: RequestContext): CredentialLookup
   /** True when this caller's credential just replaced a rejected one. Absent: never. */
-  isFreshAfterRejection?(caller: Caller): boolean
+  isFreshAfterRejection?(caller: Caller, request?: RequestContext): boolean
   /** Closes connections; nothing is obtained afterwards. */
   close?(): Promise<void>
 }
@@ -58,7 +65,9 @@ export interface OwnSource {
 /** A source that fetches per caller; `cached.ts` wraps it in the cache. `P` passes results of `plan` to `fetch`. */
 export interface FetchingSource<P extends Plan = Plan> extends Omit<OwnSource, 'fetch'> {
   /** Throws `Failure` (403 …) for a caller without a possible credential. */
-  plan(caller: AuthenticatedCaller): P
+  plan(caller: AuthenticatedCaller, request?: RequestContext): P
+  /** The plan depends on the request, so that it is kept with that and not with the token. Default false. */
+  readonly readsRequest?: boolean
   /**
    * Throws `Failure`; completes by `endsAtMs` (`performance.now()`). `token` is that of any request of the caller.
    */

@@ -67,8 +67,10 @@ export class Attempts implements IterableIterator<Attempt> {
 }
 
 function rejected({ credential, forwarded = [], known }: Armed, status: number): Failure {
+  const { route } = known.matched
+  const whenRejected = route.obtain.whenRejected?.(known) ?? route.whenRejected
   const isShown = credential.kind !== 'none' || forwarded.some(({ isPlain }) => isPlain !== true)
-  return new Failure(isShown ? known.matched.route.whenRejected : 'backend_wants_credential', {
+  return new Failure(isShown ? whenRejected : 'backend_wants_credential', {
     detail: `the backend answered ${status}`,
   })
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { compileRequestMatcher, MatcherError, type RequestMatcher } from '../cel/index.ts'
-import { int32, isRecord, type Rule, scopes, segmentName, withRules } from '../fields/index.ts'
+import { compileRequestMatcher, MatcherError, type RequestMatcher, type RequestSelector } from '../cel/index.ts'
+import { int32, isRecord, localReference, type Rule, scopes, segmentName, withRules } from '../fields/index.ts'
 
 const MOST_RULES = 500
 const MOST_GLOBS = 1000
@@ -25,14 +25,6 @@ export const requestSelector = () => ({
   resources: globs('URIs of resources'),
   methods: globs('JSON-RPC methods'),
 })
-
-/** Which requests are meant: those that one of the patterns names. */
-export interface RequestSelector {
-  readonly tools?: readonly string[] | undefined
-  readonly prompts?: readonly string[] | undefined
-  readonly resources?: readonly string[] | undefined
-  readonly methods?: readonly string[] | undefined
-}
 
 /** A CEL expression over `mcp`, `claims`, `actor` and `route`. */
 export const requestExpression = () =>
@@ -87,6 +79,27 @@ export const authorization = () =>
 
 export type Authorization = z.output<ReturnType<typeof authorization>>
 export type AuthorizationRule = Authorization['rules'][number]
+
+/** `routes[].credentials`: another credential for some requests. */
+export const credentials = () =>
+  z
+    .array(
+      z.strictObject({
+        ...requestSelector(),
+        when: requestExpression().optional(),
+        externalAuthConfigRef: localReference().describe('How the backend wants these requests to be authenticated.'),
+      }),
+    )
+    .max(100)
+    .superRefine(usableConditions, { when: () => true })
+
+function usableConditions(entries: unknown, context: z.core.$RefinementCtx): void {
+  if (!Array.isArray(entries) || entries.length > 100) return
+  for (const [index, entry] of entries.entries()) {
+    const message = isRecord(entry) ? problemOf(entry.when) : undefined
+    if (message !== undefined) context.addIssue({ code: 'custom', message, path: [index, 'when'] })
+  }
+}
 
 /** Each name once, and every expression compiles. */
 function usableRules(rules: unknown, context: z.core.$RefinementCtx): void {

@@ -1,4 +1,4 @@
-export { type Authorization, type AuthorizationRule, type RequestSelector, remarksOnRules } from './authorization.ts'
+export { type Authorization, type AuthorizationRule, remarksOnRules } from './authorization.ts'
 export {
   authSection,
   type AuthSection,
@@ -90,6 +90,7 @@ export {
 export { registryConfig, type RegistryConfig } from './registry-config.ts'
 export type {
   ResolvedAuth,
+  ResolvedCredential,
   ResolvedAuthOf,
   ResolvedAuthServer,
   ResolvedCache,
@@ -150,3 +151,4 @@ export {
 } from './workloads/workloads.ts'
 export { type Autoscaling, type ResourceOverrides, referringStatus } from './workloads/remote-proxy.ts'
 export type { SecretRef } from '../fields/index.ts'
+export { authsOf } from './resolved.ts'

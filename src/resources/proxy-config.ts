@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { authorization } from './authorization.ts'
+import { authorization, credentials } from './authorization.ts'
 import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
 import { storage } from './embedded-storage.ts'
 import { headerForward } from './workloads/header-forward.ts'
@@ -175,6 +175,11 @@ export const route = () =>
     authorization: later(authorization)
       .optional()
       .describe('Which MCP requests are allowed; every request when absent.'),
+    credentials: later(credentials)
+      .optional()
+      .describe(
+        'Another `externalAuthConfigRef` for some requests; the first entry that matches replaces that of the route.',
+      ),
     allowBoundTokens: allowBoundTokens().default(false),
     passHeaders: z
       .array(passableHeader())

@@ -1,3 +1,4 @@
+import type { RequestSelector } from '../cel/index.ts'
 import type { RouteTarget } from '../core/index.ts'
 import type { AuthSection } from './auth-section.ts'
 import type { AuthSpecs, RunnableType } from './auth-types.ts'
@@ -81,7 +82,16 @@ export interface ResolvedTelemetry {
 export type ResolvedAuth = { [T in RunnableType]: ResolvedAuthOf<T> }[RunnableType]
 
 /** What of a route stays as its schema gives it. */
-type AsParsed = Omit<ProxyRoute, 'target' | 'externalAuthConfigRef' | 'authServerRef' | 'auth' | 'resourceUrl'>
+type AsParsed = Omit<
+  ProxyRoute,
+  'target' | 'externalAuthConfigRef' | 'authServerRef' | 'auth' | 'resourceUrl' | 'credentials'
+>
+
+/** Another credential for some requests of a route. */
+export interface ResolvedCredential extends RequestSelector {
+  readonly when: string | undefined
+  readonly auth: ResolvedAuth
+}
 
 /**
  * One route, whichever document it comes from: its settings under the names of their schema (`route()`), paths of files
@@ -92,6 +102,8 @@ export interface ResolvedRoute extends Readonly<AsParsed> {
   readonly exactTarget: boolean
   readonly target: RouteTarget
   readonly auth: ResolvedAuth
+  /** The first that matches a request replaces `auth`. */
+  readonly credentials: readonly ResolvedCredential[]
   /** Who may call. Mode `oauth` without providers where only the route's authorization server lets callers in. */
   readonly callers: AuthSection
   /** Where callers log in, beside the providers of `callers`; in process (authserver.md §2.6). */
@@ -101,3 +113,12 @@ export interface ResolvedRoute extends Readonly<AsParsed> {
   /** Undefined only on a loopback or Unix-socket bind, and on routes for anonymous callers. */
   readonly resourceUrl: string | undefined
 }
+
+/** The configs whose credentials requests of a route may get, its own first. */
+export const authsOf = ({
+  auth,
+  credentials,
+}: Pick<ResolvedRoute, 'auth' | 'credentials'>): readonly ResolvedAuth[] => [
+  auth,
+  ...credentials.map((entry) => entry.auth),
+]

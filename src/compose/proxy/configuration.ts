@@ -14,9 +14,16 @@ import {
   type EgressProxy,
 } from '../../net/index.ts'
 import type { DecisionLog } from '../../obtain/cloud-sts/index.ts'
-import { createObtain, type ObtainDeps } from '../../obtain/index.ts'
+import { createObtain, createSelectedObtain, type ObtainDeps, readsRequest } from '../../obtain/index.ts'
 import type { Runtime } from '../../proxy/index.ts'
-import { credentialOf, forwardedNames, headersSetBy, type ResolvedRoute, TYPE_RECORDS } from '../../resources/index.ts'
+import {
+  authsOf,
+  credentialOf,
+  forwardedNames,
+  headersSetBy,
+  type ResolvedRoute,
+  TYPE_RECORDS,
+} from '../../resources/index.ts'
 import { placed } from '../config-error.ts'
 import { resourceDocuments, resourceUrlOf } from '../resource-documents.ts'
 import type { HeldAuthenticators, HeldAuthServers, LazyModules } from './pools.ts'
@@ -150,7 +157,9 @@ type Keep = <T extends { close(): Promise<void> }>(part: T) => T
  */
 function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps, keep: Keep): Route {
   const { auth, target, timeouts, http2, targetTls, callers, headerForward } = resolved
-  const { signsBody, whenRejected } = TYPE_RECORDS[auth.type]
+  const { whenRejected } = TYPE_RECORDS[auth.type]
+  const auths = authsOf(resolved)
+  const signsBody = auths.some(({ type }) => TYPE_RECORDS[type].signsBody)
   const isProtected = callers.mode === 'oauth'
   const { egressProxy } = deps
   const backend = deps.backends.open({ origin: target.origin, timeouts, http2, targetTls, egressProxy })
@@ -163,7 +172,10 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps,
   return {
     ...resolved,
     type: auth.type,
-    ownedHeaders: [...headersSetBy(auth).map(({ name }) => name), ...forwardedNames(headerForward)],
+    ownedHeaders: [
+      ...new Set(auths.flatMap((one) => headersSetBy(one).map(({ name }) => name))),
+      ...forwardedNames(headerForward),
+    ],
     whenRejected,
     resourceUrl: isProtected ? resourceUrl : undefined,
     isProtected,
@@ -173,7 +185,7 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps,
       createRouteAuthenticate(authenticator, { requiredScopes, allowBoundTokens, publicPaths }),
     ),
     authorize: authorizeOf(resolved, deps),
-    obtain: obtainOf(resolved, deps, keep),
+    obtain: obtainsOf(resolved, deps, keep),
     apply: shared(backend, ['apply', target.host, signsBody], () =>
       createApply({ host: target.host, needsBody: signsBody, clock }),
     ),
@@ -184,7 +196,8 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps,
 /** Absent where nothing needs what requests say: their bodies are not read then. */
 function authorizeOf(resolved: ResolvedRoute, { obtain, decisions, protocol }: RouteDeps): Route['authorize'] {
   const { name, authorization, limits, target } = resolved
-  if (authorization === undefined) return undefined
+  const isRead = authorization !== undefined || resolved.credentials.length > 0 || authsOf(resolved).some(readsRequest)
+  if (!isRead) return undefined
   const own = decisions.forRoute(name)
   return createAuthorizer({
     route: name,
@@ -194,6 +207,18 @@ function authorizeOf(resolved: ResolvedRoute, { obtain, decisions, protocol }: R
     memory: protocol.of(name, `${target.origin}${target.path}`),
     onDecision: (known, { mcp }, decision) => own.authorized(known, mcp, decision),
   })
+}
+
+/** The credential of the route, or another one for some requests. */
+function obtainsOf(resolved: ResolvedRoute, deps: RouteDeps, keep: Keep): Route['obtain'] {
+  const own = obtainOf(resolved, deps, keep)
+  if (resolved.credentials.length === 0) return own
+  const entries = resolved.credentials.map(({ auth, ...request }) => {
+    const { whenRejected } = TYPE_RECORDS[auth.type]
+    const obtain = { ...obtainOf({ ...resolved, auth }, deps, keep), whenRejected: () => whenRejected }
+    return Object.assign({ obtain }, request)
+  })
+  return createSelectedObtain(own, entries)
 }
 
 /** Whose credential is the same whoever calls has one source for all routes with this config; a source for callers is of its route. */

@@ -8,7 +8,7 @@ import type { ResolvedProxy } from '../../load/index.ts'
 import type { Pages, Readiness } from '../../ops/index.ts'
 import type { Proxy } from '../../proxy/index.ts'
 import type { OpenMetrics, ReportingLog } from '../../report/index.ts'
-import type { ResolvedRoute } from '../../resources/index.ts'
+import { authsOf, type ResolvedRoute } from '../../resources/index.ts'
 import type { ProxyControls, Purged, ReloadResult } from '../admin.ts'
 import { ConfigError, placed, placedListener } from '../config-error.ts'
 import type { ProxySources } from '../load-config.ts'
@@ -220,7 +220,9 @@ class ActiveConfiguration {
     // The operator asks; a proxy without one opens no connection that no caller needs.
     this.#remotes = config.revision === undefined ? undefined : new RemoteWatch(config, egressProxy)
     this.#remotes?.start()
-    cache.retireConfigs(new Map(config.routes.map(({ auth }) => [`${auth.namespace}/${auth.name}`, auth.configHash])))
+    cache.retireConfigs(
+      new Map(config.routes.flatMap(authsOf).map((auth) => [`${auth.namespace}/${auth.name}`, auth.configHash])),
+    )
     for (const warning of config.warnings) log.warn({}, warning)
   }
 }

@@ -10,6 +10,7 @@ import {
 import { type ClientCredentialEnd, type ClientDeps, clientEnds } from '../../oauth/index.ts'
 import type { Readiness } from '../../ops/index.ts'
 import {
+  authsOf,
   type AuthSection,
   type ClientAuth,
   clientsOf,
@@ -135,7 +136,7 @@ export function endingCredentials(
   { routes, authServers }: Pick<ResolvedProxy, 'routes' | 'authServers'>,
   held: Omit<ClientDeps, 'clock'>,
 ): EndingCredential[] {
-  const auths = new Map(routes.map(({ auth }) => [`${auth.namespace}/${auth.name}`, auth]))
+  const auths = new Map(routes.flatMap(authsOf).map((auth) => [`${auth.namespace}/${auth.name}`, auth]))
   const ofConfigs = [...auths.values()].flatMap((auth) =>
     clientsOf(auth).map((client) => ({ of: 'config' as const, name: auth.name, client })),
   )

@@ -9,7 +9,7 @@ import {
   type Secrets,
 } from '../../core/index.ts'
 import { storedCredential } from '../../obtain/index.ts'
-import { secretsNamedBy } from '../../resources/index.ts'
+import { authsOf, secretsNamedBy } from '../../resources/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import { createSeal, createSealingKeys, type SealingKeys, type Stores, troubleOf } from '../../storage/index.ts'
 import { storageConfig } from '../storage-config.ts'
@@ -61,8 +61,10 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
 
   /** Another replica saw secrets change: here they are read again at once instead of when the files tell. */
   const refresh = async (name: string | undefined) => {
-    const of = config.routes.filter(({ auth }) => name === undefined || `${auth.namespace}/${auth.name}` === name)
-    const named = of.flatMap(({ auth }) => secretsNamedBy(auth))
+    const of = config.routes
+      .flatMap(authsOf)
+      .filter((auth) => name === undefined || `${auth.namespace}/${auth.name}` === name)
+    const named = of.flatMap((auth) => secretsNamedBy(auth))
     await Promise.allSettled(named.map(({ value }) => secrets.handle(value).refresh()))
   }
 

@@ -115,7 +115,10 @@ function decideOn(routes: readonly ResolvedRoute[], record: RecordedDecision): O
     return none(record.decision === undefined ? NO_ROLE_DECIDED : noRoles(auth.type), rules)
   const format = record.decision.refusal === 'opaque_token_unsupported' ? 'opaque' : 'jwt'
   const caller = callerOfClaimsText(record.claimsText, 'a decision', format)
-  const { choice, refusal, session } = decideFor(auth, onMatcherError, caller, { all: false })
+  const { choice, refusal, session } = decideFor(auth, onMatcherError, caller, {
+    all: false,
+    request: record.mcp && { mcp: viewOf(record.mcp).mcp, route: route.name },
+  })
   if (refusal !== undefined) return none(refusal, rules)
   const sessionName = isSessionNameSteady(record) ? session?.name : undefined
   return {

@@ -9,7 +9,7 @@ import {
   scopesOf,
 } from '../../core/index.ts'
 import { AMZ_CREDENTIALS, UNTRUSTED } from '../../http/index.ts'
-import { createRoleMapper, decide, keyParts, type Decision } from '../../obtain/cloud-sts/index.ts'
+import { createRoleMapper, decide, keyParts, type Decision, type RoleRequest } from '../../obtain/cloud-sts/index.ts'
 import { refusedByToken } from '../../obtain/index.ts'
 import {
   cacheKeyOf,
@@ -98,7 +98,12 @@ export function explain(
   const { auth } = route
   const { request } = options
   const config = `${auth.namespace}/${auth.name}`
-  const decision = hasRoles(auth) ? decideFor(auth, route.onMatcherError, caller, options) : undefined
+  const decision = hasRoles(auth)
+    ? decideFor(auth, route.onMatcherError, caller, {
+        ...options,
+        request: request && { mcp: request.mcp, route: route.name },
+      })
+    : undefined
   return {
     route: route.name,
     config: { name: config, type: auth.type, configHash: auth.configHash, ...auth.source },
@@ -144,7 +149,7 @@ export function decideFor(
   auth: ResolvedAuthOf<RoleType>,
   onMatcherError: ResolvedRoute['onMatcherError'],
   caller: ExplainedCaller,
-  options: { readonly all: boolean },
+  options: { readonly all: boolean; readonly request?: RoleRequest | undefined },
 ): Decision {
   const mapper = createRoleMapper(auth.spec, { onMatcherError })
   return decide(`${auth.namespace}/${auth.name}`, auth.spec, mapper, caller, options)

@@ -31,7 +31,12 @@ export function evaluate(each: ReadyCase, now: () => number, wallClock: () => nu
   const { auth, onMatcherError, caller, route, request } = each
   const options = { all: false }
   const rules = route && request && decideRules(route, request, caller.claims, options)
-  const decision = auth && decideFor(auth, onMatcherError, caller, options)
+  const decision =
+    auth &&
+    decideFor(auth, onMatcherError, caller, {
+      all: false,
+      request: route && request && { mcp: request.mcp, route: route.name },
+    })
   return {
     case: each,
     decision,

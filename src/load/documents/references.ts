@@ -58,6 +58,9 @@ const items = (value: unknown): [number, unknown][] => (Array.isArray(value) ? [
 
 const ownReferences = (object: unknown, path: Path): FoundReference[] => [
   ...externalAuth(object, path),
+  ...items(member(object, 'credentials')).flatMap(([index, entry]) =>
+    externalAuth(entry, [...path, 'credentials', index]),
+  ),
   ...authServerRef(object, path),
 ]
 

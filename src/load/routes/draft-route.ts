@@ -20,9 +20,11 @@ import type { RouteTarget } from '../../core/index.ts'
 /** A route before its references and rules are looked at, whichever document it comes from. */
 export interface DraftRoute {
   readonly origin: 'ProxyConfig' | 'manifest' | 'command line'
-  readonly settings: Omit<ResolvedRoute, 'auth' | 'callers' | 'authServer' | 'resourceUrl'>
+  readonly settings: Omit<ResolvedRoute, 'auth' | 'credentials' | 'callers' | 'authServer' | 'resourceUrl'>
   /** Name of its MCPExternalAuthConfig; undefined for a manifest that has none. */
   readonly authName: string | undefined
+  /** Other configs for some requests, by name. */
+  readonly credentials?: ProxyRoute['credentials']
   /** The authorization server that the route itself asks for. */
   readonly authServer: AuthServerChoice | undefined
   /** The `auth` section of the route itself. */
@@ -49,15 +51,17 @@ export type RouteField =
   | 'requiredScopes'
   | 'headerForward'
   | 'authorization'
+  | 'credentials'
 
 /** Route `index` of a ProxyConfig. */
 export function routeOfProxy(proxy: Located<ProxyConfig>, route: ProxyRoute, index: number): DraftRoute {
   const base = ['spec', 'routes', index]
-  const { externalAuthConfigRef, authServerRef, auth, resourceUrl, ...settings } = route
+  const { externalAuthConfigRef, authServerRef, auth, resourceUrl, credentials, ...settings } = route
   return {
     origin: 'ProxyConfig',
     settings: settingsOf(settings, proxy.file, false),
     authName: externalAuthConfigRef.name,
+    credentials,
     authServer: authServerRef,
     ownCallers: auth === undefined ? undefined : anchorAuthSection(auth, proxy.file),
     resourceUrl,
@@ -77,6 +81,7 @@ const PATHS: Readonly<Record<RouteField, readonly string[]>> = {
   requiredScopes: ['requiredScopes'],
   headerForward: ['headerForward'],
   authorization: ['authorization'],
+  credentials: ['credentials'],
 }
 
 /**
@@ -164,7 +169,11 @@ function defaultSettings(
   file: string,
   own: RouteSettings & Pick<ProxyRoute, 'targetTls'> = {},
 ): DraftRoute['settings'] {
-  const { externalAuthConfigRef: _, ...defaults } = schemaOfRoute().parse({
+  const {
+    externalAuthConfigRef: _,
+    credentials: _none,
+    ...defaults
+  } = schemaOfRoute().parse({
     name: 'defaults',
     path: '/',
     target,
@@ -176,7 +185,7 @@ function defaultSettings(
 
 /** What a route says beside its references. `isManifest`: exactly the target's path is sent where it has one. */
 function settingsOf(
-  route: Omit<ProxyRoute, 'externalAuthConfigRef'>,
+  route: Omit<ProxyRoute, 'externalAuthConfigRef' | 'credentials'>,
   file: string,
   isManifest: boolean,
 ): DraftRoute['settings'] {

@@ -3,6 +3,7 @@ import {
   type OAuthSection,
   type ResolvedAuth,
   type ResolvedAuthServer,
+  type ResolvedCredential,
   type ResolvedRoute,
   upstreamTokenOf,
 } from '../../resources/index.ts'
@@ -70,7 +71,8 @@ export function resolveRoutes(inputs: Inputs): Resolved {
     }
     const auth = authOf(draft, reached, inputs, findings)
     if (auth === undefined || callers === undefined) continue
-    const route = resolveRoute({ draft, auth, callers, server, isAlone }, inputs, findings)
+    const credentials = credentialsOf(draft, find, { callers, server }, inputs, findings)
+    const route = resolveRoute({ draft, auth, credentials, callers, server, isAlone }, inputs, findings)
     if (route.callers.mode === 'oauth') findings.problems.push(...sharedDocument(draft, route, documents))
     routes.push(route)
   }
@@ -85,6 +87,7 @@ const NO_CALLERS =
 interface Parts {
   readonly draft: DraftRoute
   readonly auth: ResolvedAuth
+  readonly credentials: readonly ResolvedCredential[]
   readonly callers: AuthSection
   readonly server: ResolvedAuthServer | undefined
   /** No other route has its callers from the default. */
@@ -98,7 +101,7 @@ function firstByName(auths: readonly LocatedAuth[], namespace: string): Readonly
 }
 
 function resolveRoute(
-  { draft, auth, callers, server, isAlone }: Parts,
+  { draft, auth, credentials, callers, server, isAlone }: Parts,
   inputs: Inputs,
   findings: Findings,
 ): ResolvedRoute {
@@ -122,6 +125,7 @@ function resolveRoute(
   return {
     ...draft.settings,
     auth: facts.auth,
+    credentials,
     callers: withResource(callers, resourceUrl),
     authServer: server === undefined ? undefined : routeAuthServer(server, upstream),
     resourceUrl,
@@ -175,6 +179,34 @@ function authOf(
   if ('auth' in result) return result.auth
   problems.push(draft.problem('externalAuthConfigRef', result.message, { reason: result.reason }))
   return undefined
+}
+
+/** The credentials for some requests, each held to the rules of a route of its own with it. */
+function credentialsOf(
+  draft: DraftRoute,
+  find: (name: string) => LocatedAuth | undefined,
+  { callers, server }: { readonly callers: AuthSection; readonly server: ResolvedAuthServer | undefined },
+  inputs: Inputs,
+  findings: Findings,
+): readonly ResolvedCredential[] {
+  return (draft.credentials ?? []).flatMap(({ externalAuthConfigRef, ...request }) => {
+    const reached = find(externalAuthConfigRef.name)
+    // A reference that leads nowhere has been reported with the references of its document.
+    if (reached === undefined) return []
+    const own: DraftRoute = {
+      ...draft,
+      problem: (field, message, options) =>
+        draft.problem(field === 'externalAuthConfigRef' ? 'credentials' : field, message, options),
+    }
+    const auth = authOf(own, reached, inputs, findings)
+    if (auth === undefined) return []
+    const upstream = upstreamOf(own, auth, server, findings)
+    const { isLocal, inCluster } = inputs
+    const facts = { draft: own, auth: { ...auth, upstream }, callers, isLocal, inCluster }
+    for (const { message } of routeProblems(facts))
+      findings.problems.push(draft.problem('credentials', `"${auth.name}": ${message}`))
+    return [{ ...request, when: request.when, auth: facts.auth }]
+  })
 }
 
 function upstreamOf(

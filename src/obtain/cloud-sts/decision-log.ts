@@ -1,4 +1,13 @@
-import type { AuthenticatedCaller, Claims, Clock, Known, McpView, Obtain, RuleDecision } from '../../core/index.ts'
+import type {
+  AuthenticatedCaller,
+  Claims,
+  Clock,
+  Known,
+  McpView,
+  Obtain,
+  RequestView,
+  RuleDecision,
+} from '../../core/index.ts'
 import type { Decision } from './decision.ts'
 import type { RoleChoice } from './role-mapper.ts'
 import type { SessionAttributes, Tag } from './session-attributes.ts'
@@ -39,8 +48,8 @@ export interface DecisionRecord {
 
 /** The decisions of one route. */
 export interface RouteDecisions {
-  /** Stores a caller's role decision for the lifetime of the caller object. */
-  remember(caller: AuthenticatedCaller, decision: Decision): void
+  /** Stores a role decision for the lifetime of the caller object, or of the request that it depends on. */
+  remember(caller: AuthenticatedCaller, decision: Decision, view?: RequestView): void
   /** Records what the rules of the route decided on a request. */
   authorized(known: Known, mcp: McpView, rules: RuleDecision): void
   /** Wraps the stage `obtain` to record each request with its caller's decision. */
@@ -118,9 +127,9 @@ export function createDecisionLog({ clock, capacity = 200, showClaims = false }:
 
   return {
     forRoute(route) {
-      const decisions = new WeakMap<AuthenticatedCaller, ShownDecision>()
+      const decisions = new WeakMap<AuthenticatedCaller | RequestView, ShownDecision>()
       return {
-        remember: (caller, decision) => void decisions.set(caller, shown(decision)),
+        remember: (caller, decision, view) => void decisions.set(view ?? caller, shown(decision)),
         authorized: (known, mcp, rules) => record(route, known, { mcp: requestOf(mcp), rules }),
         recording: (obtain) => ({
           ...obtain,
@@ -129,7 +138,10 @@ export function createDecisionLog({ clock, capacity = 200, showClaims = false }:
               return obtain.obtain(known)
             } finally {
               // Afterwards: a caller's first request makes the decision, and rejections are recorded too.
-              const decision = known.caller.kind === 'authenticated' ? decisions.get(known.caller) : undefined
+              const { view } = known.matched
+              const ofRequest = view && decisions.get(view)
+              const decision =
+                ofRequest ?? (known.caller.kind === 'authenticated' ? decisions.get(known.caller) : undefined)
               if (decision !== undefined) record(route, known, { decision })
             }
           },

@@ -1,8 +1,8 @@
 import type { AuthenticatedCaller, FailureCode, Log, Metrics } from '../../core/index.ts'
 import { type CloudSts, showsCallerToken } from '../../resources/index.ts'
 import { claimAt } from './claim-values.ts'
-import type { RoleChoice, RoleMapper } from './role-mapper.ts'
-import { type SessionName, sessionNameOf } from './session-name.ts'
+import type { RoleChoice, RoleMapper, RoleRequest } from './role-mapper.ts'
+import { sessionNameOf, type SessionName } from './session-name.ts'
 
 /** A caller's role decision and its reasons; without claim values except the session name. */
 export interface Decision {
@@ -24,7 +24,7 @@ export function decide(
   spec: Pick<CloudSts, 'sessionNameClaim' | 'source'>,
   mapper: RoleMapper,
   caller: Judged,
-  options: { readonly all?: boolean } = {},
+  options: { readonly all?: boolean; readonly request?: RoleRequest | undefined } = {},
 ): Decision {
   const { sessionNameClaim } = spec
   const choice = mapper.choose(caller.claims, options)

@@ -1,5 +1,13 @@
-import { compileMatcher, MatcherError, type MatcherResult, type Position } from '../../cel/index.ts'
-import { Failure, type Claims, type FailureCode } from '../../core/index.ts'
+import {
+  compileRequestMatcher,
+  compileSelector,
+  MatcherError,
+  type MatcherResult,
+  type Position,
+  selects,
+  variablesOf,
+} from '../../cel/index.ts'
+import { Failure, type Claims, type FailureCode, type McpView, NO_REQUEST } from '../../core/index.ts'
 import type { CloudSts, RoleMapping } from '../../resources/index.ts'
 import { leftOutAt, leftOutClaims, roleValues } from './claim-values.ts'
 import { createRoleTemplate } from './role-template.ts'
@@ -14,7 +22,7 @@ import {
 export interface MappingStep {
   /** Position in `roleMappings`, from 1. */
   readonly mapping: number
-  readonly kind: 'claim' | 'matcher'
+  readonly kind: 'claim' | 'matcher' | 'request'
   readonly rule: string
   readonly priority: number | undefined
   /** As configured: `roleArn`, or `roleArnTemplate` with its placeholders. */
@@ -41,17 +49,33 @@ export interface RoleChoice {
   readonly attributes?: SessionAttributes
 }
 
+/** The request that a role is chosen for. */
+export interface RoleRequest {
+  readonly mcp: McpView
+  readonly route: string
+}
+
+const NO_ROUTE: RoleRequest = { mcp: NO_REQUEST, route: '' }
+
 export interface RoleMapper {
+  /** A mapping reads the request: the choice differs from request to request of one caller. */
+  readonly readsRequest: boolean
   /** Chooses a role. With `all`, later mappings are evaluated too, for the trace; the choice is the same. */
-  choose(claims: Claims, options?: { readonly all?: boolean }): RoleChoice
+  choose(claims: Claims, options?: { readonly all?: boolean; readonly request?: RoleRequest | undefined }): RoleChoice
 }
 
 /** `onRead` is called with the claims that were read. */
-type Evaluate = (claims: Claims, values: ReadonlySet<string>, onRead?: (claim: string) => void) => MatcherResult
+type Evaluate = (
+  claims: Claims,
+  values: ReadonlySet<string>,
+  request: RoleRequest,
+  onRead?: (claim: string) => void,
+) => MatcherResult
 
 interface Rule {
   readonly step: Omit<MappingStep, 'outcome'>
   readonly evaluate: Evaluate
+  readonly readsRequest: boolean
   readonly session: Session
 }
 
@@ -98,17 +122,19 @@ export function createRoleMapper(spec: RoleMapperSpec, options: RoleMapperOption
     claims: Claims,
     values: ReadonlySet<string>,
     names: ReadonlySet<string>,
+    request: RoleRequest,
   ) => {
-    if (names.size === 0) return { result: evaluate(claims, values), leftOut: undefined }
+    if (names.size === 0) return { result: evaluate(claims, values, request), leftOut: undefined }
     let leftOut = step.kind === 'claim' ? leftOutAt(claims, spec.roleClaim, names) : undefined
-    const result = evaluate(claims, values, (claim) => {
+    const result = evaluate(claims, values, request, (claim) => {
       if (names.has(claim)) leftOut ??= claim
     })
     return { result, leftOut }
   }
 
   return {
-    choose(claims, { all = false } = {}) {
+    readsRequest: rules.some(({ readsRequest }) => readsRequest),
+    choose(claims, { all = false, request = NO_ROUTE } = {}) {
       const values = roleValues(claims, spec.roleClaim)
       const names = leftOutClaims(claims)
       const steps: MappingStep[] = []
@@ -119,7 +145,7 @@ export function createRoleMapper(spec: RoleMapperSpec, options: RoleMapperOption
           steps.push({ ...step, outcome: 'not_evaluated' })
           continue
         }
-        const { result, leftOut } = applied(rule, claims, values, names)
+        const { result, leftOut } = applied(rule, claims, values, names, request)
         const said = leftOut === undefined ? {} : { leftOut }
         if (leftOut !== undefined && !allowsOverage) {
           steps.push({ ...step, outcome: 'overage', ...said })
@@ -135,23 +161,35 @@ export function createRoleMapper(spec: RoleMapperSpec, options: RoleMapperOption
   }
 }
 
+const MATCHED: MatcherResult = Object.freeze({ outcome: 'matched' })
+const NOT_MATCHED: MatcherResult = Object.freeze({ outcome: 'not_matched' })
+
+/** The requests that a mapping is for, as the config writes them. */
+const shorthands = ({ tools = [], prompts = [], resources = [], methods = [] }: RoleMapping): string =>
+  [...tools, ...prompts, ...resources, ...methods].join(', ')
+
 function compileRule(spec: RoleMapperSpec, mapping: RoleMapping, index: number): Rule {
   const { roleArn, roleArnTemplate = '', priority, claim, matcher } = mapping
   const common = { mapping: index + 1, priority, roleArn: roleArn ?? roleArnTemplate }
   const session = sessionOf(spec, mapping)
+  const selector = compileSelector(mapping)
+  const isMeant = (request: RoleRequest): boolean => selector.isEmpty || selects(selector, request.mcp)
   if (matcher === undefined) {
-    const wanted = claim ?? ''
     return {
-      step: { ...common, kind: 'claim', rule: wanted },
-      evaluate: (_claims, values) => ({ outcome: values.has(wanted) ? 'matched' : 'not_matched' }),
+      step: { ...common, kind: claim === undefined ? 'request' : 'claim', rule: claim ?? shorthands(mapping) },
+      evaluate: (_claims, values, request) =>
+        isMeant(request) && (claim === undefined || values.has(claim)) ? MATCHED : NOT_MATCHED,
+      readsRequest: !selector.isEmpty,
       session,
     }
   }
   try {
-    const compiled = compileMatcher(matcher)
+    const compiled = compileRequestMatcher(matcher)
     return {
       step: { ...common, kind: 'matcher', rule: matcher },
-      evaluate: (claims, _values, onRead) => compiled.evaluate(claims, onRead),
+      evaluate: (claims, _values, request, onRead) =>
+        isMeant(request) ? compiled.evaluate(variablesOf({ ...request, claims }, onRead)) : NOT_MATCHED,
+      readsRequest: !selector.isEmpty || compiled.reads.size > 0,
       session,
     }
   } catch (error) {

@@ -1,4 +1,4 @@
-import { type AuthenticatedCaller, Failure, onBehalfOf } from '../../core/index.ts'
+import { Failure, NO_REQUEST, onBehalfOf, type AuthenticatedCaller } from '../../core/index.ts'
 import { type ResolvedAuthOf, showsCallerToken } from '../../resources/index.ts'
 import type { ObtainDeps } from '../deps.ts'
 import type { FetchingSource, Plan } from '../source.ts'
@@ -57,10 +57,14 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
     : withIdentity(auth, deps, { clock: deps.clock, outbound, endpoint, writesArns: isNamed })
 
   return {
-    plan(caller) {
+    readsRequest: mapper.readsRequest,
+    plan(caller, request) {
       const session = identity.keyParts(caller)
-      const decision = decide(config, spec, mapper, caller)
-      deps.decisions?.remember(caller, decision)
+      const view = mapper.readsRequest ? request?.view : undefined
+      const decision = decide(config, spec, mapper, caller, {
+        request: request && { mcp: view?.mcp ?? NO_REQUEST, route: request.route },
+      })
+      deps.decisions?.remember(caller, decision, view)
       report(decision)
       return planOf(decision, caller, session)
     },

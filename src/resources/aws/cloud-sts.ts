@@ -11,6 +11,7 @@ import {
 } from '../../fields/index.ts'
 import { awsHostMismatches, REGION } from './aws-hosts.ts'
 import { partitionOf } from './aws-partitions.ts'
+import { requestSelector } from '../authorization.ts'
 import { matcherProblem, matcherRemarks, MOST_MAPPINGS } from './matcher-verdicts.ts'
 import { ACCOUNT_PLACEHOLDER_CEL, hasAccountPlaceholder, roleArn, roleArnTemplate } from './role-arn.ts'
 import { attributeFields, attributeRules, mappingFields, policyArns, sessionPolicyTemplate } from './session-fields.ts'
@@ -63,7 +64,10 @@ const roleMapping = () =>
         .min(1)
         .max(10_000)
         .optional()
-        .describe('CEL expression over the variable claims. Mutually exclusive with claim.'),
+        .describe(
+          'CEL expression over claims, and over mcp, actor and route of the request. Mutually exclusive with claim.',
+        ),
+      ...requestSelector(),
       priority: int32(0, MAX_INT32)
         .optional()
         .describe('Lower is evaluated first; absent is last, in the order of the configuration.'),
@@ -98,13 +102,16 @@ const roleMapping = () =>
       },
       exclusive('claim', 'matcher'),
       {
-        message: 'a role mapping needs "claim" or "matcher"',
-        holds: (value) => value.claim !== undefined || value.matcher !== undefined,
-        cel: 'has(self.claim) || has(self.matcher)',
-        json: { anyOf: [{ required: ['claim'] }, { required: ['matcher'] }] },
+        message: 'a role mapping needs "claim" or "matcher", or the requests that it is for ("tools", …)',
+        holds: (value) => CONDITIONS.some((name) => value[name] !== undefined),
+        cel: CONDITIONS.map((name) => `has(self.${name})`).join(' || '),
+        json: { anyOf: CONDITIONS.map((name) => ({ required: [name] })) },
       },
     ],
   )
+
+/** Of these a mapping needs one. */
+const CONDITIONS = ['claim', 'matcher', 'tools', 'prompts', 'resources', 'methods'] as const
 
 /** `spec.cloudSts` (and its alias `spec.awsSts`, whose `service` defaults to `aws-mcp`). */
 export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>

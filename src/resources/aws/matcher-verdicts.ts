@@ -1,5 +1,5 @@
 import {
-  compileMatcher,
+  compileRequestMatcher,
   compileText,
   MatcherError,
   type MatcherRemark,
@@ -67,7 +67,7 @@ function judge(text: string, kind: '' | typeof TEXT): Verdict {
     if (kind === TEXT) {
       return { problem: undefined, remarks: [], ...constantOf(text, compileText(text)) }
     }
-    compileMatcher(text)
+    compileRequestMatcher(text)
     return { problem: undefined, remarks: remarksOnMatcher(text).map(placed) }
   } catch (error) {
     if (!(error instanceof MatcherError)) throw error

@@ -93,6 +93,16 @@ const ROUTE = {
       effect: 'allow',
     })),
   },
+  credentials: [
+    {
+      tools: ['a'],
+      prompts: ['a'],
+      resources: ['a'],
+      methods: ['a'],
+      when: 'true',
+      externalAuthConfigRef: { name: 'key' },
+    },
+  ],
   sseKeepAlive: '4s',
   http2: true,
   allowUpgrade: true,
@@ -136,14 +146,20 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
 
 function load(): Loaded {
   // One route more, for which the defaults are, and one that anybody may call.
-  const { headerForward, authorization, ...first } = ROUTE
+  const { headerForward, authorization, credentials, ...first } = ROUTE
   const { auth: _, ...rest } = { ...first, name: 'b', path: '/b', resourceUrl: 'https://mcp.example.com/b' }
   // Messages of upgraded connections are not evaluated.
   const other = { ...rest, authorization, allowUpgrade: false }
   // Headers are no more for paths that anybody may call than a credential is.
   const open = { headerForward, name: 'c', path: '/c', target: `${backend}/mcp?key=c`, auth: { mode: 'anonymous' } }
   const anonymous = { ...open, externalAuthConfigRef: { name: 'key' }, insecureAllowAnonymous: true }
-  const ruled = { name: 'd', path: '/d', target: `${backend}/mcp?key=d`, authorization: { default: 'allow' } }
+  const ruled = {
+    credentials,
+    name: 'd',
+    path: '/d',
+    target: `${backend}/mcp?key=d`,
+    authorization: { default: 'allow' },
+  }
   const routes = [first, other, anonymous, { ...anonymous, ...ruled }]
   const key = { type: 'headerInjection', headerInjection: { headerName: 'X-Key', valueSecretRef: secret } }
   const documents = [proxy({ ...SPEC, routes }), externalAuth({ type: 'unauthenticated' }), externalAuth(key, 'key')]
@@ -228,7 +244,10 @@ const NOT_BUILT: ReadonlySet<string> = new Set(
     'insecureAllowAnonymous',
     'callers.oauth.providers[].insecureAllowHttp',
     'callers.oauth.providers[].clientId',
-    ...['name', 'namespace', 'configHash', 'source.file', 'source.line', 'upstream'].map((name) => `auth.${name}`),
+    ...['name', 'namespace', 'configHash', 'source.file', 'source.line', 'upstream'].flatMap((name) => [
+      `auth.${name}`,
+      `credentials[].auth.${name}`,
+    ]),
   ].map((name) => `routes[].${name}`),
 )
 
