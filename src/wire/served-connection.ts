@@ -102,7 +102,8 @@ export class ServedConnection implements RequestSink, ResponseOwner {
 
   /** Ends the connection when it has nothing to do. */
   closeIdle(): void {
-    if (!this.#isGone && this.#response === undefined && this.#reader.isBetween) this.#socket.destroy()
+    // Behind a request that is being answered nothing is read.
+    if (!this.#isGone && this.#reader.isBetween) this.#socket.destroy()
   }
 
   onHead(head: ReceivedHead): boolean {

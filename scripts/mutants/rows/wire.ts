@@ -137,7 +137,6 @@ export default [
       ['a connection on which a body may follow 204 is not kept', 'keepMs: hasBodyFields ? 0 : keepMs', 'keepMs'],
       ['HTTP/1.0 is not kept', 'isOld ? 0 : keepMsOf(fields)', 'keepMsOf(fields)', ['test/system/wire/pool.test.ts']],
       ['close is heard', 'CLOSE.test(joined(connection))', 'CLOSE.test("")'],
-      ['there is one length', "typeof value === 'string' && LENGTH", 'LENGTH'],
       ['a length is decimal', ' && LENGTH.test(value) ?', ' ?'],
       [
         'a length can be counted to',
@@ -341,12 +340,6 @@ export default [
         "this.#request?.destroy(new Error('aborted'))",
         '',
         ['test/unit/listen/bodies.test.ts'],
-      ],
-      [
-        'a connection that is being answered is not idle',
-        '!this.#isGone && this.#response === undefined && ',
-        '!this.#isGone && ',
-        ['test/unit/listen/stop.test.ts'],
       ],
     ],
   ),

@@ -135,6 +135,14 @@ describe('a request that may be read in two ways is refused', () => {
     expect(read(get() + text + NEXT)).toMatchObject({ whole: [{ head: { target: '/' } }], end: 'refused' })
   })
 
+  it.each([
+    ['a length and chunks', post('Content-Length: 3', TE)],
+    ['chunks in HTTP/1.0', head('POST / HTTP/1.0', 'Host: h', TE)],
+  ])('%s, also before a body that is one', (_name, text) => {
+    for (const body of ['0\r\n\r\n', '1\r\na\r\n0\r\n\r\n'])
+      expect(read(text + body)).toMatchObject({ whole: [], end: 'refused' })
+  })
+
   it('a head that is too large, before it is whole', () => {
     const ofSize = (bytes: number): string => get(`A: ${'b'.repeat(bytes - get('A: ').length + 4)}`)
     expect(read(ofSize(MAX_SECTION_BYTES))).toMatchObject({ end: 'open', whole: [{ body: Buffer.alloc(0) }] })
