@@ -1,5 +1,5 @@
 import { CredentialRefusal, diagnoseConnection, FAILURES, type FailureCode, OutboundError } from '../core/index.ts'
-import { errorResponse, type Id, WAY_ERROR } from '../mcp/index.ts'
+import { errorResponse, type Id, CONNECTION_ERROR } from '../mcp/index.ts'
 
 /** Why a request has no response of its server: `error.data.reason`. Servers and the pipeline add reasons. */
 export type BridgeReason =
@@ -71,7 +71,7 @@ function isParserError(error: OutboundError): boolean {
 export function errorResponseFor(id: Id, error: unknown, server: string): Buffer {
   const { reason, message, remedy = REMEDIES[reason], data } = describe(error, server)
   return errorResponse(id, {
-    code: WAY_ERROR,
+    code: CONNECTION_ERROR,
     message: `${message} ${remedy}`,
     data: { reason, ...data },
   })

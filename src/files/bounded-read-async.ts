@@ -2,19 +2,19 @@ import { constants, type Stats } from 'node:fs'
 import { open, realpath, type FileHandle } from 'node:fs/promises'
 import { FileError, isBelow, problemOf } from './bounded-read.ts'
 
-/** The same as `readBounded`, on threads of their own: nothing else waits meanwhile. Rejects with `FileError`. */
+/** Like `readBounded`, on other threads. Rejects with `FileError`. */
 export async function readBoundedAsync(path: string, maxBytes: number, within?: string): Promise<Buffer> {
   let handle: FileHandle | undefined
   try {
     handle = await openBounded(path, within)
     const { size } = await statOf(handle, maxBytes)
-    // One byte more than it should have: the file may grow while it is read.
+    // One byte more than its size: the file may grow while it is read.
     const buffer = Buffer.allocUnsafeSlow(Math.max(size, Math.min(maxBytes, 4096)) + 1)
     let length = 0
     for (let read = -1; read !== 0 && length < buffer.length; length += read) {
       read = (await handle.read(buffer, length, buffer.length - length, null)).bytesRead
     }
-    // It grew: a piece of it is worth nothing, and the next look finds it whole.
+    // It grew: a partial read is useless, and the next one is complete.
     if (length === buffer.length) throw new FileError(length > maxBytes ? 'too_large' : 'unreadable')
     return buffer.subarray(0, length)
   } catch (error) {
@@ -36,6 +36,6 @@ async function openBounded(path: string, within: string | undefined): Promise<Fi
   if (within === undefined) return open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   const real = await realpath(path)
   if (!isBelow(real, await realpath(within))) throw new FileError('outside')
-  // The resolved path has no links left, so O_NOFOLLOW refuses one that was put there since.
+  // The resolved path has no links, so O_NOFOLLOW rejects one created since.
   return open(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
 }

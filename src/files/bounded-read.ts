@@ -3,7 +3,7 @@ import { sep } from 'node:path'
 
 export type FileProblem = 'missing' | 'unreadable' | 'not_a_file' | 'too_large' | 'outside'
 
-/** Why a file could not be read: our own word for it, never the system's text. */
+/** Why a file is unreadable, without the system's message. */
 export class FileError extends Error {
   readonly problem: FileProblem
 
@@ -17,20 +17,20 @@ export class FileError extends Error {
 const isMissing = (error: unknown) =>
   error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
 
-/** The error of the system in our own word. */
+/** Converts an error of the system. */
 export const problemOf = (error: unknown) => new FileError(isMissing(error) ? 'missing' : 'unreadable', error)
 
-/** What is wrong with a file, as words of a sentence: "is missing", "is too large". */
+/** The problem of a file as a phrase: "is missing", "is too large". */
 export const fileProblem = (error: unknown): string =>
   error instanceof FileError ? error.problem.replaceAll('_', ' ') : 'unreadable'
 
-/** Whether a path without links lies in a directory without links. */
+/** Whether a resolved path is within a resolved directory. */
 export const isBelow = (real: string, root: string): boolean => real.startsWith(root.endsWith(sep) ? root : root + sep)
 
 /**
- * The content of a regular file of at most `maxBytes` bytes. With `within`, the file must really lie in that directory
- * after all symlinks (Kubernetes' `..data` does, a link to `/etc` does not). Pipes and devices are refused without
- * being waited for. Throws `FileError`.
+ * Reads a regular file of at most `maxBytes` bytes. With `within`, the file must be in that directory after resolving
+ * symlinks (Kubernetes' `..data` is, a link to `/etc` is not). Rejects pipes and devices without blocking. Throws
+ * `FileError`.
  */
 export function readBounded(path: string, maxBytes: number, within?: string): Buffer {
   let descriptor: number
@@ -41,7 +41,7 @@ export function readBounded(path: string, maxBytes: number, within?: string): Bu
       real = realpathSync(path)
       if (!isBelow(real, root)) throw new FileError('outside')
     }
-    // The resolved path has no links left, so O_NOFOLLOW refuses one that was put there since.
+    // The resolved path has no links, so O_NOFOLLOW rejects one created since.
     const noFollow = within === undefined ? 0 : constants.O_NOFOLLOW
     descriptor = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK | noFollow)
   } catch (error) {
@@ -51,13 +51,13 @@ export function readBounded(path: string, maxBytes: number, within?: string): Bu
     const stat = fstatSync(descriptor)
     if (!stat.isFile()) throw new FileError('not_a_file')
     if (stat.size > maxBytes) throw new FileError('too_large')
-    // One byte more than it should have: the file may grow while it is read.
+    // One byte more than its size: the file may grow while it is read.
     const buffer = Buffer.alloc(Math.max(stat.size, Math.min(maxBytes, 4096)) + 1)
     let length = 0
     for (let read = -1; read !== 0 && length < buffer.length; length += read) {
       read = readSync(descriptor, buffer, length, buffer.length - length, null)
     }
-    // It grew: a piece of it is worth nothing, and the next look finds it whole.
+    // It grew: a partial read is useless, and the next one is complete.
     if (length === buffer.length) throw new FileError(length > maxBytes ? 'too_large' : 'unreadable')
     return Buffer.from(buffer.subarray(0, length))
   } catch (error) {

@@ -2,31 +2,31 @@ import { statSync, watch, type BigIntStats, type FSWatcher, type Stats } from 'n
 import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 
-/** Several events of one change (a swap makes a handful) become one look. */
+/** Groups several events of one change (a swap causes a handful), in milliseconds. */
 const SETTLE_MS = 50
 const DEFAULT_POLL_MS = 30_000
-/** Each watched directory costs a kernel handle; what lies beyond the bound is found by the poll. */
+/** Each watched directory costs a kernel handle; beyond this limit, polling detects changes. */
 const MAX_WATCHED = 256
 
 export interface EventOptions {
-  /** The directories to watch now, asked again after every event. One that is missing is awaited at its nearest parent. */
+  /** The directories to watch, called after every event. For a missing one, its nearest parent is watched. */
   readonly directories: () => readonly string[]
   /**
-   * Something may have changed; whoever listens compares contents. Called soon after opening, too, and never twice at once.
-   * `eventAtMs` is when the first event came (`performance.now`), undefined for a look that only the time brought about.
+   * Something may have changed; the listener compares contents. Also called soon after opening, and never
+   * concurrently. `eventAtMs` is the time of the first event (`performance.now`), undefined for a poll.
    */
   readonly onEvent: (eventAtMs: number | undefined) => Promise<void>
-  /** Milliseconds between looks without an event, for file systems that tell nothing. Default 30 s. */
+  /** Poll interval in milliseconds, for file systems without events. Default 30 s. */
   readonly pollMs?: number
 }
 
 interface Existing {
   readonly path: string
-  /** Another one when it is replaced. */
+  /** Differs after a replacement. */
   readonly identity: string
 }
 
-/** The path and everything above it, nearest first. */
+/** The path and its parents, nearest first. */
 function* upwards(path: string): Generator<string> {
   for (let candidate = resolve(path); ; candidate = dirname(candidate)) {
     yield candidate
@@ -37,7 +37,7 @@ function* upwards(path: string): Generator<string> {
 const existing = (path: string, found: Stats | BigIntStats): Existing | undefined =>
   found.isDirectory() ? { path, identity: `${found.dev}:${found.ino}` } : undefined
 
-/** The nearest directory that exists, from `path` upwards. Missing or unreadable: the parent will tell when that changes. */
+/** The nearest existing directory from `path` upwards. If it is missing or unreadable, its parent reports changes. */
 async function nearest(path: string): Promise<Existing | undefined> {
   for (const candidate of upwards(path)) {
     const found = await stat(candidate).catch(() => undefined)
@@ -47,7 +47,7 @@ async function nearest(path: string): Promise<Existing | undefined> {
   return undefined
 }
 
-/** The same at once, for the moment of opening: what changes right after it must not be missed. */
+/** The synchronous version for opening, so that no change is missed. */
 function nearestNow(path: string): Existing | undefined {
   for (const candidate of upwards(path)) {
     try {
@@ -61,8 +61,8 @@ function nearestNow(path: string): Existing | undefined {
 }
 
 /**
- * Calls `onEvent` soon after anything happens in the directories, and once per poll. Watches directories and never
- * files: a watch on a file stays with the old inode when Kubernetes swaps `..data`. Never keeps the process alive.
+ * Calls `onEvent` soon after events in the directories, and once per poll. Watches directories, not files: a watch on
+ * a file stays with the old inode when Kubernetes swaps `..data`. Does not keep the process alive.
  */
 export function watchEvents(options: EventOptions): { close(): void } {
   const watchers = new Map<string, { identity: string; watcher: FSWatcher }>()
@@ -84,11 +84,11 @@ export function watchEvents(options: EventOptions): { close(): void } {
       if (watchers.has(path)) continue
       try {
         const watcher = watch(path, { persistent: false }, soon)
-        // The directory itself went away: the next look arms whatever stands in its place.
+        // The directory was removed: the next scan watches its replacement.
         watcher.on('error', soon)
         watchers.set(path, { identity, watcher })
       } catch {
-        // No handle left or no right to watch: the poll covers it.
+        // No handle or no permission: polling covers it.
       }
     }
   }
@@ -106,7 +106,7 @@ export function watchEvents(options: EventOptions): { close(): void } {
     } finally {
       isBusy = false
     }
-    // There was an event meanwhile.
+    // An event arrived meanwhile.
     if (eventAtMs !== undefined) lookSoon()
   }
 
@@ -125,7 +125,7 @@ export function watchEvents(options: EventOptions): { close(): void } {
   }
 
   arm(options.directories().map(nearestNow))
-  // What happened before this, and where linked directories really are.
+  // For earlier changes, and for the paths of linked directories.
   lookSoon()
   const poll = setInterval(() => void look(), options.pollMs ?? DEFAULT_POLL_MS)
   poll.unref()

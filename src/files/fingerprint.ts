@@ -5,19 +5,19 @@ import { join } from 'node:path'
 
 const MAX_FILES = 5_000
 const MAX_DEPTH = 8
-/** A larger file counts by its size and time; hashing it at every look would cost more than it tells. */
+/** Larger files count by size and time; hashing them in every scan is too expensive. */
 const MAX_HASHED_BYTES = 16 * 1024 * 1024
-/** Read and hashed at a time, on threads of their own. */
+/** Bytes read and hashed per step, on other threads. */
 const CHUNK_BYTES = 1024 * 1024
-/** A file that was changed so shortly before a look may change again without another time. */
+/** A file changed this soon before a scan may change again with the same time. */
 const SETTLED_MS = 2_000
 
-/** What files were at one look. */
+/** State of files at one scan. */
 export interface Fingerprint {
   readonly digest: string
-  /** The directories that were seen. */
+  /** The scanned directories. */
   readonly directories: readonly string[]
-  /** What is known of each file, so that the next look reads only those that may have changed. */
+  /** State of each file, so that the next scan reads only changed ones. */
   readonly files: ReadonlyMap<string, KnownFile>
 }
 
@@ -32,9 +32,9 @@ type Stat = NonNullable<Awaited<ReturnType<typeof statOf>>>
 const statOf = (path: string) => stat(path, { bigint: true }).catch(() => undefined)
 
 /**
- * SHA-256 over names and contents below a directory (links followed, `..*` skipped, 8 levels, 5,000 files). Reads and hashes
- * on threads of their own, and only what may have changed since the look before. Never rejects: what can't be read is part
- * of what there is. With `onlyFiles`, files of the directory itself whose names pass, and nothing below it.
+ * SHA-256 over names and contents below a directory (follows links, skips `..*`, 8 levels, 5,000 files). Reads and
+ * hashes on other threads, only files that may have changed. Never rejects: unreadable files are part of the state.
+ * With `onlyFiles`, only files of the directory itself with accepted names.
  */
 export async function fingerprintDirectory(
   directory: string,
@@ -55,7 +55,7 @@ export async function fingerprintDirectory(
     }
     directories.push(path)
     for (const name of names) {
-      // Kubernetes keeps the versions behind `..data`; the links to them in the directory itself are what counts.
+      // Kubernetes keeps versions behind `..data`; the links in the directory itself count.
       if (name.startsWith('..') || files.size >= MAX_FILES || onlyFiles?.(name) === false) continue
       const inside = join(path, name)
       const found = await statOf(inside)
@@ -95,11 +95,11 @@ async function knownFile(
   const identity = `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}`
   if (before?.identity === identity) return before
   const content = size > maxBytes ? `large ${size} ${mtimeNs}` : `${size}:${await digestOf(path)}`
-  // Without an identity it is read again at the next look.
+  // Without an identity, the next scan reads it again.
   return { identity: isSettled ? identity : '', content }
 }
 
-/** Digest over the digests of its pieces, which the thread pool works out; 'unreadable' when there is none. */
+/** Digest of the digests of its pieces, on the thread pool; 'unreadable' on error. */
 async function digestOf(path: string): Promise<string> {
   try {
     await using handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)

@@ -2,12 +2,12 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 
 const BLOCK = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g
 
-/** Why a file does not hold what it should, as a clause that says what to do; nothing of the file is quoted. */
+/** Why a file's content is invalid, as a phrase with the remedy. Quotes nothing of the file. */
 export class ContentProblem extends Error {}
 
 /**
- * The certificates of a PEM file, in their order. Throws `ContentProblem` when there is none, or one of them can't be read:
- * Node's own TLS takes such a file without a word and then trusts nobody.
+ * Parses the certificates of a PEM file in order. Throws `ContentProblem` if there is none or one is invalid: Node's
+ * TLS accepts such a file silently and then trusts no server.
  */
 export function readCertificates(content: Buffer): readonly X509Certificate[] {
   const text = content.toString('latin1')
@@ -17,7 +17,7 @@ export function readCertificates(content: Buffer): readonly X509Certificate[] {
     try {
       return new X509Certificate(block)
     } catch {
-      throw new ContentProblem(`certificate ${index + 1} of ${blocks.length} in it cannot be read; is it cut off?`)
+      throw new ContentProblem(`certificate ${index + 1} of ${blocks.length} in it cannot be read; it may be truncated`)
     }
   })
 }
@@ -30,10 +30,10 @@ function noCertificate(content: Buffer, text: string): string {
   return 'it holds no certificate, expected PEM that begins with "-----BEGIN CERTIFICATE-----"'
 }
 
-/** A SEQUENCE with a long length, as certificates and keys in DER begin. */
+/** A SEQUENCE with a long length: the start of certificates and keys in DER. */
 const isDer = (content: Buffer): boolean => content[0] === 0x30 && ((content[1] ?? 0) & 0x80) !== 0
 
-/** The private key of a PEM file. Throws `ContentProblem` when there is none, or it needs a passphrase. */
+/** Parses the private key of a PEM file. Throws `ContentProblem` if there is none or it is encrypted. */
 export function readPrivateKey(content: Buffer): KeyObject {
   const text = content.toString('latin1')
   if (text.trim() === '') throw new ContentProblem('it is empty, expected a private key in PEM')
@@ -44,15 +44,15 @@ export function readPrivateKey(content: Buffer): KeyObject {
     throw new ContentProblem(`${found} private key, expected PEM that begins with "-----BEGIN PRIVATE KEY-----"`)
   }
   if (text.includes('ENCRYPTED'))
-    throw new ContentProblem('its key is encrypted, expected one without passphrase ("openssl pkey" takes it off)')
+    throw new ContentProblem('its key is encrypted, expected one without passphrase (remove it with "openssl pkey")')
   try {
     return createPrivateKey({ key: content, format: 'pem' })
   } catch {
-    throw new ContentProblem('its private key cannot be read; is it cut off?')
+    throw new ContentProblem('its private key cannot be read; it may be truncated')
   }
 }
 
-/** Whether PEM certificates can be read; for files that are looked at again while they are used. */
+/** Whether PEM certificates are valid, for files that are reloaded. */
 export function areCertificates(content: Buffer): boolean {
   try {
     return readCertificates(content).length > 0

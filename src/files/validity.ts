@@ -1,11 +1,11 @@
 const DAY_MS = 86_400_000
-/** So long before its end a certificate is told about. */
+/** Time before the expiry of a certificate to warn. */
 const SOON_MS = 14 * DAY_MS
 
-/** The day of a time, for people. */
+/** The date of a time, for messages. */
 export const dayOf = (ms: number): string => (Number.isNaN(ms) ? '(no date)' : new Date(ms).toISOString().slice(0, 10))
 
-/** Whether a time is over, or will be within 14 days. */
+/** Whether a time has passed, or will within 14 days. */
 export function expiryOf(validToMs: number, nowMs: number): 'expired' | 'soon' | 'fine' {
   if (!(validToMs > nowMs)) return 'expired'
   return validToMs < nowMs + SOON_MS ? 'soon' : 'fine'

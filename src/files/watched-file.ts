@@ -7,29 +7,29 @@ import { watchEvents } from './events.ts'
 export interface WatchedFileOptions {
   /** Larger files are a problem and are not loaded. */
   readonly maxBytes: number
-  /** The file must really lie in this directory, after all symlinks. */
+  /** The file must be in this directory, after resolving symlinks. */
   readonly within?: string
-  /** Milliseconds between looks without an event. Default 30 s. */
+  /** Poll interval in milliseconds, besides events. Default 30 s. */
   readonly pollMs?: number
-  /** Says whether a content may replace the one before; `false` keeps the old. */
+  /** Whether new content is valid; `false` keeps the old. */
   readonly accept?: (content: Buffer) => boolean
-  /** The content is another than before. */
+  /** The content has changed. */
   readonly onChange?: () => void
-  /** A look failed and the old content, if there is any, stays; told once per different problem. */
+  /** A read failed and the old content, if any, stays. Called once per different problem. */
   readonly onProblem?: (problem: FileProblem | 'refused') => void
 }
 
 export interface WatchedFile {
-  /** The last content that could be read and was accepted; undefined if there has never been one. */
+  /** The last valid content; undefined if there has never been any. */
   read(): Buffer | undefined
-  /** 0 while there is none; goes up with each different content. */
+  /** 0 without content; increases with each change. */
   readonly version: number
-  /** Looks at once; true when the content differs from before. */
+  /** Reads at once; true if the content has changed. */
   refresh(): Promise<boolean>
   close(): void
 }
 
-/** Where the file's directory really is: its own events say when a linked directory's files change. */
+/** Resolved directory of the file: its events report changes in a linked directory. */
 async function directoriesOf(path: string): Promise<readonly string[]> {
   const directory = dirname(path)
   const real = dirname(await realpath(path).catch(() => path))
@@ -37,9 +37,9 @@ async function directoriesOf(path: string): Promise<readonly string[]> {
 }
 
 /**
- * A file whose content is kept current: read at once, then again whenever its directory changes and at every poll, which
- * keeps nobody waiting. For files that are small; `watchLargeFile` is for the others.
- * Never throws: a file that is missing or can't be read keeps the content from before (decisions §6).
+ * Keeps the content of a small file up to date: read at once, on events of its directory, and at every poll, without
+ * blocking. For large files, use `watchLargeFile`. Never throws: a missing or unreadable file keeps the former content
+ * (decisions §6).
  */
 export function openWatchedFile(path: string, options: WatchedFileOptions): WatchedFile {
   let content: Buffer | undefined
@@ -82,7 +82,7 @@ export function openWatchedFile(path: string, options: WatchedFileOptions): Watc
     return isChanged
   }
 
-  // One look after the other, or an older one could bring back what a newer one has replaced.
+  // One read after the other, so that an older one cannot restore replaced content.
   let queue: Promise<unknown> = Promise.resolve()
   const refresh = (): Promise<boolean> => {
     const result = queue.then(look)
@@ -107,7 +107,7 @@ export function openWatchedFile(path: string, options: WatchedFileOptions): Watc
       return version
     },
     async refresh() {
-      // A look that is under way may be the one that sees it.
+      // A read in progress may detect the change.
       const before = version
       await refresh()
       return version !== before

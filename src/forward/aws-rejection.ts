@@ -2,18 +2,18 @@ import { brotliDecompressSync, constants, gunzipSync, inflateSync } from 'node:z
 import type { Again } from '../core/index.ts'
 import { parseHttpDate } from '../http/index.ts'
 
-/** Bytes of a 400 or 403 that are looked at for the name of the error (decisions §4). */
+/** Bytes of a 400 or 403 body to search for the error name (decisions §4). */
 export const PEEK_BYTES = 8 * 1024
 
-/** Keys that have expired, or that AWS does not know (any more): those of a profile or a user were rotated. */
+/** Expired keys, or keys unknown to AWS: those of a profile or user were rotated. */
 const REFUSED_KEYS =
   /\b(?:ExpiredToken(?:Exception)?|TokenExpired|RequestExpired|UnrecognizedClient(?:Exception)?|InvalidClientTokenId|InvalidAccessKeyId)\b|security token included in the request is (?:expired|invalid)/i
 const SKEWED = /\bRequestTimeTooSkewed\b|Signature expired|Signature not yet current|not yet current/i
 
-/** What is known of a rejected SigV4 request so far. */
+/** A rejected SigV4 request. */
 export interface Rejection {
   readonly status: number
-  /** Value of `x-amzn-errortype`, where there is one. */
+  /** Value of `x-amzn-errortype`, if any. */
   readonly errorType: string | undefined
   /** Value of `Date`: the backend's clock. */
   readonly date: string | undefined
@@ -27,13 +27,13 @@ const skew = (rejection: Rejection): Again | undefined => {
 }
 
 /**
- * Whether a 400 or 403 speaks of the credential: `Again` when its headers name expired or unknown keys or a skewed clock (with the
- * backend's time, from `Date`), and `peek` when they don't, so that only the body can tell.
+ * Whether a 400 or 403 is about the credential: `Again` if its headers show expired or unknown keys or a clock
+ * difference (with the backend's time in `Date`); else `peek`, and the body decides.
  */
 export const judgeHeaders = (rejection: Rejection): Again | 'peek' =>
   judgeText(rejection, rejection.errorType ?? '') ?? 'peek'
 
-/** The same for the first bytes of the body, as they came. */
+/** The same for the first bytes of the body, as received. */
 export const judgeBody = (rejection: Rejection, body: Buffer): Again | undefined =>
   judgeText(rejection, decoded(body, rejection.coding).toString('latin1', 0, PEEK_BYTES))
 
@@ -42,10 +42,10 @@ const judgeText = (rejection: Rejection, text: string): Again | undefined => {
   return REFUSED_KEYS.test(text) ? { reason: 'credential_rejected', status: rejection.status } : undefined
 }
 
-/** Bytes that the start of a compressed body may become; no error is as long. */
+/** Maximum decompressed size of the start of a body; errors are shorter. */
 const MOST_DECODED = 256 * 1024
 
-/** The first bytes of a body without its content coding, where clients ask for one; they may break off anywhere. */
+/** Decodes the first bytes of a body with content coding; they may be truncated. */
 function decoded(body: Buffer, coding: string | undefined): Buffer {
   const decode = DECODERS.get(coding?.trim().toLowerCase() ?? '')
   try {

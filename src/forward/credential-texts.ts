@@ -3,15 +3,14 @@ import type { Credential, Sealed } from '../core/index.ts'
 const NONE: readonly string[] = Object.freeze([])
 const SCHEME = /^(?:bearer|basic|token|apikey|digest) +/i
 const ASCII = /^[\x20-\x7e]*$/
-/** Hex digits of a SigV4 signature, which end its header. */
+/** Hex digits of a SigV4 signature, at the end of its header. */
 const SIGNATURE_LENGTH = 64
 
-/** Worked out once per credential; they go with it. */
+/** Computed once per credential, and collected with it. */
 const known = new WeakMap<Credential, readonly string[]>()
 
 /**
- * The texts that must not come back in an answer: the credential of the request and the secrets beside it, as they are and
- * percent-encoded.
+ * Texts that a response must not contain: the credential of the request and other secrets, plain and percent-encoded.
  */
 export function credentialTexts(sealed: Sealed): readonly string[] {
   const { credential, forwarded } = sealed.armed
@@ -36,14 +35,14 @@ function workedOut(credential: Exclude<Credential, { kind: 'none' }>): readonly 
   return [...new Set(plain.flatMap(spellings))].filter((text) => text !== '')
 }
 
-/** It is good for some minutes for whoever sees it. */
+/** A signature is valid for some minutes. */
 function signatureIn(headers: readonly string[]): readonly string[] {
   for (let index = 0; index + 1 < headers.length; index += 2)
     if (headers[index] === 'authorization') return [(headers[index + 1] ?? '').slice(-SIGNATURE_LENGTH)]
   return NONE
 }
 
-/** A text of a header, one byte per character: as it is, percent-encoded, and where it is not ASCII by who takes characters for text. */
+/** Encodings of a header value: one byte per character, percent-encoded, and for non-ASCII values as text. */
 function spellings(text: string): readonly string[] {
   if (ASCII.test(text)) return [text, encodeURIComponent(text)]
   const bytes = Buffer.from(text, 'latin1')

@@ -3,11 +3,11 @@ import { type ParsedHeaders, type ResponseHead, rewriteLocation } from '../http/
 import { judgeHeaders, type Rejection } from './aws-rejection.ts'
 import type { ForwardRoute } from './route.ts'
 
-/** What becomes of an answer whose header section is known. */
+/** What to do with a response, by its headers. */
 export type Disposition =
-  /** It is the caller's, with this `Location`. */
+  /** Forward it to the client, with this `Location`. */
   | { readonly kind: 'stream'; readonly location: string | undefined }
-  /** It is not for the caller: try again. */
+  /** Not for the client: retry. */
   | { readonly kind: 'again'; readonly again: Again }
   | { readonly kind: 'fail'; readonly failure: Failure }
   /** The first bytes of the body decide. */
@@ -20,11 +20,11 @@ const one = (value: string | readonly string[] | undefined): string | undefined 
 
 const isReplayable = (sealed: Sealed): boolean => sealed.body.kind !== 'stream'
 
-/** Whether it leads to the host of the backend, by whichever scheme and user. */
+/** Whether it leads to the host of the backend, with any scheme and user. */
 const isOwn = (location: string, route: ForwardRoute, sealed: Sealed): boolean =>
   URL.parse(location, route.target.origin + sealed.path)?.host === new URL(route.target.origin).host
 
-/** Path and query of a redirect that stays on the backend's origin; undefined for any other. */
+/** Path and query of a redirect within the backend's origin; undefined for others. */
 const ownPath = (location: string, route: ForwardRoute, sealed: Sealed): string | undefined => {
   const { origin } = new URL(route.target.origin)
   const url = URL.parse(location, origin + sealed.path)
@@ -33,20 +33,21 @@ const ownPath = (location: string, route: ForwardRoute, sealed: Sealed): string 
 }
 
 const judgeRedirect = (status: number, location: string, route: ForwardRoute, sealed: Sealed): Disposition => {
-  // The method and the body stay the same only with these two (RFC 9110 §15.4.8, §15.4.9).
+  // Only these two keep method and body (RFC 9110 §15.4.8, §15.4.9).
   if ((status === 307 || status === 308) && !sealed.final && isReplayable(sealed)) {
     const path = ownPath(location, route, sealed)
     if (path !== undefined) return { kind: 'again', again: { reason: 'redirect', status, path } }
   }
-  const ours = rewriteLocation(location, route, sealed.path)
-  // A caller that followed it would go around the proxy, and its token with it (decisions §7, Responses).
-  if (ours === undefined) return { kind: 'fail', failure: new Failure('backend_error', { rule: 'redirect_foreign' }) }
-  return { kind: 'stream', location: ours }
+  const rewritten = rewriteLocation(location, route, sealed.path)
+  // A client that follows it would bypass the proxy and send its token there (decisions §7, Responses).
+  if (rewritten === undefined)
+    return { kind: 'fail', failure: new Failure('backend_error', { rule: 'redirect_foreign' }) }
+  return { kind: 'stream', location: rewritten }
 }
 
 /**
- * Decides on a final (not 1xx) status and its headers. 401 never reaches a caller: what is wrong is our credential, not
- * theirs (decisions §4). Redirects: own origin or 502 (decisions §7). Everything else is the caller's.
+ * Decides by a final (not 1xx) status and its headers. 401 never reaches a client: the proxy's credential is wrong
+ * (decisions §4). Redirects: own origin or 502 (decisions §7). All others are forwarded.
  */
 export const judge = (
   status: number,
@@ -58,7 +59,7 @@ export const judge = (
   const { location } = head
   if (status < 300 && location === undefined) return STREAM
   if (status === 401) {
-    // Also in the last attempt: what the caller gets then depends on the type, which is not known here.
+    // Also for the last attempt: the response then depends on the type, which is unknown here.
     return { kind: 'again', again: { reason: 'credential_rejected', status } }
   }
   if (location !== undefined && status >= 300 && status < 400 && status !== 304) {
@@ -75,24 +76,24 @@ export const judge = (
     const again = judgeHeaders(rejection)
     return again === 'peek' ? { kind: 'peek', rejection } : { kind: 'again', again }
   }
-  // A `Location` that is no redirect (201): ours where it is under the route, as it is on other origins. For the rest of
-  // the backend's own there is no address of ours, and its own is nobody's business.
+  // A `Location` without a redirect (201): rewritten if below the route, unchanged for other origins. Other URLs of the
+  // backend have no public equivalent and are removed.
   if (location === undefined) return STREAM
-  const ours = rewriteLocation(location, route, sealed.path)
-  if (ours !== undefined || isOwn(location, route, sealed)) return { kind: 'stream', location: ours }
+  const rewritten = rewriteLocation(location, route, sealed.path)
+  if (rewritten !== undefined || isOwn(location, route, sealed)) return { kind: 'stream', location: rewritten }
   return { kind: 'stream', location }
 }
 
 /**
- * Why an answer can't be forwarded, by its status and headers: a status that is none (RFC 9110 §15), a switch of protocols
- * that nobody asked for, or a transfer coding beside `chunked`, which nobody here would take off again (RFC 9112 §6.1).
+ * Why a response cannot be forwarded, by status and headers: an invalid status (RFC 9110 §15), an unsolicited protocol
+ * switch, or a transfer coding besides `chunked` (RFC 9112 §6.1).
  */
 export function unusableAnswer(status: number, headers: ParsedHeaders): Failure | undefined {
-  if (status < 100 || status > 599) return bad('no status of HTTP')
-  if (status === 101) return bad('an upgrade that was not asked for')
+  if (status < 100 || status > 599) return bad('invalid HTTP status')
+  if (status === 101) return bad('unsolicited upgrade')
   const coding = headers['transfer-encoding']
   if (coding === undefined || coding === 'chunked' || String(coding).toLowerCase() === 'chunked') return undefined
-  return bad('a transfer coding other than chunked')
+  return bad('unsupported transfer coding')
 }
 
 const bad = (detail: string): Failure => new Failure('backend_error', { detail })

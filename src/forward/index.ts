@@ -9,7 +9,7 @@ export { CLIENT_GONE_STATUS } from './relay.ts'
 export type { ForwardOptions } from './route.ts'
 
 export interface ForwardDeps {
-  /** Its owner is the route: `close` of the result closes it. */
+  /** Owned by the route: `close` of the result closes it. */
   readonly backend: Backend
   readonly clock: Clock
 }
@@ -24,7 +24,7 @@ export const createForward = (options: ForwardOptions, deps: ForwardDeps): Forwa
 
 const RESPONSE_POLICY = createResponsePolicy()
 
-/** One object for each route, with what differs between routes: thousands of them are not all at hand for the processor. */
+/** One object per route with the differences between routes: thousands of them do not fit into CPU caches. */
 class RouteForward implements Forward, ForwardRoute {
   readonly path: string
   readonly exactTarget: boolean

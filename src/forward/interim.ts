@@ -2,8 +2,8 @@ import type { Inbound } from '../core/index.ts'
 import { holdsOne, type ParsedHeaders } from '../http/index.ts'
 
 /**
- * Sends an interim answer on (RFC 9110 §15.2): 102, and 103 with its links, of which none may hold one of `secrets`. 100
- * is ours to say, and the rest would only confuse.
+ * Forwards an interim response (RFC 9110 §15.2): 102, and 103 with links without `secrets`. The proxy sends 100 itself
+ * and drops others.
  */
 export function sendInterim(
   { response }: Inbound,
@@ -21,6 +21,6 @@ export function sendInterim(
         links.flatMap((line) => ['link', line]),
       )
   } catch {
-    // A hint that is not well formed is no loss.
+    // An invalid hint is dropped.
   }
 }

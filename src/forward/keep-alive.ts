@@ -5,13 +5,13 @@ const CR = 0x0d
 const COMMENT = Buffer.from(':\n\n')
 
 /**
- * Writes an SSE comment after each `intervalMs` of silence, so that nobody between closes an idle stream. Only between
- * events: a comment inside a line would become part of it (HTML standard, §9.2.6).
+ * Writes an SSE comment after `intervalMs` of silence, so that intermediaries keep the stream open. Only between
+ * events: within a line, a comment would become part of it (HTML standard, §9.2.6).
  */
 export class StreamKeepAlive {
   readonly #response: ClientResponse
   readonly #timer: NodeJS.Timeout
-  // The last four bytes that were written; a fresh stream is at a boundary.
+  // The last four written bytes; a new stream is at a boundary.
   #tail = (LF << 8) | LF
 
   constructor(response: ClientResponse, intervalMs: number) {
@@ -19,7 +19,7 @@ export class StreamKeepAlive {
     this.#timer = setInterval(() => this.#beat(), intervalMs)
   }
 
-  /** Every chunk of the stream goes by here, after it was written. */
+  /** Called with every chunk after it was written. */
   note(chunk: Buffer): void {
     this.#timer.refresh()
     for (let index = Math.max(0, chunk.length - 4); index < chunk.length; index++) {
@@ -32,7 +32,7 @@ export class StreamKeepAlive {
   }
 
   #beat(): void {
-    // A client that does not read needs no more to read.
+    // A blocked client needs no comment.
     if (this.#isBetweenEvents() && !this.#response.writableNeedDrain) this.#response.write(COMMENT)
   }
 

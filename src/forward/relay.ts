@@ -14,28 +14,28 @@ import {
 import type { ParsedHeaders, ResponseHead } from '../http/index.ts'
 import { judgeBody, PEEK_BYTES, type Rejection } from './aws-rejection.ts'
 import { credentialTexts } from './credential-texts.ts'
-import { failureOf, isConnectionLost, isIdempotent, tornBy } from './failure-of.ts'
+import { failureOf, isConnectionLost, isIdempotent, abortedBy } from './failure-of.ts'
 import { sendInterim } from './interim.ts'
 import { StreamKeepAlive } from './keep-alive.ts'
 import type { ForwardRoute } from './route.ts'
 import { type ExchangeControl, type ExchangeHandler, type Exchanges, refusedByProxy } from '../net/index.ts'
 import { type Disposition, judge, unusableAnswer } from './disposition.ts'
 
-/** What is logged for a request whose client left before the backend answered; nothing is sent. */
+/** Logged status of a request whose client disconnected before the response. */
 export const CLIENT_GONE_STATUS = 499
-/** Bytes of an unwanted answer that are read so that its connection can be used again. */
+/** Bytes of a discarded response to read, so that its connection can be reused. */
 const DISCARD_BYTES = 64 * 1024
 const DISCARD_MS = 1000
-/** Interim answers to one request; a backend that gives more will give no other. */
+/** Maximum number of interim responses per request. */
 const MAX_INTERIM = 32
-// Why a request is aborted; nobody reads where from, so they are made once.
+// Abort reasons. Their stack is not used, so they are created once.
 const CLIENT_GONE = new Error('client gone')
-const DISCARDED = new Error('answer discarded')
+const DISCARDED = new Error('response discarded')
 const STREAM_ENDED = new Error('stream ended')
 
 /**
- * One request to a backend and its answer, straight from its connection into the response: nothing is buffered, each side waits for
- * the other, and whoever leaves ends it for both. Settles its promise exactly once.
+ * Relays one request to a backend and its response, without buffering and with backpressure. If either side
+ * disconnects, both are closed. Settles its promise exactly once.
  */
 export class Relay implements ExchangeHandler {
   protected readonly route: ForwardRoute
@@ -45,20 +45,20 @@ export class Relay implements ExchangeHandler {
   readonly #resolve: (outcome: Outcome) => void
   readonly #reject: (failure: unknown) => void
   #control: ExchangeControl | undefined
-  /** There is a connection, and at least a part of the request is out on it. */
+  /** Connected, and at least a part of the request was sent. */
   #isSent = false
   #isOver = false
   #isSettled = false
-  /** The answer's head is written: from here on errors can only end the connection. */
+  /** The response head is written: errors can only close the connection. */
   #isStreaming = false
   #hasBody = false
-  /** Bytes of a body that is known to come, while none has. */
+  /** Length of an announced body before its first byte. */
   #announced = -1
   #isPaused = false
   #status = 0
   #headers: ParsedHeaders = {}
   #filter: AnswerFilter | undefined
-  /** The head, while a filter decides whether the answer goes out at all. */
+  /** The head, while a filter decides whether to send the response. */
   #pending: { readonly head: ResponseHead; readonly location: string | undefined } | undefined
   #firstByteAtMs = 0
   #keepAlive: StreamKeepAlive | undefined
@@ -81,7 +81,7 @@ export class Relay implements ExchangeHandler {
     this.#reject = reject
   }
 
-  /** Sends the request. The client's leaving, and a refusal of what it sends, are watched from here on. */
+  /** Sends the request, and starts to watch for disconnects and rejections of its body. */
   start(exchanges: Exchanges, upgrade: string | undefined): void {
     const { body, headers, method, path } = this.sealed
     const { inbound } = this
@@ -99,7 +99,7 @@ export class Relay implements ExchangeHandler {
   onRequestStart(control: ExchangeControl): void {
     this.#control = control
     this.#isSent = true
-    if (this.inbound.trace !== undefined) tellSending(this.inbound.trace, this.sealed.body)
+    if (this.inbound.trace !== undefined) traceSending(this.inbound.trace, this.sealed.body)
   }
 
   onResponseStart(controller: ExchangeControl, status: number, headers: ParsedHeaders): void {
@@ -107,7 +107,7 @@ export class Relay implements ExchangeHandler {
     const unusable = unusableAnswer(status, headers)
     if (unusable !== undefined) return controller.abort(unusable)
     if (status < 200) return this.#inform(controller, status, headers)
-    // Only a proxy on the way answers so, and it speaks of its own configuration, not of the backend's.
+    // Only an intermediate proxy returns 407, about its own configuration and not the backend's.
     if (status === 407 && this.route.forwarder !== undefined)
       return controller.abort(refusedByProxy(this.route.forwarder, status))
     this.#status = status
@@ -132,7 +132,7 @@ export class Relay implements ExchangeHandler {
     if (this.#peek !== undefined) this.#decide(controller)
     if (this.#filter !== undefined && !this.#filtersEnd(controller, this.#filter)) return
     if (!this.#isStreaming || this.#isSettled) return
-    // Trailers are dropped: whoever reads them decided on them without our header policy.
+    // Trailers are dropped: they would bypass the header policy.
     if (!this.response.writableEnded) this.response.end()
     this.#done(false)
   }
@@ -142,12 +142,12 @@ export class Relay implements ExchangeHandler {
     if (this.#isSettled) return
     if (this.response.writableEnded) return this.#done(false)
     if (this.#isStreaming) {
-      // Not a clean end: the client must be able to tell a whole answer from a torn one.
+      // Not a clean end: the client must detect an incomplete response.
       this.response.destroy()
-      return this.#done(true, tornBy(error, this.route.timeouts, this.route.target.origin))
+      return this.#done(true, abortedBy(error, this.route.timeouts, this.route.target.origin))
     }
-    if (this.#status !== 0) return this.#fail(tornBy(error, this.route.timeouts, this.route.target.origin))
-    // Nothing was received. A connection that failed to stand is not lost, and trying it again would not help.
+    if (this.#status !== 0) return this.#fail(abortedBy(error, this.route.timeouts, this.route.target.origin))
+    // Nothing was received. A failed connect is not a lost connection, and a retry would not help.
     const failure = failureOf(error, this.#isSent, this.route.timeouts, this.route.target.origin)
     const { body, method } = this.sealed
     const mayRepeat = body.kind !== 'stream' && isIdempotent(method)
@@ -157,7 +157,7 @@ export class Relay implements ExchangeHandler {
     this.#fail(failure)
   }
 
-  /** Answers with `status` and these headers from here on; `settle` comes later. Ours go last. */
+  /** Headers of the response with `status`; `settle` follows. The proxy's own headers are last. */
   protected headersFor(head: ResponseHead, location: string | undefined): string[] {
     const { headers, sessionId } = head
     if (location !== undefined) headers.push('location', location)
@@ -169,13 +169,13 @@ export class Relay implements ExchangeHandler {
     return headers
   }
 
-  /** For when the connection is no longer the response's: its end says nothing about the client any more. */
+  /** Detaches from the response: closing its connection no longer means that the client has left. */
   protected leaveResponse(): void {
     this.#over()
     this.response.off('close', this.#onClose)
   }
 
-  /** Ends the request as answered. */
+  /** Completes the request. */
   protected settle(status: number, aborted: boolean): void {
     this.#status = status
     if (this.#firstByteAtMs === 0) this.#firstByteAtMs = this.route.clock.now()
@@ -193,7 +193,7 @@ export class Relay implements ExchangeHandler {
     this.#discardRest(controller)
   }
 
-  /** An answer for the caller; a filter may hold it back until it knows more. */
+  /** Accepts a response for the client; a filter may delay it. */
   #accept(head: ResponseHead, location: string | undefined, controller: ExchangeControl): void {
     try {
       this.#filter = this.sealed.armed.known.matched.filterAnswer?.(this.#status, this.#headers)
@@ -219,7 +219,7 @@ export class Relay implements ExchangeHandler {
     }
   }
 
-  /** False where the answer does not go out, or not to its end. */
+  /** False if the response is not sent, or not completely. */
   #filtersEnd(controller: ExchangeControl, filter: AnswerFilter): boolean {
     if (this.#isSettled) return false
     try {
@@ -240,7 +240,7 @@ export class Relay implements ExchangeHandler {
     if (out.length > 0) this.#write(controller, out)
   }
 
-  /** What has come must not go out: a failure of its own while the head is held, else the answer breaks off. */
+  /** Received data must not be sent: returns a failure while the head is pending, else aborts the response. */
   #refuseRest(controller: ExchangeControl, failure: Failure): void {
     if (!this.#isStreaming) this.#fail(failure)
     else {
@@ -253,13 +253,13 @@ export class Relay implements ExchangeHandler {
   #begin(head: ResponseHead, location: string | undefined): void {
     const { response, sealed } = this
     const headers = this.headersFor(head, location)
-    // The backend answered early: what is left of the body is in the way of the next request on this connection.
+    // The backend responded early: the rest of the request body would block the next request on this connection.
     if (sealed.body.kind === 'stream' && !sealed.body.stream.complete) headers.push('connection', 'close')
     response.writeHead(this.#status, headers)
     this.inbound.trace?.responded(this.#status, headers)
     this.#isStreaming = true
     if (head.isEvents) this.#beginEvents(headers)
-    // A body that is there already leaves with the head in one packet; otherwise the head does not wait for it.
+    // An available body is sent with the head in one packet; otherwise, the head does not wait.
     else process.nextTick(flushHead, this)
   }
 
@@ -271,7 +271,7 @@ export class Relay implements ExchangeHandler {
     this.inbound.onStream(() => this.#endStream())
   }
 
-  /** Sends the head of a stream on its way when no body has come with it. */
+  /** Sends the head of a stream if no body has arrived. */
   flush(): void {
     if (!this.#hasBody && !this.response.writableEnded) this.response.flushHeaders()
   }
@@ -280,7 +280,7 @@ export class Relay implements ExchangeHandler {
     if (this.#isSettled) return
     this.#hasBody = true
     this.inbound.trace?.body(chunk)
-    // Most answers are there in one piece: head, body and end are then one write.
+    // Most responses arrive in one piece, so that head, body and end are one write.
     if (chunk.length === this.#announced) return void this.response.end(chunk)
     this.#announced = -1
     if (!this.response.write(chunk)) this.#waitForDrain(controller)
@@ -305,7 +305,7 @@ export class Relay implements ExchangeHandler {
     if (peek.length >= PEEK_BYTES) this.#decide(controller)
   }
 
-  /** What was held back is either the caller's, and goes out, or ours. */
+  /** Decides whether delayed data are forwarded or dropped. */
   #decide(controller: ExchangeControl): void {
     const peek = this.#peek
     if (peek === undefined) return
@@ -320,8 +320,8 @@ export class Relay implements ExchangeHandler {
   }
 
   /**
-   * The answer is nobody's: a little of it is read, so that the connection lives on. It does not where the body is still being
-   * sent; and to stop that later would stop whoever throws the rest away by then.
+   * Discards the response after reading a little, so that the connection can be reused. Not while the request body is
+   * being sent: aborting that later could affect its next user.
    */
   #discardRest(controller: ExchangeControl): void {
     const { body } = this.sealed
@@ -332,7 +332,7 @@ export class Relay implements ExchangeHandler {
 
   #inform(controller: ExchangeControl, status: number, headers: ParsedHeaders): void {
     if (++this.#interim > MAX_INTERIM) {
-      return controller.abort(new Failure('backend_error', { detail: 'too many interim answers' }))
+      return controller.abort(new Failure('backend_error', { detail: 'too many interim responses' }))
     }
     sendInterim(this.inbound, status, headers, credentialTexts(this.sealed))
   }
@@ -351,7 +351,7 @@ export class Relay implements ExchangeHandler {
     this.#control?.abort(CLIENT_GONE)
   }
 
-  /** The exchange has let go of the request and of its body. */
+  /** The exchange has released the request and its body. */
   #over(): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -365,7 +365,7 @@ export class Relay implements ExchangeHandler {
   }
 
   #done(aborted: boolean, torn?: Failure): void {
-    // The response is over as well, so its listener costs nothing more and may stay.
+    // The response is complete, so its listener may stay.
     this.#isSettled = true
     this.#keepAlive?.stop()
     this.#resolve({ done: true, status: this.#status, firstByteAtMs: this.#firstByteAtMs, aborted, torn })
@@ -385,14 +385,14 @@ export class Relay implements ExchangeHandler {
 const payloadOf = (body: Body): Buffer | ClientRequest | null =>
   body.kind === 'stream' ? body.stream : body.kind === 'kept' ? body.bytes : null
 
-/** Exchanges begin to read a streamed body in this very turn: who listens from here on misses nothing and starts nothing. */
-function tellSending(trace: RequestTrace, body: Body): void {
+/** Exchanges start to read a streamed body in this turn: a listener added here misses nothing. */
+function traceSending(trace: RequestTrace, body: Body): void {
   trace.sending()
   if (body.kind === 'stream' && trace.requestBody !== undefined)
     body.stream.on('data', (chunk: Buffer) => trace.requestBody?.(chunk))
 }
 
-/** What describes a body that is sent as it came. */
+/** Headers about a body that is forwarded unchanged. */
 const OF_EXACT_BODY: ReadonlySet<string> = new Set([
   'content-length',
   'content-md5',

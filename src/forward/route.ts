@@ -2,7 +2,7 @@ import type { Clock } from '../core/index.ts'
 import type { createResponsePolicy, PathMapping } from '../http/index.ts'
 import type { Timeouts } from '../net/index.ts'
 
-/** What of a route concerns the way back from its backend. */
+/** Settings of a route for responses of its backend. */
 export interface ForwardOptions extends PathMapping {
   readonly target: PathMapping['target'] & {
     /** `https://host[:port]`. */
@@ -12,10 +12,10 @@ export interface ForwardOptions extends PathMapping {
   readonly sseKeepAlive: number
 }
 
-/** What every request of one route shares, worked out at load. */
+/** State shared by all requests of a route, computed at load. */
 export interface ForwardRoute extends ForwardOptions {
   readonly timeouts: Timeouts
-  /** The egress proxy that answers some requests itself; undefined: none does. */
+  /** The egress proxy that may respond itself; undefined if none. */
   readonly forwarder: URL | undefined
   readonly responsePolicy: ReturnType<typeof createResponsePolicy>
   readonly clock: Clock

@@ -7,7 +7,7 @@ import { Relay } from './relay.ts'
 
 const HTTP_SWITCHING = 101
 
-/** Bytes both ways until both sides have ended; each direction ends by itself, and a broken side breaks the other. */
+/** Pipes both directions until both have ended. Each ends on its own; an error of one destroys the other. */
 const join = async (client: Duplex, backend: Duplex): Promise<void> => {
   const ends = [
     [client, backend],
@@ -19,7 +19,7 @@ const join = async (client: Duplex, backend: Duplex): Promise<void> => {
       from.pipe(to)
       return new Promise<void>((resolve) => {
         from.once('close', () => {
-          // A side that closed without saying so first did not end cleanly.
+          // A side that closed without an end was aborted.
           if (!from.readableEnded) to.destroy()
           resolve()
         })
@@ -28,11 +28,11 @@ const join = async (client: Duplex, backend: Duplex): Promise<void> => {
   )
 }
 
-/** An upgraded connection: on 101 both sockets are joined, any other answer is forwarded like all. */
+/** An upgraded connection: on 101 both sockets are joined, other responses are forwarded. */
 export class UpgradeRelay extends Relay {
   /**
-   * No upgrade. Nobody reads this connection any more, so that nobody would see the client leave: what it still sends is
-   * thrown away for that.
+   * No upgrade. The connection is no longer read, so a disconnect would be missed: remaining data are discarded to
+   * detect it.
    */
   override onResponseStart(controller: ExchangeControl, status: number, headers: ParsedHeaders): void {
     const client = this.response.socket
@@ -40,7 +40,7 @@ export class UpgradeRelay extends Relay {
     super.onResponseStart(controller, status, headers)
   }
 
-  /** Only called where an upgrade was asked for. */
+  /** Called only for requested upgrades. */
   onRequestUpgrade(_controller: ExchangeControl, _status: number, headers: ParsedHeaders, socket: Duplex): void {
     const { response } = this
     const client = response.socket
@@ -58,14 +58,14 @@ export class UpgradeRelay extends Relay {
     this.inbound.trace?.received(HTTP_SWITCHING, headers)
     this.inbound.trace?.responded(HTTP_SWITCHING, flat)
     for (let index = 0; index + 1 < flat.length; index += 2) lines.push(`${flat[index]}: ${flat[index + 1]}`)
-    // From here on the connection is no longer HTTP's.
+    // From here on, the connection is no longer HTTP.
     response.detachSocket()
     this.leaveResponse()
     client.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
     this.inbound.onStream(() => {
       client.end()
       socket.end()
-      // Whatever this backend says from then on is for nobody, and it may never end.
+      // Data of this backend have no receiver and may never end.
       client.once('close', () => socket.destroy())
     })
     void join(client, socket).then(() => this.settle(HTTP_SWITCHING, false))

@@ -7,22 +7,22 @@ const LONGEST_FIELD = 'event'.length
 const DATA_BREAK = Uint8Array.of(LF)
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** An event of a stream is larger than what is held of one. */
+/** An event exceeds the limit. */
 export class OversizedEvent extends Error {
   override readonly name = 'OversizedEvent'
-  override readonly message = 'an event is too large'
+  override readonly message = 'event above the size limit'
 }
 
-/** One event with data of an event stream (HTML standard §9.2.6). */
+/** An event with data of an event stream (HTML standard §9.2.6). */
 export interface ServerEvent {
-  /** `message` unless the stream says otherwise. */
+  /** `message` by default. */
   readonly type: string
   readonly data: Uint8Array
 }
 
 /**
- * Reads an event stream as bytes, in Node and in browsers, so that a character or a line may be split anywhere, and holds at most `maxBytes` of an
- * event. Throws `OversizedEvent` beyond that.
+ * Parses an event stream from bytes, in Node and in browsers; chunks may split characters and lines. Buffers at most
+ * `maxBytes` of an event. Throws `OversizedEvent` above.
  */
 export class EventReader {
   readonly #maxBytes: number
@@ -33,18 +33,18 @@ export class EventReader {
   #type = ''
   #data: Uint8Array[] = []
   #pendingId: string | undefined
-  /** Where to resume: the id of the last whole event, with or without data. */
+  /** ID of the last complete event, with or without data, to resume from. */
   lastEventId: string | undefined
-  /** Bytes that have come, comments included. */
+  /** Received bytes, including comments. */
   receivedBytes = 0
-  /** What the server asks to wait before coming back, in milliseconds. */
+  /** Reconnect time requested by the server, in milliseconds. */
   retryMs: number | undefined
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
 
-  /** Another stream goes on where the last one ended; what was not whole comes again. */
+  /** Continues with a new stream after the end of the last; incomplete data are sent again. */
   restart(): void {
     this.#parts = []
     this.#held = 0
@@ -55,7 +55,7 @@ export class EventReader {
     this.#pendingId = undefined
   }
 
-  /** The events that are whole with this chunk. */
+  /** The events completed by this chunk. */
   push(chunk: Uint8Array): ServerEvent[] {
     const events: ServerEvent[] = []
     let start = 0
@@ -130,7 +130,7 @@ function lineEnd(chunk: Uint8Array, start: number): number {
   return cr === -1 ? lf : start + cr
 }
 
-/** The name of a field; empty for one that is longer than any that means something. */
+/** The name of a field; empty if longer than any known one. */
 function fieldOf(line: Uint8Array, end: number): string {
   let name = ''
   if (end <= LONGEST_FIELD) for (let at = 0; at < end; at++) name += String.fromCodePoint(line[at] ?? 0)
@@ -140,7 +140,7 @@ function fieldOf(line: Uint8Array, end: number): string {
 const withoutMark = (line: Uint8Array): Uint8Array =>
   line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? line.subarray(3) : line
 
-/** Parts as one piece, which is the part itself where there is only one. */
+/** Concatenates parts; a single part is returned as it is. */
 function joined(parts: readonly Uint8Array[]): Uint8Array {
   const [only] = parts
   if (parts.length === 1 && only !== undefined) return only

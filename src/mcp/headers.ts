@@ -1,6 +1,6 @@
 import { isObject, type Params } from './message.ts'
 
-/** Which parameter `Mcp-Name` repeats, by method (MCP 2026-07-28, streamable HTTP: standard request headers). */
+/** Parameter repeated in `Mcp-Name`, by method (MCP 2026-07-28, streamable HTTP: standard request headers). */
 const NAME_SOURCES: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
@@ -10,14 +10,14 @@ const NAME_SOURCES: Readonly<Record<string, string>> = {
   'tasks/cancel': 'taskId',
 }
 
-/** What `Mcp-Name` repeats of a request; undefined where it has nothing to repeat. */
+/** Value of `Mcp-Name` of a request; undefined if it has none. */
 export function namedIn(method: string, params: Params): string | undefined {
   const source = Object.hasOwn(NAME_SOURCES, method) ? NAME_SOURCES[method] : undefined
   const name = source === undefined ? undefined : params[source]
   return typeof name === 'string' ? name : undefined
 }
 
-/** The headers that a stateless request repeats of its body, so that whoever routes it need not read that. */
+/** Headers that repeat fields of a stateless request's body, for routing. */
 export function statelessHeaders(version: string, method: string, params: Params): Record<string, string> {
   const name = namedIn(method, params)
   return {
@@ -27,13 +27,13 @@ export function statelessHeaders(version: string, method: string, params: Params
   }
 }
 
-/** A text as a header value: itself where it is plain, else in base64 as the protocol marks it. */
+/** Encodes a string as a header value: unchanged if plain ASCII, else base64 as the protocol specifies. */
 export const headerText = (text: string): string =>
   /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text)
     ? text
     : `=?base64?${btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCodePoint(byte)).join(''))}?=`
 
-/** The text of such a header value; undefined for base64 that is none, or no UTF-8. */
+/** Decodes such a header value; undefined for invalid base64 or UTF-8. */
 export function textOfHeader(value: string): string | undefined {
   const coded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1]
   if (coded === undefined) return value
@@ -46,7 +46,7 @@ export function textOfHeader(value: string): string | undefined {
 
 const utf8 = /* @__PURE__ */ new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** A parameter of a tool that goes into a header as well. */
+/** A tool parameter that is also sent as a header. */
 interface Declared {
   readonly path: readonly string[]
   /** `Mcp-Param-…`, lower case. */
@@ -59,13 +59,13 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/
 const MIRRORED_TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean'])
 
 /**
- * What the tools of a server want to have in headers (`x-mcp-header` in their input schemas, MCP 2026-07-28). A client on
- * standard input has no headers, so the bridge learns it from the lists that pass through.
+ * Parameters of a server's tools to send as headers (`x-mcp-header` in input schemas, MCP 2026-07-28). A client on
+ * standard input has no headers, so the bridge learns them from tool lists.
  */
 export class ToolParameters {
   readonly #byTool = new Map<string, readonly Declared[]>()
 
-  /** Takes over what an answer to `tools/list` says. */
+  /** Reads a response to `tools/list`. */
   learn(result: unknown): void {
     const tools = isObject(result) ? result['tools'] : undefined
     if (!Array.isArray(tools)) return
@@ -101,7 +101,7 @@ function headersOf(declared: readonly Declared[], given: unknown): Record<string
   return headers
 }
 
-/** None where two parameters want the same header. */
+/** None if two parameters have the same header. */
 function declaredIn(inputSchema: unknown): readonly Declared[] {
   const declared: Declared[] = []
   collect(inputSchema, [], declared)

@@ -20,7 +20,7 @@ export {
   type Request,
   type Response,
   statelessVersionOf,
-  WAY_ERROR,
+  CONNECTION_ERROR,
 } from './message.ts'
 export { type RpcSubject, rpcSubjectOf } from './rpc.ts'
 export { HANDSHAKE_REVISION, REVISIONS, type Revision, revisionOf, STATELESS_REVISION } from './revisions.ts'

@@ -1,12 +1,12 @@
 import { type Id, parseMessage } from './message.ts'
 
-/** A larger body is not searched. */
+/** Larger bodies are not parsed. */
 const MAX_SEARCHED_BYTES = 1024 * 1024
 const MAX_ID_LENGTH = 256
 
 /**
- * The id of the one request that `body` holds, so that an error can be told to whoever asked (JSON-RPC 2.0 §5). Undefined
- * for notifications, batches, what is not JSON-RPC, an id that could not be given back as it came, and beyond 1 MiB.
+ * Returns the ID of the single request in `body`, for an error response (JSON-RPC 2.0 §5). Undefined for
+ * notifications, batches, other content, an ID that cannot be repeated exactly, and above 1 MiB.
  */
 export function jsonRpcIdOf(body: Buffer): Id | undefined {
   if (body.length === 0 || body.length > MAX_SEARCHED_BYTES) return undefined
@@ -18,5 +18,5 @@ export function jsonRpcIdOf(body: Buffer): Id | undefined {
   return isExact(id) ? id : undefined
 }
 
-/** Larger whole numbers may have been rounded when they were read. */
+/** Larger integers may have been rounded by the parser. */
 const isExact = (id: number): boolean => Number.isFinite(id) && Math.abs(id) <= Number.MAX_SAFE_INTEGER

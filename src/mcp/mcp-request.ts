@@ -3,20 +3,20 @@ import { EventReader } from './events.ts'
 import { isObject, parseMessages } from './message.ts'
 import { HANDSHAKE_REVISION, STATELESS_REVISION } from './revisions.ts'
 
-/** A request that is made to see whether a server speaks MCP. */
+/** A request that tests whether a server speaks MCP. */
 export interface McpRequest {
   readonly method: 'initialize' | 'server/discover'
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** What a server said in answer to `initialize` or `server/discover`. */
+/** The response to `initialize` or `server/discover`. */
 export interface McpAnswer {
-  /** As the revision has it; undefined for an error, and for what is no answer to this request. */
+  /** In the format of the revision; undefined for an error and for other responses. */
   readonly result: Readonly<Record<string, unknown>> | undefined
   /** JSON-RPC error code. */
   readonly errorCode: number | undefined
-  /** What a result would have to have, where it lacks that. */
+  /** The required field that a result lacks. */
   readonly lacks: string | undefined
 }
 
@@ -25,7 +25,7 @@ const ID = 1
 
 const COMMON = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
-/** `initialize` of the newest revision with a handshake, which opens a session. */
+/** `initialize` of the latest revision with a handshake, which opens a session. */
 export const INITIALIZE: McpRequest = {
   method: 'initialize',
   headers: COMMON,
@@ -37,7 +37,7 @@ export const INITIALIZE: McpRequest = {
   }),
 }
 
-/** `server/discover` of the stateless era, which has no sessions. */
+/** `server/discover` of the stateless revisions, which have no sessions. */
 export const DISCOVER: McpRequest = {
   method: 'server/discover',
   headers: { ...COMMON, 'mcp-protocol-version': STATELESS_REVISION, 'mcp-method': 'server/discover' },
@@ -55,15 +55,14 @@ export const DISCOVER: McpRequest = {
   }),
 }
 
-/** What a result has by the schema of its revision, and what answers anything with an object has not. */
+/** Required fields of a result by the schema of its revision, which other servers lack. */
 const WANTED: Readonly<Record<McpRequest['method'], Readonly<Record<string, (value: unknown) => boolean>>>> = {
   initialize: { protocolVersion: (value) => typeof value === 'string', capabilities: isObject },
   'server/discover': { supportedVersions: Array.isArray },
 }
 
 /**
- * The answer to one of the requests above in a body of JSON or of an event stream. Undefined where no message is the
- * JSON-RPC response to it.
+ * Finds the response to a request above in a JSON or event stream body. Undefined without a JSON-RPC response to it.
  */
 export function readAnswer(
   { method }: Pick<McpRequest, 'method'>,
@@ -88,16 +87,16 @@ export function readAnswer(
   return undefined
 }
 
-/** The data of the events of a whole stream. */
+/** The data of all events of a stream. */
 function dataOf(body: Buffer): Uint8Array[] {
   const events = new EventReader(body.length)
-  // What a stream ends in without a blank line counts as well: it is all that will come.
+  // An event without the final blank line counts as well: the stream has ended.
   return [...events.push(body), ...events.push(END)].filter(({ type }) => type === 'message').map(({ data }) => data)
 }
 
 const END = Buffer.from('\n\n')
 
-/** Name and version that the server gives itself, on one line. */
+/** Name and version of the server, on one line. */
 export function serverOf({ result }: McpAnswer): string {
   const meta = result?.['_meta']
   const info = result?.['serverInfo'] ?? (isObject(meta) ? meta['io.modelcontextprotocol/serverInfo'] : undefined)

@@ -1,7 +1,7 @@
-/** Id of a JSON-RPC request (JSON-RPC 2.0 §4). */
+/** ID of a JSON-RPC request (JSON-RPC 2.0 §4). */
 export type Id = string | number
 
-/** One JSON-RPC message, and the bytes that it came in: without a line break, so that they are a line as they are. */
+/** A JSON-RPC message with its bytes, which contain no line break. */
 export type Message =
   | {
       readonly kind: 'request'
@@ -14,7 +14,7 @@ export type Message =
   | {
       readonly kind: 'response'
       readonly bytes: Buffer
-      /** Null where the other side could not say which request it is about. */
+      /** Null if the other side could not determine the request. */
       readonly id: Id | null
       readonly result: unknown
       readonly error: unknown
@@ -24,30 +24,30 @@ export type Request = Extract<Message, { kind: 'request' }>
 export type Notification = Extract<Message, { kind: 'notification' }>
 export type Response = Extract<Message, { kind: 'response' }>
 
-/** By-name parameters; empty where there are none. */
+/** Named parameters; may be empty. */
 export type Params = Readonly<Record<string, unknown>>
 
-/** Bytes that are no message (JSON-RPC 2.0 §5.1); `id` where it could be read all the same. */
+/** Bytes that are not a message (JSON-RPC 2.0 §5.1), with the `id` if readable. */
 export interface Malformed {
   readonly kind: 'malformed'
   readonly code: typeof PARSE_ERROR | typeof INVALID_REQUEST
   readonly why: string
   readonly id: Id | null
-  /** It does not say that it is JSON-RPC 2.0. */
+  /** It does not declare JSON-RPC 2.0. */
   readonly isOther?: boolean
 }
 
 const PARSE_ERROR = -32_700
 export const INVALID_REQUEST = -32_600
-/** For what goes wrong on the way (JSON-RPC 2.0 §5.1: reserved for implementations). */
-export const WAY_ERROR = -32_000
+/** Code of connection errors (JSON-RPC 2.0 §5.1: reserved for implementations). */
+export const CONNECTION_ERROR = -32_000
 
-/** Where the 2026-07-28 revision says which revision a request is of. */
+/** Location of the revision in a request (MCP 2026-07-28). */
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
 
 const utf8 = /* @__PURE__ */ new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** What these bytes hold: one message, the several of a batch (2025-03-26), or nothing that could be passed on. */
+/** Parses bytes as one message, a batch (2025-03-26), or malformed input. */
 export function parseMessages(given: Uint8Array): readonly (Message | Malformed)[] {
   const bytes = bufferOf(given)
   const json = jsonIn(bytes)
@@ -58,7 +58,7 @@ export function parseMessages(given: Uint8Array): readonly (Message | Malformed)
   return value.map((one) => messageOf(one, Buffer.from(JSON.stringify(one))))
 }
 
-/** The same where a batch is no message: of a request that is answered with one error, say. */
+/** Parses bytes as one message; a batch is malformed. */
 export function parseMessage(given: Uint8Array): Message | Malformed {
   const bytes = bufferOf(given)
   const json = jsonIn(bytes)
@@ -75,20 +75,21 @@ function jsonIn(bytes: Buffer): { readonly value: unknown } | undefined {
 
 const notJson = (): Malformed => malformed(PARSE_ERROR, 'not JSON in UTF-8')
 
-/** The same bytes, not copied. */
+/** The same bytes without a copy. */
 const bufferOf = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** True for a batch; other things that begin so are no JSON-RPC at all. */
+/** Whether the bytes are a batch; no other JSON-RPC starts like one. */
 export const isBatch = (bytes: Uint8Array): boolean =>
   bufferOf(bytes).toString('latin1', 0, 64).trimStart().startsWith('[')
 
-/** The message that a parsed value is, which came in these bytes. */
+/** Classifies a parsed value with its bytes. */
 export function messageOf(value: unknown, bytes: Buffer): Message | Malformed {
   if (!isObject(value)) return malformed(INVALID_REQUEST, 'not a JSON-RPC message')
   const { jsonrpc, id, method, params } = value
   const known = isId(id) ? id : null
-  // Of another protocol even the id means something else (JSON-RPC 2.0 §5: null then); where none is named, it is a slip.
+  // In a different protocol, the ID has a different meaning (JSON-RPC 2.0 §5: null then); without a version, it is an
+  // omission.
   if (jsonrpc !== '2.0')
     return {
       ...malformed(INVALID_REQUEST, 'not a JSON-RPC 2.0 message', jsonrpc === undefined ? known : null),
@@ -114,7 +115,7 @@ const malformed = (code: Malformed['code'], why: string, id: Id | null = null): 
   id,
 })
 
-/** In JSON a line break can only stand between tokens, where a space means the same. */
+/** In JSON, line breaks occur only between tokens, where spaces are equivalent. */
 function withoutBreaks(bytes: Buffer): Buffer {
   if (!bytes.includes(0x0a) && !bytes.includes(0x0d)) return bytes
   const copy = Buffer.from(bytes)
@@ -127,17 +128,17 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
 
 export const isId = (value: unknown): value is Id => typeof value === 'string' || typeof value === 'number'
 
-/** What tells ids apart: 1 and "1" are two. */
+/** Distinguishes 1 and "1". */
 export const keyOf = (id: Id): string => JSON.stringify(id)
 
-/** The revision that a request of the stateless era names; undefined for those with a handshake. */
+/** The revision in a stateless request; undefined for requests after a handshake. */
 export function statelessVersionOf(params: Params): string | undefined {
   const { _meta: meta } = params
   const version = isObject(meta) ? meta[VERSION_KEY] : undefined
   return typeof version === 'string' ? version : undefined
 }
 
-/** A JSON-RPC error response, as a line without its end. */
+/** A JSON-RPC error response as a line, without newline. */
 export const errorResponse = (
   id: Id | null,
   error: { readonly code: number; readonly message: string; readonly data?: unknown },

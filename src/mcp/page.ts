@@ -1,4 +1,4 @@
-// What the inspector's page knows of the protocol: `npm run generate` makes src/inspect/page/protocol.js of it.
+// Protocol code of the inspector's page: `npm run generate` bundles it as src/inspect/page/protocol.js.
 export { EventReader } from './events.ts'
 export { parameterHeaders, statelessHeaders } from './headers.ts'
 export { HANDSHAKE_REVISION, STATELESS_REVISION } from './revisions.ts'

@@ -1,12 +1,12 @@
-/** A revision of the protocol, and what is different in it. */
+/** A revision of the protocol with its differences. */
 export interface Revision {
-  /** As it is written in messages and headers. */
+  /** As written in messages and headers. */
   readonly date: string
-  /** `initialize` opens a session, or each request stands alone and says its revision itself. */
+  /** `initialize` opens a session, or each request is independent and has its revision. */
   readonly era: 'handshake' | 'stateless'
-  /** Several messages may come in one JSON array. */
+  /** Several messages may be in one JSON array. */
   readonly hasBatches: boolean
-  /** `sse`: messages go to an address that a stream names first; `http`: streamable HTTP. */
+  /** `sse`: messages go to a URL that a stream sends first; `http`: streamable HTTP. */
   readonly transport: 'sse' | 'http'
 }
 
@@ -18,7 +18,7 @@ const revision = (date: string, era: Revision['era'], more: Partial<Revision> = 
   ...more,
 })
 
-/** Every revision of MCP, oldest first. */
+/** All revisions of MCP, oldest first. */
 export const REVISIONS = [
   revision('2024-11-05', 'handshake', { transport: 'sse' }),
   revision('2025-03-26', 'handshake', { hasBatches: true }),
@@ -29,11 +29,11 @@ export const REVISIONS = [
 
 const newest = (era: Revision['era']): string => REVISIONS.findLast((each) => each.era === era)?.date ?? ''
 
-/** The newest revision with a handshake: what an `initialize` of ours asks for. */
+/** The latest revision with a handshake, requested by `initialize`. */
 export const HANDSHAKE_REVISION = newest('handshake')
 
-/** The newest revision without. */
+/** The latest stateless revision. */
 export const STATELESS_REVISION = newest('stateless')
 
-/** The row of a date; undefined for what is no revision that is known here. */
+/** The revision of a date; undefined if unknown. */
 export const revisionOf = (date: unknown): Revision | undefined => REVISIONS.find((each) => each.date === date)

@@ -1,24 +1,26 @@
 import { parseMessages } from './message.ts'
 
-/** What a JSON-RPC message is about. */
+/** Subject of a JSON-RPC message. */
 export interface RpcSubject {
   readonly method: string
   readonly name: string | undefined
 }
 
-/** Larger bodies are not parsed for the list; clients of the 2026-07-28 revision say it in headers anyway. */
+/** Larger bodies are not parsed for the list; clients of revision 2026-07-28 have headers. */
 const MAX_PARSED = 64 * 1024
 const MAX_SHOWN = 200
-/** Nearly every client writes these first; then the rest need not be parsed for a line in a list. */
+/** Most clients send these fields first, so that the rest need not be parsed. */
 const BEGINNING = 512
 const USUAL =
   /^\{(?:"jsonrpc":"2\.0",|"id":(?:\d+|"[\w-]*"),){0,2}"method":"([\w/.-]{1,100})"(?:,"params":\{"(?:name|uri)":"([\w/.:-]{1,200})"|)/
-/** A message is an object, several are an array. */
+/** A message is an object, a batch is an array. */
 const NO_MESSAGE = /^[\s\xEF\xBB\xBF]*[^\s\xEF\xBB\xBF[{]/
-/** These are about something that has a name. */
+/** Methods whose subject has a name. */
 const NAMED: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read', 'resources/subscribe'])
 
-/** What the body of a request asks for, of the first message where it is a batch; undefined for what is no JSON-RPC request. */
+/**
+ * Returns the subject of a request body (of the first message of a batch); undefined if it is not a JSON-RPC request.
+ */
 export function rpcSubjectOf(body: Buffer): RpcSubject | undefined {
   if (body.length < 2) return undefined
   const beginning = body.toString('latin1', 0, BEGINNING)

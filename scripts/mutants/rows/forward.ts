@@ -46,7 +46,7 @@ export default [
       ],
       [
         "a caller does not see a backend's foreign redirect",
-        "if (ours === undefined) return { kind: 'fail', failure: new Failure('backend_error', { rule: 'redirect_foreign' }) }",
+        "if (rewritten === undefined) return { kind: 'fail', failure: new Failure('backend_error', { rule: 'redirect_foreign' }) }",
         '',
       ],
       [
@@ -63,8 +63,8 @@ export default [
     [
       [
         'an answer that broke off does not end cleanly',
-        '      this.response.destroy()\n      return this.#done(true, tornBy(',
-        '      this.response.end()\n      return this.#done(true, tornBy(',
+        '      this.response.destroy()\n      return this.#done(true, abortedBy(',
+        '      this.response.end()\n      return this.#done(true, abortedBy(',
       ],
       [
         'what is left of a body whose answer is nobody’s can be sent',
@@ -92,7 +92,7 @@ export default [
     [
       [
         'an answer with a transfer coding that nobody takes off is refused',
-        "return bad('a transfer coding other than chunked')",
+        "return bad('unsupported transfer coding')",
         'return undefined',
       ],
     ],

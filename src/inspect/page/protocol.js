@@ -8,14 +8,14 @@ const MAX_ID_BYTES = 4096;
 const LONGEST_FIELD = 5;
 const DATA_BREAK = Uint8Array.of(LF);
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
-/** An event of a stream is larger than what is held of one. */
+/** An event exceeds the limit. */
 var OversizedEvent = class extends Error {
 	name = "OversizedEvent";
-	message = "an event is too large";
+	message = "event above the size limit";
 };
 /**
-* Reads an event stream as bytes, in Node and in browsers, so that a character or a line may be split anywhere, and holds at most `maxBytes` of an
-* event. Throws `OversizedEvent` beyond that.
+* Parses an event stream from bytes, in Node and in browsers; chunks may split characters and lines. Buffers at most
+* `maxBytes` of an event. Throws `OversizedEvent` above.
 */
 var EventReader = class {
 	#maxBytes;
@@ -26,16 +26,16 @@ var EventReader = class {
 	#type = "";
 	#data = [];
 	#pendingId;
-	/** Where to resume: the id of the last whole event, with or without data. */
+	/** ID of the last complete event, with or without data, to resume from. */
 	lastEventId;
-	/** Bytes that have come, comments included. */
+	/** Received bytes, including comments. */
 	receivedBytes = 0;
-	/** What the server asks to wait before coming back, in milliseconds. */
+	/** Reconnect time requested by the server, in milliseconds. */
 	retryMs;
 	constructor(maxBytes) {
 		this.#maxBytes = maxBytes;
 	}
-	/** Another stream goes on where the last one ended; what was not whole comes again. */
+	/** Continues with a new stream after the end of the last; incomplete data are sent again. */
 	restart() {
 		this.#parts = [];
 		this.#held = 0;
@@ -45,7 +45,7 @@ var EventReader = class {
 		this.#data = [];
 		this.#pendingId = void 0;
 	}
-	/** The events that are whole with this chunk. */
+	/** The events completed by this chunk. */
 	push(chunk) {
 		const events = [];
 		let start = 0;
@@ -116,14 +116,14 @@ function lineEnd(chunk, start) {
 	const cr = (lf === -1 ? chunk.subarray(start) : chunk.subarray(start, lf)).indexOf(CR);
 	return cr === -1 ? lf : start + cr;
 }
-/** The name of a field; empty for one that is longer than any that means something. */
+/** The name of a field; empty if longer than any known one. */
 function fieldOf(line, end) {
 	let name = "";
 	if (end <= LONGEST_FIELD) for (let at = 0; at < end; at++) name += String.fromCodePoint(line[at] ?? 0);
 	return name;
 }
 const withoutMark = (line) => line[0] === 239 && line[1] === 187 && line[2] === 191 ? line.subarray(3) : line;
-/** Parts as one piece, which is the part itself where there is only one. */
+/** Concatenates parts; a single part is returned as it is. */
 function joined(parts) {
 	const [only] = parts;
 	if (parts.length === 1 && only !== void 0) return only;
@@ -138,7 +138,7 @@ function joined(parts) {
 // src/mcp/message.ts
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 // src/mcp/headers.ts
-/** Which parameter `Mcp-Name` repeats, by method (MCP 2026-07-28, streamable HTTP: standard request headers). */
+/** Parameter repeated in `Mcp-Name`, by method (MCP 2026-07-28, streamable HTTP: standard request headers). */
 const NAME_SOURCES = {
 	"tools/call": "name",
 	"prompts/get": "name",
@@ -147,13 +147,13 @@ const NAME_SOURCES = {
 	"tasks/update": "taskId",
 	"tasks/cancel": "taskId"
 };
-/** What `Mcp-Name` repeats of a request; undefined where it has nothing to repeat. */
+/** Value of `Mcp-Name` of a request; undefined if it has none. */
 function namedIn(method, params) {
 	const source = Object.hasOwn(NAME_SOURCES, method) ? NAME_SOURCES[method] : void 0;
 	const name = source === void 0 ? void 0 : params[source];
 	return typeof name === "string" ? name : void 0;
 }
-/** The headers that a stateless request repeats of its body, so that whoever routes it need not read that. */
+/** Headers that repeat fields of a stateless request's body, for routing. */
 function statelessHeaders(version, method, params) {
 	const name = namedIn(method, params);
 	return {
@@ -162,7 +162,7 @@ function statelessHeaders(version, method, params) {
 		...name === void 0 ? {} : { "mcp-name": headerText(name) }
 	};
 }
-/** A text as a header value: itself where it is plain, else in base64 as the protocol marks it. */
+/** Encodes a string as a header value: unchanged if plain ASCII, else base64 as the protocol specifies. */
 const headerText = (text) => /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text) ? text : `=?base64?${btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCodePoint(byte)).join(""))}?=`;
 const MAX_DEPTH = 32;
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/;
@@ -182,7 +182,7 @@ function headersOf(declared, given) {
 	}
 	return headers;
 }
-/** None where two parameters want the same header. */
+/** None if two parameters have the same header. */
 function declaredIn(inputSchema) {
 	const declared = [];
 	collect(inputSchema, [], declared);
@@ -207,7 +207,7 @@ const revision = (date, era, more = {}) => ({
 	transport: "http",
 	...more
 });
-/** Every revision of MCP, oldest first. */
+/** All revisions of MCP, oldest first. */
 const REVISIONS = [
 	revision("2024-11-05", "handshake", { transport: "sse" }),
 	revision("2025-03-26", "handshake", { hasBatches: true }),
@@ -216,8 +216,8 @@ const REVISIONS = [
 	revision("2026-07-28", "stateless")
 ];
 const newest = (era) => REVISIONS.findLast((each) => each.era === era)?.date ?? "";
-/** The newest revision with a handshake: what an `initialize` of ours asks for. */
+/** The latest revision with a handshake, requested by `initialize`. */
 const HANDSHAKE_REVISION = newest("handshake");
-/** The newest revision without. */
+/** The latest stateless revision. */
 const STATELESS_REVISION = newest("stateless");
 export { EventReader, HANDSHAKE_REVISION, STATELESS_REVISION, parameterHeaders, statelessHeaders };

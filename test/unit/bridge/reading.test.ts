@@ -42,7 +42,7 @@ describe('an event stream', () => {
     for (let round = 0; round < 5; round++) expect(read(reader, `data: ${'x'.repeat(30)}\n\n`)).toHaveLength(1)
     for (let round = 0; round < 5; round++) read(reader, `: ${'c'.repeat(30)}\n`)
     expect(read(reader, 'data: x\n\n')).toEqual(['message x'])
-    expect(() => read(reader, `data: ${'x'.repeat(20)}\n`, `data: ${'x'.repeat(20)}\n`)).toThrow('too large')
+    expect(() => read(reader, `data: ${'x'.repeat(20)}\n`, `data: ${'x'.repeat(20)}\n`)).toThrow('above the size limit')
   })
 
   it('has lines that end in any way, wherever they are cut', () => {
