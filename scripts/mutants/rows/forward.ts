@@ -46,7 +46,7 @@ export default [
       ],
       [
         "a caller does not see a backend's foreign redirect",
-        "if (rewritten === undefined) return { kind: 'fail', failure: new Failure('backend_error', { rule: 'redirect_foreign' }) }",
+        "if (rewritten === undefined)\n    return { kind: 'fail', failure: new Failure('backend_error', { rule: 'redirect_foreign' }) }",
         '',
       ],
       [
