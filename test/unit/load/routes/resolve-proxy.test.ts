@@ -84,6 +84,7 @@ describe('resolveProxy', () => {
           allowBoundTokens: true,
           timeouts: { connect: 5_000, firstByte: 60_000, idle: 60_000 },
           limits: { bufferedBody: 10_485_760, evaluatedBody: 1_048_576 },
+          credentials: [],
           passHeaders: [],
           sseKeepAlive: 15_000,
           http2: true,
