@@ -1,7 +1,7 @@
 import type { Sealed } from '../core/index.ts'
 import { canonicalRequest, stringToSign } from './sigv4.ts'
 
-/** What a signature was made of: "Create a signed AWS API request", steps 1 to 3. */
+/** The intermediate values of a signature: "Create a signed AWS API request", steps 1 to 3. */
 export interface SigningSteps {
   /** Holds the session token, which is one of the signed headers. */
   readonly canonicalRequest: string
@@ -11,8 +11,8 @@ export interface SigningSteps {
 const OWN = 'authorization'
 
 /**
- * What the signature of a sealed request was made of, worked out once more from what is sent; undefined where nothing is
- * signed. For people who compare it with what a service says; never on the way of a request.
+ * Recomputes the intermediate values of a sealed request's signature; undefined without one. For comparison with a
+ * service's error; never used while forwarding.
  */
 export function signingSteps({ armed, method, path, headers }: Sealed): SigningSteps | undefined {
   const { credential } = armed

@@ -29,8 +29,8 @@ export const canonicalPathOfS3 = (path: string): string =>
   PLAIN_PATH.test(path) ? path : path.split('/').map(normalise).join('/')
 
 /**
- * A target as it is sent to S3: the path as it is signed, and names and values of the query likewise, in their order. What
- * a verifier reads is then what was signed, however it decodes.
+ * The target as sent to S3: path and query exactly as signed, so that a verifier reads what was signed, however it
+ * decodes.
  */
 export function targetOfS3(target: string): string {
   const queryAt = target.indexOf('?')
@@ -43,8 +43,9 @@ export function targetOfS3(target: string): string {
 }
 
 /**
- * The query as sent, each name and value decoded (percent escapes only: `+` is a plus, RFC 3986 §2.2) and encoded anew,
- * sorted by name, then by value. A name without `=` has the empty value; empty pieces between `&` are no parameters.
+ * The canonical query: each name and value decoded (percent escapes only: `+` is a plus, RFC 3986 §2.2) and
+ * re-encoded, sorted by name, then by value. A name without `=` has the empty value; empty parts between `&` are
+ * ignored.
  */
 export function canonicalQuery(query: string): string {
   if (query === '') return ''
@@ -112,7 +113,7 @@ function encodeText(text: string): string {
   return UNRESERVED.test(text) ? text : encodeBytes(bytesOf(text))
 }
 
-/** What is on the wire: Node gives and takes request targets byte for byte, as latin1; anything else is UTF-8. */
+/** The bytes on the wire: Node passes request targets unchanged as latin1; everything else is UTF-8. */
 function bytesOf(text: string): Buffer {
   // oxlint-disable-next-line no-control-regex -- every byte value, on purpose
   return Buffer.from(text, /^[\0-\u00ff]*$/.test(text) ? 'latin1' : 'utf8')

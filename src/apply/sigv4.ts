@@ -4,7 +4,7 @@ import { canonicalHeaders, canonicalPath, canonicalPathOfS3, canonicalQuery } fr
 /** SHA-256 of nothing, lower-case hex. */
 export const EMPTY_HASH = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
-/** What is signed. */
+/** Input of a signature. */
 export interface SigningInput {
   readonly method: string
   /** Path and query as sent. */
@@ -15,7 +15,7 @@ export interface SigningInput {
   readonly payloadHash: string
 }
 
-/** Whose signature it is, and for what it is good. */
+/** The signature's credential scope. */
 export interface SigningScope {
   readonly region: string
   readonly service: string
@@ -60,7 +60,7 @@ export function canonicalRequest(
   return { text: `${method}\n${path}\n${query}\n${lines}\n${names}\n${payloadHash}`, signedHeaders: names }
 }
 
-/** What the signing key is put to: the hash of the canonical request in its scope. */
+/** The string to sign: the hash of the canonical request in its scope. */
 export function stringToSign(canonical: string, scope: SigningScope): string {
   // latin1, because that is how header values go over the wire: the hash is of the bytes that the service sees.
   const digest = hash('sha256', Buffer.from(canonical, 'latin1'), 'hex')

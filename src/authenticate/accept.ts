@@ -3,15 +3,15 @@ import { type AuthenticatedCaller, callerIdentity, type Claims } from '../core/i
 import type { Provider } from './provider.ts'
 import type { Accepted } from './verdict.ts'
 
-/** How long a verified JWT is taken at its word (decisions §2.5). */
+/** How long the result for a verified JWT is cached (decisions §2.5). */
 const JWT_KEPT_MS = 5 * 60_000
-/** The same for an introspected token, which may have been revoked meanwhile. */
+/** The same for an introspected token, which may be revoked meanwhile. */
 const INTROSPECTED_KEPT_MS = 60_000
-/** Claims take about so many times the bytes of what they were parsed from. */
+/** Parsed claims take about this multiple of their JSON size. */
 const PARSED_SIZE = 2
-/** What a remembered caller takes beside them: key, object, digest, its place in the order of use. */
+/** Additional memory per cached caller: key, object, digest, LRU entry. */
 const CALLER_BYTES = 1024
-/** The last moment that a Date can be (ECMA-262 §21.4.1.1); a token may claim to live longer. */
+/** The latest time a Date can represent (ECMA-262 §21.4.1.1); a token may claim a later expiry. */
 const END_OF_TIME_MS = 8.64e15
 
 export interface Evidence {
@@ -22,11 +22,13 @@ export interface Evidence {
   readonly isIntrospected: boolean
   /** Bytes that `claims` were parsed from. */
   readonly bytes: number
-  /** Ends the token besides `exp` of `claims`: the `exp` of a JWT that was introspected. Seconds since the epoch. */
+  /**
+   * An expiry in addition to `exp` of `claims`: the `exp` of a JWT that was introspected. Seconds since the epoch.
+   */
   readonly notAfter?: number
 }
 
-/** The caller that a token which passed all rules stands for, and how long that may be remembered. */
+/** Builds the caller of a token that passed all rules, and its cache lifetime. */
 export function accept(evidence: Evidence, nowMs: number): Accepted {
   const { provider, token, format, claims, isIntrospected } = evidence
   const { exp, iss, sub } = claims

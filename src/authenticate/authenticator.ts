@@ -20,7 +20,7 @@ import { createVerifyInProcess, type InProcessProvider } from './verify-in-proce
 import { createVerifyJwt } from './verify-jwt.ts'
 import { createVerifyOpaque } from './verify-opaque.ts'
 
-/** Says who is calling, for one `auth` section. */
+/** Authenticates callers for one `auth` section. */
 export interface Authenticator {
   readonly mode: 'oauth' | 'anonymous'
   /**
@@ -31,27 +31,27 @@ export interface Authenticator {
    * `identity_provider_error` (502), `secret_unavailable` (500).
    */
   authenticate(authorization: readonly string[], query: string, peer?: string): Caller | Promise<Caller>
-  /** Whether a caller's session was revoked since (authserver.md §3); false for callers of any issuer but our own. */
+  /** Whether a caller's session was revoked (authserver.md §3); false for callers of other issuers. */
   isRevoked(caller: AuthenticatedCaller): boolean
   /**
-   * Fetches keys ahead of the first token and keeps them current from then on. Settles when every provider has answered
-   * or failed, and never rejects; nothing has to wait for it.
+   * Fetches keys before the first token and keeps them current. Settles when every provider has answered or failed,
+   * and never rejects; waiting for it is optional.
    */
   start(): Promise<void>
-  /** Names of the providers whose keys were asked for and never came. */
+  /** Names of the providers whose keys were requested but never arrived. */
   withoutKeys(): readonly string[]
-  /** Lets go of connections, files and timers. */
+  /** Closes connections, files and timers. */
   close(): Promise<void>
 }
 
 const RENEW_EVERY_MS = 30_000
-/** What identifies a caller whose token has no `sub`, for the log. */
+/** How a caller whose token has no `sub` is identified, for the log. */
 const BASES: Readonly<Record<Exclude<IdentityBasis, 'sub'>, string>> = {
   username: 'client_id and username',
   sid: 'client_id and sid',
   token: 'the token alone: a new token is a new caller',
 }
-/** Cold tokens that are looked into at the same time; each may wait seconds for its provider. */
+/** Maximum concurrent verifications of uncached tokens; each may wait seconds for its provider. */
 const MAX_IN_FLIGHT = 4096
 
 /**
@@ -72,19 +72,19 @@ export function createAuthenticator(
 
 const SCHEME = 'Bearer '
 
-/** What follows `Bearer`, as nearly everybody writes it; whoever writes it otherwise goes the longer way. */
+/** The token after `Bearer` in its usual form; other forms take the slow path. */
 function usualToken(authorization: readonly string[]): string | undefined {
   const [value] = authorization
   return authorization.length === 1 && value?.startsWith(SCHEME) === true ? value.slice(SCHEME.length) : undefined
 }
 
-/** No token: the challenge names no error (RFC 6750 §3.1), the failure another scheme. */
+/** No token: the challenge has no error (RFC 6750 §3.1); the failure names another scheme that was used. */
 function missingToken(authorization: readonly string[]): Failure {
   const detail = otherScheme(authorization)
   return new Failure('missing_token', { challenge: {}, ...(detail === undefined ? {} : { detail }) })
 }
 
-/** Credentials are not looked at in mode `anonymous` (specification, Authentication 7). */
+/** Mode `anonymous` ignores credentials (specification, Authentication 7). */
 const ANONYMOUS_AUTHENTICATOR: Authenticator = {
   mode: 'anonymous',
   authenticate: () => ANONYMOUS,
@@ -107,7 +107,7 @@ function createOAuthAuthenticator(
   const verifyOpaque = createVerifyOpaque(providers, clock)
   const results = createResults(clock, deps.rememberedBytes)
   const flights = new Map<string, Promise<AuthenticatedCaller>>()
-  // Of fixed length, so that what is hashed after it cannot be mistaken for a part of it.
+  // Of fixed length, so that the hashed parts can't run together.
   const configHash = hashKey([JSON.stringify(oauth)])
   const outcomes = metrics.counter('extauth_authentications_total', 'Tokens looked at, by outcome.', ['outcome'])
   const count = { remembered: outcomes.with('remembered'), missing: outcomes.with('missing_token') }
@@ -115,7 +115,7 @@ function createOAuthAuthenticator(
 
   const keyOf = (token: string): string => hash('sha256', configHash + token, 'base64url')
 
-  /** Nothing is remembered but what was verified, so that it need not be well-formed to be looked up. */
+  /** Only verified tokens are cached, so the key need not be well-formed to be looked up. */
   const remembered = (key: string): AuthenticatedCaller | undefined => {
     const caller = results.accepted(key)
     if (caller === undefined) return undefined
@@ -142,7 +142,7 @@ function createOAuthAuthenticator(
     deps.log.warn({ provider, identity: BASES[basis] }, 'tokens have no sub; sessions and caches use another identity')
   }
 
-  /** Remembers a verdict and turns it into what `authenticate` gives. */
+  /** Caches a verdict and converts it to the result of `authenticate`. */
   const conclude = (key: string, verdict: Verdict): AuthenticatedCaller => {
     results.remember(key, verdict)
     if (verdict.kind === 'accepted') {
@@ -161,7 +161,7 @@ function createOAuthAuthenticator(
   ): AuthenticatedCaller | Promise<AuthenticatedCaller> => {
     if (flights.size >= MAX_IN_FLIGHT)
       throw new Failure('overloaded', {
-        detail: `${MAX_IN_FLIGHT} tokens are being looked at already`,
+        detail: `${MAX_IN_FLIGHT} tokens are already being verified`,
         retryAfterSeconds: 1,
       })
     const verdict = verify(token, peer)
@@ -174,7 +174,7 @@ function createOAuthAuthenticator(
   return {
     mode: 'oauth',
     authenticate(authorization, query, peer) {
-      // Paths are the router's; a query is looked at here too, for servers that have no such check of their own.
+      // The router checks paths; the query is checked here too, for servers without a router.
       if (query !== '') checkTokenInTarget('', query, authorization)
       const usual = usualToken(authorization)
       const usualKey = usual === undefined ? undefined : keyOf(usual)
@@ -200,7 +200,7 @@ function createOAuthAuthenticator(
       renewal ??= setInterval(() => {
         for (const provider of providers) void provider.prefetch()
       }, RENEW_EVERY_MS).unref()
-      // What verifies is loaded ahead of the first token, like the keys.
+      // Preloads the verification library, like the keys.
       await Promise.all([import('jose'), ...providers.map((provider) => provider.prefetch())])
     },
     withoutKeys: () => providers.filter(({ keys }) => keys.isMissing()).map(({ name }) => name),

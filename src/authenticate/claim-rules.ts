@@ -1,7 +1,7 @@
 import type { ClaimValue, Claims, RuleCode } from '../core/index.ts'
 import type { ClockTolerance } from '../oauth/index.ts'
 
-/** The rules that `brokenRule` checks. */
+/** The rules checked by `brokenRule`. */
 export type BrokenRule = Extract<
   RuleCode,
   | `exp_${string}`
@@ -14,20 +14,20 @@ export type BrokenRule = Extract<
   | 'sub_other'
 >
 
-/** Whether a rule is about the audience: of providers that share an issuer, another broken rule tells more. */
+/** Whether a rule concerns the audience: for providers with one issuer, another violated rule is more informative. */
 export const isAboutAudience = (rule: BrokenRule): boolean => rule === 'aud_missing' || rule === 'aud_other'
 
 export interface ClaimRules {
   readonly issuer: string
   readonly audience: string
-  /** The claim that names the audience; `aud` unless the provider's tokens have none. */
+  /** The claim with the audience; `aud` unless the provider's tokens have none. */
   readonly audienceClaim: string
-  /** The only `sub` that is accepted; undefined for any. */
+  /** The only accepted `sub`; undefined for any. */
   readonly subject?: string | undefined
   readonly tolerance: ClockTolerance
-  /** Introspection answers may lack what the provider judged itself (decisions §2.3). */
+  /** Introspection responses may omit what the provider has already checked (decisions §2.3). */
   readonly isIntrospected: boolean
-  /** False only where the provider says `introspection.requireAudience: false`: then `aud` is not looked at. */
+  /** False with `introspection.requireAudience: false`: `aud` is then not checked. */
   readonly requireAudience: boolean
 }
 

@@ -5,13 +5,13 @@ import type { Verdict } from './verdict.ts'
 
 const MAX_TEXT = 200
 
-/** A text from outside as it is shown to somebody who looks for a mistake. */
+/** External text, shortened and escaped for display. */
 export const shortText = (text: string): string => {
   const shown = printable(text)
   return shown.length > MAX_TEXT ? `${shown.slice(0, MAX_TEXT)}…` : shown
 }
 
-/** The same verdict; a refusal says what the token has and what the providers want. Nothing of it names a person. */
+/** Adds actual and expected values to a rejection. They identify no person. */
 export function withCompared(verdict: Verdict, jwt: UnverifiedJwt, providers: readonly Provider[]): Verdict {
   if (verdict.kind === 'accepted') return verdict
   const { code, detail, rule, cause, challenge, retryAfterSeconds } = verdict.failure
@@ -59,6 +59,6 @@ function compare({ header, payload }: UnverifiedJwt, providers: readonly Provide
   }
 }
 
-/** Seconds since the epoch as people read them. */
+/** Seconds since the epoch in readable form. */
 const timeOf = (value: ClaimValue | undefined): ClaimValue | undefined =>
   typeof value === 'number' && Math.abs(value) < 8.64e12 ? new Date(value * 1000).toISOString() : value

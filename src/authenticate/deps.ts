@@ -3,19 +3,19 @@ import type { WatchedFile, WatchedFileOptions } from '../files/index.ts'
 import type { OutboundOptions } from '../net/index.ts'
 import type { ClientDeps } from '../oauth/index.ts'
 
-/** What this room says about a connection; the rest (clock, metrics, way out) is the composition's. */
+/** Outbound options of a provider; the composition adds clock, metrics and egress. */
 export type ProviderOutboundOptions = Omit<OutboundOptions, 'clock' | 'metrics' | 'random' | 'resolver' | 'egressProxy'>
 
-/** Everything that an authenticator needs from outside. */
+/** Dependencies of an authenticator. */
 export interface AuthenticateDeps {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
-  /** Makes the client for one provider; `createOutbound` of net with what only the composition knows. */
+  /** Creates the HTTP client of one provider (`createOutbound` of net, bound by the composition). */
   readonly outbound: (options: ProviderOutboundOptions) => Outbound
-  /** What clients authenticate with; undefined where there are files alone. */
+  /** Client credentials; undefined where only files are available. */
   readonly client?: Omit<ClientDeps, 'clock'> | undefined
-  /** About how many bytes of verified callers one section remembers. Default 64 MiB. */
+  /** Approximate memory limit of cached callers per section, in bytes. Default 64 MiB. */
   readonly rememberedBytes?: number | undefined
   /** Default: `openWatchedFile` of files. */
   readonly openFile?: (path: string, options: WatchedFileOptions) => WatchedFile

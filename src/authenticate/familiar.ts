@@ -3,19 +3,19 @@ import { createTtlLru } from '../cache/index.ts'
 import { type AuthenticatedCaller, type Clock, type OnBehalf, onBehalfOf } from '../core/index.ts'
 import { networkOf } from '../http/index.ts'
 
-/** Who asks an introspection endpoint about a token, before the answer is there. */
+/** Attributes introspection requests, before the response identifies the caller. */
 export interface Familiar {
-  /** The caller whom the token stood for lately; else the network of the `peer` that it came from, a stranger. */
+  /** The caller of this token if it was recently valid; else the network of `peer`, unauthenticated. */
   asking(token: string, peer: string | undefined): OnBehalf
-  /** The token was found good. */
+  /** The token was found valid. */
   note(caller: AuthenticatedCaller): void
-  /** The token was found bad. */
+  /** The token was found invalid. */
   forget(by: OnBehalf): void
 }
 
-/** A result is kept for a minute; whoever comes back within so many more is no stranger. */
+/** Results are cached for a minute; a token seen within this longer time still counts for its caller. */
 const KEPT_MS = 10 * 60_000
-/** As many as results are kept. */
+/** As many as cached results. */
 const MOST_TOKENS = 50_000
 
 /**

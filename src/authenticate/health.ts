@@ -1,19 +1,19 @@
 import { causeOf, type Failure, type Log, type Metrics } from '../core/index.ts'
 
-/** What is asked of a provider. */
+/** Kind of provider request. */
 export type Question = 'keys' | 'introspection'
 
-/** Tells log and metrics how a provider's answers fare: one line when it turns bad, one when it is good again. */
+/** Logs and counts the availability of a provider: one line when it fails, one on recovery. */
 export interface Health {
   note(question: Question, failure: Failure | undefined): void
-  /** How many of its keys are at hand. */
+  /** The number of available keys. */
   keysAtHand(count: number): void
-  /** Nothing is told of it any more: an answer that comes later would make its series anew, and for ever. */
+  /** Stops reporting: a later response would recreate the metric series forever. */
   close(): void
 }
 
 export function createHealth(provider: string, log: Log, metrics: Metrics): Health {
-  const counter = metrics.counter('extauth_provider_requests_total', 'Questions to identity providers, by outcome.', [
+  const counter = metrics.counter('extauth_provider_requests_total', 'Requests to identity providers, by outcome.', [
     'name',
     'type',
     'outcome',
@@ -21,7 +21,7 @@ export function createHealth(provider: string, log: Log, metrics: Metrics): Heal
   const atHand = metrics
     .gauge(
       'extauth_provider_keys',
-      'Keys of an identity provider that are at hand; 0 while they never came.',
+      'Available keys of an identity provider; 0 until they were fetched.',
       ['name'],
       'min',
     )
@@ -34,7 +34,7 @@ export function createHealth(provider: string, log: Log, metrics: Metrics): Heal
       counter.with(provider, question, failure === undefined ? 'ok' : failure.code).add()
       const before = failing.get(question)
       if (failure === undefined) {
-        if (before !== undefined) log.info({ provider, question }, 'the identity provider answers again')
+        if (before !== undefined) log.info({ provider, question }, 'identity provider available again')
         failing.delete(question)
         return
       }
@@ -44,7 +44,7 @@ export function createHealth(provider: string, log: Log, metrics: Metrics): Heal
       const { code, detail } = failure
       log.warn(
         { provider, question, code, detail, cause: causeOf(failure.cause) },
-        'the identity provider does not help',
+        'identity provider unavailable',
       )
     },
     keysAtHand(count) {

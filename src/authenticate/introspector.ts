@@ -1,13 +1,13 @@
 import { type Claims, type ClaimValue, Failure, type OnBehalf } from '../core/index.ts'
 import { type ProviderClient, jsonAnswer } from '../oauth/index.ts'
 
-/** What an introspection endpoint said (RFC 7662 §2.2). */
+/** An introspection response (RFC 7662 §2.2). */
 export type Introspection =
   | { readonly isActive: false }
-  /** All members of the answer; `bytes` is its length, for bounding what is kept. */
+  /** All fields of the response; `bytes` is its length, to bound the cache. */
   | { readonly isActive: true; readonly claims: Claims; readonly bytes: number }
 
-/** Asks one provider about a token on behalf of whom it stands for. Throws `Failure` when there is no answer to rely on. */
+/** Introspects a token at one provider, attributed to `by`. Throws `Failure` without a reliable response. */
 export type Introspect = (token: string, by: OnBehalf) => Promise<Introspection>
 
 /**
@@ -31,7 +31,7 @@ export function createIntrospect(url: string, client: ProviderClient): Introspec
   }
 }
 
-/** `null` in an answer means absent (decisions §2.7): some servers write all members that they know of. */
+/** `null` means absent (decisions §2.7): some servers send all known fields. */
 const withoutNull = (answer: Claims): Claims =>
   Object.freeze(
     Object.assign(
@@ -40,14 +40,14 @@ const withoutNull = (answer: Claims): Claims =>
     ),
   )
 
-/** Seconds after which a client may come back when the provider did not say. */
+/** Default Retry-After in seconds. */
 const COME_BACK_SECONDS = 5
 
 function asUnavailable(error: unknown): unknown {
   if (!(error instanceof Failure)) return error
   if (error.code !== 'identity_provider_error' && error.code !== 'identity_provider_unavailable') return error
   return new Failure('identity_provider_unavailable', {
-    detail: error.detail ?? 'unusable answer',
+    detail: error.detail ?? 'invalid response',
     cause: error.cause,
     rule: error.rule,
     refusal: error.refusal,

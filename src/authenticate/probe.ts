@@ -15,26 +15,26 @@ import {
 import { createIntrospect } from './introspector.ts'
 import { openProviderFiles } from './provider-files.ts'
 
-/** Asks one identity provider what a token would make the proxy ask, each step by itself. */
+/** Tests an identity provider step by step, with the requests that a token would cause. */
 export interface ProviderProbe {
-  /** Fetches the discovery document. Throws `Failure`; the detail names the issuer that another document is for. */
+  /** Fetches the discovery document. Throws `Failure`; the detail names the document's different issuer. */
   discover(): Promise<{ readonly jwksUri: string }>
   /** Fetches the keys, from `jwksUri` where no `jwksUrl` is configured. Throws `Failure`. */
   keys(jwksUri: string | undefined): Promise<{ readonly count: number; readonly algorithms: readonly string[] }>
-  /** Asks about a token that nobody has. Throws `Failure`, also where the endpoint takes that one for active. */
+  /** Introspects an invalid token. Throws `Failure`, also if the endpoint reports it as active. */
   introspect(): Promise<void>
-  /** `Date` of the last answer, in milliseconds since the epoch; undefined when there was none. */
+  /** `Date` of the last response, in milliseconds since the epoch; undefined without one. */
   serverTime(): { readonly atMs: number; readonly receivedAtMs: number } | undefined
   close(): Promise<void>
 }
 
 const DEADLINE_MS = 5000
 const MAX_ANSWER_BYTES = 1024 * 1024
-/** Long enough to be nobody's, and recognisable in the provider's log. */
+/** Invalid by its length, and recognizable in the provider's log. */
 const NOBODYS_TOKEN = `extauth-check-${'0'.repeat(32)}`
 const BY_CHECK = { caller: 'check', token: 'check' }
 
-/** Opens the same files and connections as the authenticator, with the same credentials and address guard (decisions §2.6). */
+/** Uses the same files, connections, credentials and address guard as the authenticator (decisions §2.6). */
 export function probeProvider(settings: ProviderSettings, deps: AuthenticateDeps): ProviderProbe {
   const { name, issuerUrl, jwksUrl, introspectionUrl } = settings
   const files = openProviderFiles(settings, deps)
@@ -89,7 +89,7 @@ export function probeProvider(settings: ProviderSettings, deps: AuthenticateDeps
       if (introspectionUrl === undefined) return
       const answer = await createIntrospect(introspectionUrl, client)(NOBODYS_TOKEN, BY_CHECK)
       if (answer.isActive)
-        throw new Failure('identity_provider_error', { detail: 'it says that a made-up token is active' })
+        throw new Failure('identity_provider_error', { detail: 'it reports an invalid token as active' })
     },
     serverTime: () => time,
     async close() {
@@ -99,7 +99,7 @@ export function probeProvider(settings: ProviderSettings, deps: AuthenticateDeps
   }
 }
 
-/** The failure that says whose the document is, where that is what is wrong. */
+/** The failure that names the document's issuer, if that is the defect. */
 async function otherIssuer(issuerUrl: string, client: ProviderClient): Promise<Failure | undefined> {
   for (const url of discoveryUrls(issuerUrl)) {
     try {
@@ -108,7 +108,7 @@ async function otherIssuer(issuerUrl: string, client: ProviderClient): Promise<F
       const detail = `the discovery document is for the issuer ${JSON.stringify(issuer.slice(0, 200))}`
       return new Failure('identity_provider_error', { detail, rule: 'discovery_other_issuer' })
     } catch {
-      // What is wrong there was told by the first try.
+      // The first attempt has reported the defect.
     }
   }
   return undefined

@@ -7,12 +7,12 @@ import type { AuthenticateDeps } from './deps.ts'
 const MAX_CA_BYTES = 1024 * 1024
 const MAX_SECRET_BYTES = 64 * 1024
 
-/** What a bearer token may consist of (RFC 6750 §2.1); anything else would end up inside a header. */
+/** Characters of a bearer token (RFC 6750 §2.1); others are invalid in a header. */
 const TOKEN = /^[\w\-.~+/]+=*$/
 
 const textOf = (content: Buffer): string => content.toString('utf8').replace(/\r?\n$/, '')
 
-/** Opens the files of one provider. Files that are missing are logged, tried again, and never an error here. */
+/** Opens the files of one provider. Missing files are logged and retried, not an error. */
 export function openProviderFiles(provider: ProviderSettings, deps: AuthenticateDeps): ProviderFiles {
   const open = deps.openFile ?? openWatchedFile
   const opened: WatchedFile[] = []
@@ -57,4 +57,4 @@ export function openProviderFiles(provider: ProviderSettings, deps: Authenticate
 }
 
 const logProblem = (log: Log, provider: string, field: string, file: string) => (problem: string) =>
-  log.warn({ provider, field, file, problem }, 'a file of an identity provider cannot be used')
+  log.warn({ provider, field, file, problem }, 'identity provider file unusable')

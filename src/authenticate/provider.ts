@@ -23,11 +23,11 @@ export interface Provider {
   readonly jwtRules: ClaimRules
   readonly introspectionRules: ClaimRules
   readonly keys: KeyStore
-  /** Undefined where the provider has no `introspectionUrl`. */
+  /** Undefined without `introspectionUrl`. */
   readonly introspect: Introspect | undefined
-  /** Whose tokens introspection found good lately. */
+  /** Recently valid tokens, for attribution. */
   readonly familiar: Familiar
-  /** Has current keys at hand before a token needs them, if this provider is known to have any. Never throws. */
+  /** Fetches the keys before a token needs them, if the provider has any. Never throws. */
   prefetch(): Promise<void>
   close(): Promise<void>
 }
@@ -35,7 +35,7 @@ export interface Provider {
 const DEADLINE_MS = 5000
 const MAX_ANSWER_BYTES = 1024 * 1024
 
-/** Opens files and connections of one provider (decisions §2.6); nothing is fetched yet. */
+/** Opens files and connections of one provider (decisions §2.6); fetches nothing. */
 export function createProvider(
   settings: ProviderSettings,
   tolerance: ClockTolerance,
@@ -56,11 +56,11 @@ export function createProvider(
       clientCertificate,
       ...(files.caCert === undefined ? {} : { caCert: files.caCert }),
     })
-  // A circuit each: tokens that make introspection fail keep nobody away from the keys (decisions §2.10).
+  // Separate circuits: tokens that make introspection fail do not block key fetches (decisions §2.10).
   const [get, post] = [open('keys'), open('introspection', own?.certificate)]
   const client = createProviderClient(settings, files, { get, post, client: own, clock: deps.clock })
   const health = createHealth(name, deps.log, deps.metrics)
-  // A provider for opaque tokens alone may have neither discovery nor keys (decisions §2.3).
+  // A provider for opaque tokens only may have neither discovery nor keys (decisions §2.3).
   const hasKeys = jwksUrl !== undefined || introspectionUrl === undefined
   if (hasKeys) health.keysAtHand(0)
   const keys = createKeyStore({

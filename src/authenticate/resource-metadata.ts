@@ -1,6 +1,6 @@
 import type { AuthSection } from '../resources/index.ts'
 
-/** The document of RFC 9728 §2; members without elements are left out (§3.2). */
+/** The document of RFC 9728 §2; empty arrays are omitted (§3.2). */
 export interface ProtectedResourceMetadata {
   readonly resource: string
   readonly authorization_servers?: readonly string[]
@@ -10,10 +10,10 @@ export interface ProtectedResourceMetadata {
 }
 
 export interface ResourceMetadataOptions {
-  /** The URL that names the resource, as configured. */
+  /** The resource's URL, as configured. */
   readonly resourceUrl: string
   readonly auth: AuthSection
-  /** Issuers in this process whose tokens are accepted too; they are named first (authserver.md §2.6). Default none. */
+  /** In-process issuers, listed first (authserver.md §2.6). Default none. */
   readonly ownIssuers?: readonly string[]
   /** Default: `resourceDocumentation` of the `auth` section, else none. */
   readonly resourceDocumentation?: string | undefined

@@ -2,9 +2,9 @@ import { createPauses, createTtlLru } from '../cache/index.ts'
 import { type AuthenticatedCaller, type Clock, type Failure, isDuring, type Pause } from '../core/index.ts'
 import type { Verdict } from './verdict.ts'
 
-/** What is remembered of verdicts. */
+/** Cached verdicts. */
 export interface Results {
-  /** The very object that was made when the token was verified, while it may be taken at its word. */
+  /** The caller object of a verified token, while cached. */
   accepted(key: string): AuthenticatedCaller | undefined
   refused(key: string): Failure | undefined
   remember(key: string, verdict: Verdict): void

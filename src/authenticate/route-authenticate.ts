@@ -16,11 +16,11 @@ export function refuseBoundToken(caller: Caller): void {
 }
 
 export interface RouteAuthenticateOptions {
-  /** Scopes that a caller's token must have, all of them. */
+  /** Required scopes of a caller's token. */
   readonly requiredScopes: readonly string[]
-  /** Whether tokens that are bound to a key of the client are accepted as bearer tokens. Default false. */
+  /** Accepts key-bound tokens as bearer tokens. Default false. */
   readonly allowBoundTokens?: boolean
-  /** Paths of the request that are open. Default none; resources allow it on `unauthenticated` routes only. */
+  /** Public paths. Default none; resources allow them on `unauthenticated` routes only. */
   readonly publicPaths?: readonly string[]
 }
 
@@ -31,10 +31,10 @@ export interface RouteAuthenticateOptions {
 export function createRouteAuthenticate(authenticator: Authenticator, options: RouteAuthenticateOptions): Authenticate {
   const { requiredScopes, allowBoundTokens = false, publicPaths = [] } = options
   if (authenticator.mode === 'anonymous' && requiredScopes.length > 0)
-    throw new Failure('config_error', { detail: 'requiredScopes on a route whose callers are anonymous' })
+    throw new Failure('config_error', { detail: 'requiredScopes is set on a route with anonymous callers' })
   const checkScopes = createScopeCheck(requiredScopes)
 
-  // The only place where a request becomes `Known`.
+  // The only place that creates `Known`.
   const known = (matched: Matched, caller: Caller): Known => ({ matched, caller }) as Known
 
   const checked = (matched: Matched, caller: Caller): Known => {

@@ -1,14 +1,14 @@
 import { parseBearer } from '../http/index.ts'
 import { shapeOf } from '../oauth/index.ts'
 
-/** What a token that was refused says of itself: whoever wrote it may have made it up. */
+/** Unverified claims of a rejected token. */
 export interface Unverified {
   readonly issuer?: string
   readonly kid?: string
   readonly clientId?: string
 }
 
-/** Characters of each. */
+/** Maximum characters of each. */
 const MAX_LENGTH = 256
 
 /**

@@ -1,24 +1,24 @@
 import { type AuthenticatedCaller, Failure, type RuleCode } from '../core/index.ts'
 import type { BrokenRule } from './claim-rules.ts'
 
-/** The token is good. */
+/** The token is valid. */
 export interface Accepted {
   readonly kind: 'accepted'
   readonly caller: AuthenticatedCaller
-  /** Until when the result may be kept, milliseconds since the epoch. */
+  /** Cache expiry, milliseconds since the epoch. */
   readonly keepUntilMs: number
-  /** About how many bytes keeping it takes. */
+  /** Approximate size in the cache, in bytes. */
   readonly weight: number
 }
 
-/** The token is bad, and would be at the next look (until `changesAtMs`, where that is known). */
+/** The token is invalid, until `changesAtMs` if known. */
 export interface Refused {
   readonly kind: 'refused'
   readonly failure: Failure
   readonly changesAtMs?: number
 }
 
-/** Nobody could tell: never kept. */
+/** Undecided: never cached. */
 export interface Undecided {
   readonly kind: 'undecided'
   readonly failure: Failure
@@ -26,13 +26,13 @@ export interface Undecided {
 
 export type Verdict = Accepted | Refused | Undecided
 
-/** A refusal with the challenge error `invalid_token` (RFC 6750 §3.1); of RFC 6750 §3.1. */
+/** A rejection with the challenge error `invalid_token` (RFC 6750 §3.1). */
 export const refused = (rule: RuleCode): Refused => ({
   kind: 'refused',
   failure: new Failure('invalid_token', { rule, challenge: { error: 'invalid_token' } }),
 })
 
-/** A refusal for a broken claim rule; an expired token has a code of its own. */
+/** A rejection for a violated claim rule; an expired token has its own code. */
 export function refusedByRule(rule: BrokenRule): Refused {
   if (rule !== 'exp_passed') return refused(rule)
   const failure = new Failure('expired_token', { rule, challenge: { error: 'invalid_token' } })
@@ -40,8 +40,8 @@ export function refusedByRule(rule: BrokenRule): Refused {
 }
 
 /**
- * The verdict of several providers on one token, as soon as it stands: the first acceptance wins without waiting for the
- * others; without one, a provider that could not say leaves it undecided; else it is refused (decisions §2.3).
+ * Combines verdicts of several providers as early as possible: the first acceptance wins; without one, a failed
+ * provider makes it undecided; else the token is rejected (decisions §2.3).
  */
 export function firstAccepted(verdicts: readonly Promise<Verdict>[]): Promise<Verdict> {
   const { promise, resolve, reject } = Promise.withResolvers<Verdict>()
@@ -54,10 +54,10 @@ export function firstAccepted(verdicts: readonly Promise<Verdict>[]): Promise<Ve
   return promise
 }
 
-/** One verdict out of those of all providers, none of which accepted (or there are none). */
+/** Combines the verdicts when no provider accepted, or there are none. */
 export function combine(verdicts: readonly Verdict[]): Verdict {
   const undecided = verdicts.filter((one) => one.kind === 'undecided')
-  // What may pass by itself tells the client more than what somebody has to mend.
+  // A temporary failure is more useful to the client than one that needs action.
   const worst = undecided.find((one) => one.failure.code === 'identity_provider_unavailable') ?? undecided[0]
   if (worst !== undefined) return worst
   const refusals = verdicts.filter((one) => one.kind === 'refused')

@@ -11,25 +11,25 @@ import { brokenRule, type ClaimRules, isAboutAudience } from './claim-rules.ts'
 import type { ClockTolerance, UnverifiedJwt } from '../oauth/index.ts'
 import { refused, refusedByRule, type Refused, type Verdict } from './verdict.ts'
 
-/** Tokens of an issuer that runs in this process, for one audience. */
+/** Verifies tokens of an in-process issuer, for one audience. */
 export interface InProcessProvider {
   readonly issuer: InProcessIssuer
-  /** What `aud` must name: the resource URL of the route. */
+  /** The required `aud`: the resource URL of the route. */
   readonly audience: string
 }
 
-/** Name of the provider in logs. */
+/** The provider's name in logs. */
 const NAME = 'embedded'
-/** RFC 9068 §2.1: what says that a JWT is an access token; RFC 7515 §4.1.9: in any case, with or without the prefix. */
+/** `typ` of access tokens (RFC 9068 §2.1); RFC 7515 §4.1.9: case-insensitive, with or without prefix. */
 const ACCESS_TOKEN = /^(?:application\/)?at\+jwt$/i
 
-/** Verifies the tokens of issuers in this process, without HTTP (authserver.md §2.6). */
+/** Verifies tokens of in-process issuers, without HTTP (authserver.md §2.6). */
 export interface VerifyInProcess {
-  /** The verdict on a token whose `iss` is one of these issuers; undefined for any other. */
+  /** The verdict on a token with one of these issuers; undefined for any other. */
   verify(token: string, jwt: UnverifiedJwt): Promise<Verdict> | Refused | undefined
   /** Whether the session of a caller was revoked, as far as this process knows. */
   isRevoked(caller: AuthenticatedCaller): boolean
-  /** To be called on each use of a remembered caller. Throws `invalid_token` when the session was revoked since. */
+  /** Call on each use of a cached caller. Throws `invalid_token` after its session was revoked. */
   checkRevoked(caller: AuthenticatedCaller): void
 }
 
@@ -69,7 +69,10 @@ export function createVerifyInProcess(
   const isRevoked = (issuer: string, claims: Claims): boolean =>
     byIssuer.get(issuer)?.[0]?.issuer.isRevoked(claims) === true
 
-  /** The entry whose rules the claims keep, or why there is none; of several, a broken rule beside the audience tells more. */
+  /**
+   * The entry whose rules the claims meet, or the failure; with several, a rule other than the audience is more
+   * informative.
+   */
   const entryFor = (claims: Claims, entries: readonly InProcessProvider[]): ClaimRules | Refused => {
     let refusal: Refused | undefined
     for (const rules of entries.map(rulesOf)) {

@@ -14,7 +14,7 @@ import type { Provider } from './provider.ts'
 import { firstAccepted, refused, type Refused, refusedByRule, type Verdict } from './verdict.ts'
 import { introspectAt } from './verify-opaque.ts'
 
-/** One JWT on its way through one provider. */
+/** A JWT at one provider. */
 interface Case {
   readonly token: string
   readonly peer: string | undefined
@@ -47,7 +47,7 @@ export function createVerifyJwt(providers: readonly Provider[], clock: Clock) {
   }
 }
 
-/** The first provider whose keys are at hand and verify wins; otherwise each says what it can find out. */
+/** The first provider with available keys that verifies the token wins; otherwise each is asked. */
 async function verifyCases(cases: readonly Case[], clock: Clock): Promise<Verdict> {
   const looks: (SignatureLook | undefined)[] = []
   for (const one of cases) {
@@ -59,7 +59,7 @@ async function verifyCases(cases: readonly Case[], clock: Clock): Promise<Verdic
   return firstAccepted(cases.map((one, at) => verifyAt(one, looks[at], clock)))
 }
 
-/** Of providers that share an issuer, the one whose audience is met tells what is really wrong. */
+/** Among providers with one issuer, the one whose audience matches reports the real defect. */
 function refusedByRules(
   rules: readonly (BrokenRule | undefined)[],
   jwt: UnverifiedJwt,
@@ -69,14 +69,14 @@ function refusedByRules(
   const rule = broken.find((one) => !isAboutAudience(one)) ?? broken[0] ?? 'aud_missing'
   const refusal = refusedByRule(rule)
   if (rule !== 'nbf_early' && rule !== 'iat_early') return refusal
-  // A token that becomes valid in a moment is not refused for longer than that.
+  // A token that becomes valid soon is rejected only until then.
   const { nbf, iat } = jwt.payload
   const begins = Math.max(...[nbf, iat].filter((at) => typeof at === 'number'))
   const early = Math.max(...issuers.map(({ jwtRules }) => jwtRules.tolerance.earlySeconds))
   return { ...refusal, changesAtMs: (begins - early) * 1000 }
 }
 
-/** The signature is good. Waiting for it took time, so that the claims are looked at again. */
+/** The signature is valid. Waiting took time, so the claims are checked again. */
 function acceptCase({ token, jwt, provider }: Case, clock: Clock): Verdict {
   const nowMs = clock.now()
   const rule = brokenRule(jwt.payload, provider.jwtRules, nowMs)
@@ -86,14 +86,14 @@ function acceptCase({ token, jwt, provider }: Case, clock: Clock): Verdict {
 }
 
 /**
- * Signature with one refresh for an unknown key, then introspection where the provider has it. `first` is what the keys
- * at hand said, if there were any.
+ * Verifies the signature with one refresh for an unknown key, then introspects if configured. `first` is the result
+ * with the available keys, if any.
  */
 async function verifyAt(one: Case, first: SignatureLook | undefined, clock: Clock): Promise<Verdict> {
   const verdict = await verdictOn(one, first, clock)
   const { introspect } = one.provider
   if (verdict.kind === 'accepted' || introspect === undefined) return verdict
-  // The keys took time, and so does the answer: a token that has ended meanwhile is not asked about, nor accepted.
+  // Waiting took time: a token that expired meanwhile is neither introspected nor accepted.
   const ended = brokenNow(one, clock)
   if (ended !== undefined) return ended
   const { exp } = one.jwt.payload

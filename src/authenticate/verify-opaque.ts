@@ -5,17 +5,17 @@ import type { Introspect } from './introspector.ts'
 import type { Provider } from './provider.ts'
 import { combine, firstAccepted, refused, refusedByRule, type Verdict } from './verdict.ts'
 
-/** What is to be introspected. */
+/** A token to introspect. */
 export interface Introspectable {
   readonly token: string
-  /** Address that the token came from. */
+  /** Client address. */
   readonly peer: string | undefined
   readonly format: 'jwt' | 'opaque'
-  /** `exp` of a JWT, which ends it whatever the provider says. Seconds since the epoch. */
+  /** `exp` of a JWT, which applies regardless of the provider. Seconds since the epoch. */
   readonly notAfter?: number
 }
 
-/** Asks one provider and holds its answer to the claim rules. */
+/** Introspects at one provider and applies the claim rules. */
 export async function introspectAt(
   provider: Provider,
   introspect: Introspect,
@@ -26,7 +26,7 @@ export async function introspectAt(
   try {
     const by = familiar.asking(subject.token, subject.peer)
     const answer = await introspect(subject.token, by)
-    // Until it turns out to be good again.
+    // Until it is found valid again.
     familiar.forget(by)
     if (!answer.isActive) return refused('token_inactive')
     const { claims, bytes } = answer
@@ -41,7 +41,7 @@ export async function introspectAt(
   }
 }
 
-/** The verdict on a token of unknown make: every provider that introspects is asked at once (decisions §2.3). */
+/** The verdict on an opaque token: all providers with introspection are asked at once (decisions §2.3). */
 export function createVerifyOpaque(providers: readonly Provider[], clock: Clock) {
   const introspecting = providers.flatMap((provider) =>
     provider.introspect === undefined ? [] : [{ provider, introspect: provider.introspect }],

@@ -9,13 +9,13 @@ import type { Patterns } from './patterns.ts'
 
 /** A place in a checked expression, for the trace of a failed evaluation. */
 export interface Node {
-  /** In UTF-16 units; lines are counted when somebody asks, because thousands of nodes would each count them. */
+  /** In UTF-16 units; lines are counted on demand, because there may be thousands of nodes. */
   readonly offset: number
   /** The key that is looked up here, where the expression itself spells it. */
   readonly key: string | undefined
 }
 
-/** What the variables of expressions are. */
+/** Kinds of the predefined variables. */
 const VARIABLE_KINDS: ReadonlyMap<string, Kinds> = new Map([
   ...['claims', 'mcp', 'actor'].map((name) => [name, new Set(['map'])] as const),
   ['route', new Set(['string'])] as const,
@@ -136,7 +136,7 @@ class Checker {
     return nodes
   }
 
-  /** What to write in place of a function of another language, or of one that is misspelled. */
+  /** The CEL function for one of another language, or for a misspelled one. */
   #meantBy(name: string): string | undefined {
     const known = MEANT.get(name.toLowerCase())
     if (known !== undefined || this.#env.funcs.find(name) !== undefined) return known

@@ -53,7 +53,7 @@ export class Cursor {
     if (!this.take(word)) throw this.unexpected([...others, `"${word}"`].join(' or '))
   }
 
-  /** What is here instead of what was expected. */
+  /** The problem of an unexpected token. */
   unexpected(expected: string): SyntaxProblem {
     const { token } = this
     const hint = hintFor(this.#tokens, this.#at)

@@ -13,7 +13,7 @@ export interface Definition {
   readonly run: (meter: Meter, args: readonly CelValue[]) => CelValue
 }
 
-/** Makes the function. The library judges the types; errors are values of CEL, as those of its own functions. */
+/** Registers the function. The library checks types; errors are CEL values, as for its own functions. */
 export function define(definition: Definition, meter: Meter): CelFunc {
   const { name, target, args, result, run } = definition
   const { DYN } = cel().CelScalar

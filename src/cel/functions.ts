@@ -15,7 +15,7 @@ type Call = CelFunc['call']
 /** The seconds of 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z, the range of CEL timestamps. */
 const TIMESTAMP_SECONDS = { least: -62_135_596_800n, most: 253_402_300_799n }
 
-/** What all matchers share, because building it is nine tenths of what a matcher costs at load. */
+/** Shared by all matchers, because building it is nine tenths of a matcher's load time. */
 export interface MeteredEnvironment {
   readonly env: CelEnv
   /** Of the evaluation that runs: they are synchronous, so there is one at a time. */
@@ -158,7 +158,7 @@ function matchesCall(meter: Meter, patterns: () => Patterns): Call {
   }
 }
 
-/** What a text must look like to be a number; JavaScript would also take an empty text, spaces and `0x10`. */
+/** Accepted number formats; JavaScript would also accept an empty string, spaces and `0x10`. */
 const NUMERALS: Readonly<Record<string, RegExp>> = {
   int: /^[+-]?\d+$/,
   uint: /^\+?\d+$/,

@@ -16,7 +16,7 @@ const CONSTANTS: Readonly<Record<string, string>> = {
   nullValue: 'null',
 }
 
-/** What an expression can evaluate to, as far as that follows from its text alone. */
+/** The possible kinds of an expression's result, as far as its text determines them. */
 export function kindsOf(expression: Expression, env: CelEnv, variables: ReadonlyMap<string, Kinds>): Kinds {
   const { exprKind } = expression
   switch (exprKind.case) {

@@ -1,4 +1,4 @@
-/** What an expression may be at load and may spend when it is evaluated (decisions §3.5). */
+/** Limits of an expression at load and during evaluation (decisions §3.5). */
 export const LIMITS = Object.freeze({
   /** UTF-8 bytes of an expression. */
   bytes: 10_000,
@@ -28,7 +28,7 @@ export const LIMITS = Object.freeze({
   convertedCharacters: 256,
 })
 
-/** Thrown inside an evaluation that has spent its steps; never leaves this room. */
+/** Thrown when an evaluation exceeds its steps; never leaves this module. */
 export class LimitReached extends Error {
   constructor() {
     super('the evaluation limit is reached')

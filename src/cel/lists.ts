@@ -87,7 +87,7 @@ export function equalValues(
   return scalars(left, right)
 }
 
-/** What `valueAt` says of a container or a key of a type that CEL does not index with. */
+/** Result of `valueAt` for a container or key type that CEL can't index. */
 export const NO_OVERLOAD: unique symbol = Symbol('no overload')
 
 /** `container[key]` with the types that CEL allows and no conversion between them; undefined when there is no such key. */

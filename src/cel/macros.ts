@@ -169,7 +169,7 @@ const MACROS: ReadonlyMap<string, Expand> = new Map([
   ['or', otherwise((tree, at) => tree.name(at, OPTION))],
 ])
 
-/** What a method call stands for where it is a macro (language definition, "Macros"; extensions of cel-go); else undefined. */
+/** Expands a method call that is a macro (language definition, "Macros"; extensions of cel-go); else undefined. */
 export const expandMacro = (
   tree: Tree,
   at: number,

@@ -7,7 +7,7 @@ import { meteredEnvironment } from './functions.ts'
 import { parseExpression, type Position, positionAt } from './parse.ts'
 import { Patterns } from './patterns.ts'
 
-/** What became of one evaluation. Nothing in it comes from the claims. */
+/** The outcome of one evaluation, without claim values. */
 export type MatcherResult =
   | { readonly outcome: 'matched' }
   | { readonly outcome: 'not_matched' }
@@ -44,7 +44,7 @@ export function compileMatcher(expression: string): Matcher {
   return { expression, evaluate: (claims, onRead) => evaluate({ claims: claimsToCel(claims, onRead) }) }
 }
 
-/** What became of an expression that gives a text. */
+/** The outcome of an expression with a string result. */
 export type TextResult =
   { readonly outcome: 'text'; readonly text: string } | Extract<MatcherResult, { outcome: 'error' | 'limit' }>
 

@@ -22,7 +22,7 @@ export const optionalOf = (value: CelValue | undefined): CelValue => new Optiona
 
 export const isOptional = (value: unknown): value is Optional => value instanceof Optional
 
-/** What an optional value holds; undefined for none. Throws for what is no optional value. */
+/** The value inside an optional; undefined for none. Throws for a value that is not an optional. */
 export function valueOfOptional(value: CelValue | undefined): CelValue | undefined {
   if (!isOptional(value)) throw new Error('expected an optional value')
   return value.value

@@ -4,7 +4,7 @@ import { cel } from './library.ts'
 import type { Meter } from './limits.ts'
 import { valueOfOptional } from './optional.ts'
 
-/** What macros over two variables, and literals with optional parts, are made of. */
+/** Helpers for macros over two variables, and for literals with optional parts. */
 export function pairFunctions(): readonly Definition[] {
   const { DYN } = cel().CelScalar
   const [LIST, MAP] = [cel().listType(DYN), cel().mapType(DYN, DYN)]

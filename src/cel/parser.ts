@@ -21,7 +21,7 @@ export const parseTokens = (text: string): ParsedExpression => new Parser(text).
 class Parser {
   readonly #cursor: Cursor
   readonly #tree = new Tree()
-  /** What an optional selection gives, from which selections go on being optional. */
+  /** Results of optional selections, whose further selections stay optional. */
   readonly #optional = new WeakSet<Expression>()
   #conditionals = 0
 

@@ -47,7 +47,7 @@ function compile(pattern: string): Compiled {
   return { expression: re2().RE2JS.compile(pattern), weight: weigh(pattern) }
 }
 
-/** What counts in a pattern, one after the other. None of them looks further than a bounded length. */
+/** The tokens of a pattern; each has a bounded length. */
 const PART = /\\[pP](?:\{[^{}\\]{1,40}\})?|\\[^]|\[\^?\]?|\{(\d{1,9})(?:,(\d{0,9}))?\}|[^]/gu
 const UNICODE_CLASS = 10
 

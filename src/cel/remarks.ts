@@ -22,8 +22,8 @@ const INT: Kinds = new Set(['int'])
 const BITS = /^math\.bit/
 
 /**
- * What can't become true as it is written, though it compiles: a list compared with a text, and claims used as whole numbers,
- * which they never are (decisions §3.5). Throws `MatcherError` for what does not parse.
+ * Warnings for matchers that compile but can't become true: a list compared with a string, and claims used as
+ * integers, which they never are (decisions §3.5). Throws `MatcherError` for invalid syntax.
  */
 export function remarksOnMatcher(text: string): readonly MatcherRemark[] {
   const parsed = parseExpression(text)

@@ -1,6 +1,6 @@
 import type { Token } from './tokens.ts'
 
-/** What people write who think of another language, and how CEL has it. */
+/** Operators and words of other languages, with their CEL equivalents. */
 const WORDS: ReadonlyMap<string, string> = new Map([
   ['and', 'write && for "and"'],
   ['AND', 'write && for "and"'],
@@ -58,7 +58,7 @@ const isOperator = (token: Token | undefined, text: string): boolean =>
 const isBad = (token: Token | undefined, character: string): boolean =>
   token?.kind === 'bad' && token.problem === `found ${character}`
 
-/** What was probably meant where the parser could not go on; undefined where nobody knows. */
+/** The probable intent at a syntax error; undefined when unknown. */
 export function hintFor(tokens: readonly Token[], at: number): string | undefined {
   const token = tokens[at]
   const before = tokens[at - 1]

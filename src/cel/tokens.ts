@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 
-/** One word of an expression. Offsets are UTF-16 units. */
+/** A token of an expression. Offsets are UTF-16 units. */
 export type Token = { readonly start: number; readonly end: number } & (
   | { readonly kind: 'name' | 'quoted' | 'operator'; readonly text: string }
   | { readonly kind: 'int' | 'uint'; readonly text: string }
@@ -8,7 +8,7 @@ export type Token = { readonly start: number; readonly end: number } & (
   | { readonly kind: 'string'; readonly value: string }
   | { readonly kind: 'bytes'; readonly value: Uint8Array }
   | { readonly kind: 'end' }
-  /** What is no word of the language; it matters only where the parser gets to it. */
+  /** Not a token of the language; an error only if the parser reaches it. */
   | { readonly kind: 'bad'; readonly problem: string }
 )
 
@@ -117,7 +117,7 @@ function stringAt(text: string, start: number, prefix: string): Token {
   return { kind: 'bytes', value: new Uint8Array(Buffer.concat(bytes)), start, end }
 }
 
-/** What an escape stands for, a byte as a number, and the characters that it takes behind the backslash. */
+/** Decodes an escape: a byte as a number, and the characters used after the backslash. */
 function escapeAt(text: string, at: number, isBytes: boolean): { value: string | number; length: number } | undefined {
   const letter = text[at] ?? ''
   const plain = ESCAPES.get(letter)

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
 /**
- * A schema that is made when the first value is checked by it, for parts that most files do not have: a proxy keeps what
- * it has made, and each node of a schema takes a kilobyte or two. What it checks must be there (`.optional()` goes around
- * it), which zod would otherwise have to make it for to find out.
+ * A schema that is built on first use, for parts that most files do not have, because each node of a schema takes a
+ * kilobyte or two. The value must be present (put `.optional()` around it), or zod would have to build it to find
+ * out.
  */
 export function later<S extends z.ZodType>(make: () => S): z.ZodLazy<S> {
   const schema = z.lazy(make)

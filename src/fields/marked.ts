@@ -2,10 +2,10 @@ import { z } from 'zod'
 import type { HeaderForm } from '../core/index.ts'
 import { innerOf } from './later.ts'
 
-/** What a secret or file that a field names has to hold. */
+/** Required content of a secret or file that a field names. */
 export type Content =
   | 'text'
-  /** Any bytes: a key that nobody types. */
+  /** Any bytes: a generated key. */
   | 'bytes'
   /** Goes into a request as it is. */
   | HeaderForm
@@ -28,7 +28,7 @@ export type Content =
 export const isHeaderForm = (holds: Content): holds is HeaderForm =>
   holds === 'header value' || holds === 'bearer token'
 
-/** What a field means to those who do not know its schema. */
+/** Metadata of a field for code that does not know its schema. */
 type Mark = z.core.$ZodRegistry<{ readonly holds: Content }>
 
 /** Fields that refer to a secret. Registries of zod, because copies made by `.describe()` keep the marks of their original. */
@@ -42,7 +42,7 @@ export function withMark<S extends z.ZodType>(schema: S, mark: Mark, holds: Cont
   return schema
 }
 
-/** One value at a path. */
+/** A value at a path. */
 export interface Found<T> {
   readonly path: readonly PropertyKey[]
   readonly value: T
@@ -97,14 +97,14 @@ function* walk(
       yield* walk(definition.innerType, value, mark, path)
       return
     case 'pipe':
-      // What a transform makes has the names of what was written, or of one of its aliases.
+      // The output of a transform has the written names, or one of their aliases.
       yield* walk(definition.in, value, mark, path)
       return
     case 'lazy':
       yield* walk(innerOf(schema), value, mark, path)
       return
     default:
-    // What has no parts has no marked parts.
+    // A schema without parts has no marked parts.
   }
 }
 

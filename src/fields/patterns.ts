@@ -57,7 +57,7 @@ const SEGMENT = `(${SEGMENT_START}${SEGMENT_CHARACTER}*|[.]${SEGMENT_START}${SEG
 
 /** Path prefix of a route: `/`, or segments without trailing slash. */
 export const ROUTE_PATH = new RegExp(`^(/|(/${SEGMENT})+)$`)
-/** Path that is open to everybody; never the root. */
+/** A public path; never the root. */
 export const PUBLIC_PATH = new RegExp(`^(/${SEGMENT})+/?$`)
 
 /** A pattern as CEL's string literal. */

@@ -1,6 +1,6 @@
 import { isLoopbackHost } from '../core/index.ts'
 
-/** What may be done with a URL whose scheme is `http` (decisions §2.6). */
+/** Policy for a URL with scheme `http` (decisions §2.6). */
 export type PlainHttp = 'fine' | 'warn' | 'refuse'
 
 /**

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 
 /**
- * One cross-field rule of an object, said once for all who check it: zod (files, start), JSON Schema (editors) and CEL
+ * A cross-field rule of an object, defined once for zod (files, start), JSON Schema (editors) and CEL
  * (`x-kubernetes-validations` of the CRD).
  */
 export interface Rule {
-  /** What is wrong and what was expected. */
+  /** The problem and the expected value. */
   readonly message: string
   /** The same for one value, where more can be said than in general. */
   explain?(value: Readonly<Record<string, unknown>>): string
@@ -42,7 +42,7 @@ export function withRules<S extends z.ZodType>(schema: S, rules: readonly Rule[]
   return checked
 }
 
-/** What a schema of one text or number checks beyond its keywords, said in CEL over `self` for the CRD. */
+/** Checks of a string or number schema beyond its keywords, as CEL over `self` for the CRD. */
 export function withCel<S extends z.ZodType>(schema: S, cel: string, message: string): S {
   registry.add(schema, { rules: [{ message, cel, holds: () => true }] })
   return schema
@@ -110,7 +110,10 @@ export function goesWithType(property: string, value: string, types: readonly st
   }
 }
 
-/** What frames a message, belongs to one connection, or belongs to MCP: no credential may be put there (decisions §3.3). */
+/**
+ * Headers that frame a message, are connection-specific, or belong to MCP: not allowed for credentials (decisions
+ * §3.3).
+ */
 const RESERVED_HEADERS = [
   'connection',
   'content-length',

@@ -102,7 +102,7 @@ export const scope = () =>
     .regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, expected('a scope: printable ASCII without space, quote and backslash'))
 export const scopes = () => z.array(scope()).max(100)
 
-/** Path of a file; relative to the file that names it. What it has to hold is checked before it is used. */
+/** Path of a file, relative to the file that names it. Its content is checked before use. */
 export const filePath = (holds: Content) =>
   withMark(
     // oxlint-disable-next-line no-control-regex -- a NUL in a path is exactly what this refuses
@@ -170,7 +170,7 @@ export const size = (min: number, max: number) => {
 /** Range of addresses as address/length (RFC 4632 §3.1, RFC 4291 §2.3). */
 const cidr = () => z.string().max(64).refine(isCidr, expected('a range of addresses such as "10.0.0.0/8"'))
 
-/** Who may say for whom it asks: proxies before a listener of ours. */
+/** Addresses of proxies whose forwarding headers are trusted. */
 export const trustedProxies = () =>
   z
     .array(cidr())

@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { brotliDecompressSync, constants, gunzipSync, inflateSync } from 'node:zlib'
 import type { SecretTexts } from './secret-texts.ts'
 
-/** What is kept of one body, in bytes. */
+/** Maximum recorded bytes of a body. */
 export const BODY_BYTES = 64 * 1024
 
 /** Room for bodies of requests that are not over; what does not fit is left out. */
@@ -75,11 +75,11 @@ export class BodyCopy {
     return { text: this.#shown, bytes: this.#bytes, cut: this.#cut }
   }
 
-  /** No more will come: masks what is left and lets go of the raw text. */
+  /** The body is complete: masks the rest and releases the raw text. */
   end(): ShownBody {
     if (this.#pieces.length > 0) this.#raw = this.#inflated().slice(0, BODY_BYTES + this.#held)
     this.#raw += this.#decoder.end()
-    // What was cut off may have been the rest of a secret.
+    // The truncated part may have continued a secret.
     if (this.#isStream && this.#cut !== undefined) this.#raw = ''
     this.#show(this.#raw.length, this.#cut === undefined ? 0 : this.#held)
     this.#room.release(this.#taken)
@@ -87,7 +87,7 @@ export class BodyCopy {
     return this.shown()
   }
 
-  /** What must be there after what is shown, so that a secret that begins within it is whole enough to be found. */
+  /** Text required after the shown part, so that a secret that begins within it can be detected. */
   get #held(): number {
     const { longest } = this.#texts
     return longest === 0 ? 0 : Math.max(longest, LONGEST_PIECE)
@@ -140,7 +140,7 @@ export class BodyCopy {
 
 const asItIs: Inflate = (bytes) => bytes
 const unknown: Inflate = (bytes) => bytes
-/** What arrived of a body may end in the middle; what it comes to is bounded, whatever it promises. */
+/** A body may be truncated; its decompressed size is bounded. */
 const BOUNDS = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: 32 * BODY_BYTES }
 const BROTLI_BOUNDS = { finishFlush: constants.BROTLI_OPERATION_FLUSH, maxOutputLength: 32 * BODY_BYTES }
 

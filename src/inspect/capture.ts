@@ -12,7 +12,7 @@ export const MAX_RECORDS = 500
 export interface CaptureOptions {
   /** `heads`: no bodies. */
   readonly mode: 'heads' | 'bodies'
-  /** What all records together may take, in bytes; as much again for the bodies of requests that are not over. */
+  /** Memory limit of all records in bytes; bodies of open requests may take as much again. */
   readonly maxBytes: number
   readonly showClaims: boolean
   readonly clock: Clock
@@ -24,20 +24,20 @@ export interface CaptureOptions {
   readonly signingOf: (sealed: Sealed) => ReturnType<RecordDeps['signingOf']>
 }
 
-/** What is told to whoever follows all requests. */
+/** Updates for a viewer of the list. */
 export interface Batch {
   readonly requests: readonly Summary[]
-  /** Records that went to make room since the last clearing. */
+  /** Records evicted since the last clearing. */
   readonly dropped: number
   /** Ids of those that went since the last batch. */
   readonly gone: readonly string[]
-  /** Changes that were not told because there were too many; the requests are in the list. */
+  /** Updates that were skipped because there were too many; the requests are in the list. */
   readonly skipped: number
   /** Failures so far, so that plots know when to look again. */
   readonly failures: number
 }
 
-/** What is told to whoever follows one request. */
+/** Updates for a viewer of one request. */
 export type Step = { readonly kind: 'text'; readonly text: string } | { readonly kind: 'changed' }
 
 /** The requests that were and that are. */
@@ -63,7 +63,7 @@ export interface Capture {
 export function createCapture(options: CaptureOptions): Capture {
   const { mode, maxBytes, clock } = options
   let gone: string[] = []
-  // Nobody who looks has more of them than there is room for.
+  // Viewers hold no more records than this limit.
   const onDropped = (id: string): void => {
     if (followers.size > 0) gone.push(id)
     if (gone.length > 4 * MAX_RECORDS) gone = gone.slice(-2 * MAX_RECORDS)

@@ -10,7 +10,7 @@ export interface MarkedHeader {
   readonly mark: 'added' | 'replaced' | 'same'
 }
 
-/** One stretch of a request's time, in milliseconds since its arrival. */
+/** A phase of a request, in milliseconds since its arrival. */
 export interface Phase {
   readonly name: 'waiting' | 'caller' | 'body' | 'credential' | 'connect' | 'first_byte' | 'answer'
   readonly attempt: number | undefined
@@ -18,7 +18,7 @@ export interface Phase {
   readonly toMs: number
 }
 
-/** One header of an answer that the client did not get, or not as it came. */
+/** A response header that was removed or changed for the client. */
 export interface DroppedHeader {
   readonly name: string
   readonly value: string
@@ -68,7 +68,7 @@ function describeAttempt({ sent, received, ...attempt }: Attempt, record: Reques
 
 function markedHeaders(sent: string, { received, dropped }: RequestRecord): MarkedHeader[] {
   const before = linesByName(received)
-  // Framing and host are made anew, and come out the same or not.
+  // Framing and host are regenerated, possibly unchanged.
   const gone = new Set(
     ruledNames(dropped)
       .filter(({ rule }) => rule !== 'regenerated')
@@ -112,7 +112,7 @@ function answerDrops(last: Attempt | undefined, { responded, why }: RequestRecor
   })
 }
 
-/** Where the time went; what was not reached is left out, and what is under way ends now. */
+/** The phases of a request; phases not reached are omitted, the current one ends now. */
 function timelineOf({ marks, attempts, summary }: RequestRecord): Phase[] {
   const phases: Phase[] = []
   const endMs = marks.finished ?? summary.durationMs

@@ -13,7 +13,7 @@ export const INSPECT_PATH = '/inspect'
 /** Characters of a text that bodies are searched for. */
 const MAX_SEARCHED = 200
 
-/** What the page shows beside requests; all of it asked for at each look. */
+/** Additional data of the page, read on each request. */
 export interface Surroundings {
   readonly version: string
   /** The effective configuration; secrets as references. */
@@ -171,7 +171,7 @@ function streamAll(capture: Capture, streams: EventStreams): EndpointResponse {
   return stream.response
 }
 
-/** One request: all of it, again whenever it has changed, and the pieces of its answer between. */
+/** Streams one request: the whole record on each change, and the response's chunks in between. */
 function streamOne(capture: Capture, streams: EventStreams, id: string): EndpointResponse {
   const first = capture.find(id)
   if (first === undefined) throw new Failure('not_found')

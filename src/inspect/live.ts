@@ -3,7 +3,7 @@ import type { EndpointResponse } from '../core/index.ts'
 
 /** How long changes are gathered before they are sent, in milliseconds: a busy proxy sends few large events, not many. */
 const GATHER_MS = 100
-/** A page that does not read is let go of; it comes back by itself. */
+/** A slow page is disconnected; it reconnects automatically. */
 const MAX_UNREAD = 4 * 1024 * 1024
 /** Comments that keep a quiet connection from being taken for dead. */
 const HEARTBEAT_MS = 15_000
@@ -11,7 +11,7 @@ const MAX_STREAMS = 32
 
 /** An event stream to one page. */
 export interface EventStream {
-  /** What sends it. */
+  /** The response that carries the stream. */
   readonly response: EndpointResponse
   send(event: string, data: unknown): void
   /** Calls back once, when the page has gone. */

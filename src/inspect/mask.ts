@@ -7,7 +7,7 @@ import { MASK, maskLooks } from '../core/index.ts'
 
 const SHOWN_OF_SESSION = 6
 
-/** Of a signature, and no secrets: whoever compares it with what a service says needs them. */
+/** Parts of a signature that are not secret, and needed to compare it with a service's error. */
 export const isShownOfSignature = (name: string): boolean => name === 'x-amz-date' || name === 'x-amz-content-sha256'
 
 /** The beginning of a session's id. */
@@ -19,7 +19,7 @@ const SECRET_PARAMETER =
 /** Long, of a token's characters, with letters and digits: worth hiding whatever it is called. */
 const TOKEN_LIKE = /^(?=.*\d)(?=.*[A-Za-z])[\w\-.~+/=]{24,}$/
 
-/** A raw query without values that are secret by their parameter's name or by their look; `onSecret` is told of each. */
+/** A raw query with secret values masked, by parameter name or format; `onSecret` receives each. */
 export function maskQuery(query: string, onSecret?: (value: string) => void): string {
   if (query === '') return query
   return query

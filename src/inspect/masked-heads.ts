@@ -31,7 +31,7 @@ export function unsearchedHead(
 /** In no encoding and in no escape: what stands before it and what stands after it are read for themselves. */
 const APART = '"\n"'
 
-/** What masks the texts of one request. */
+/** Masks the texts of one request. */
 export interface Searched {
   /** True when it is known already that nothing in a text is to be masked. */
   isClean(text: string): boolean

@@ -73,23 +73,23 @@ const providerFields = () => ({
     .describe('Allow plain http beyond loopback and in-cluster names. Extends the specification.'),
 })
 
-/** Introspection has an issuer, and no token endpoint that an assertion could be for. */
+/** Introspection has an issuer, but no token endpoint as assertion audience. */
 const noTokenEndpointToName: Rule = {
-  message: 'introspection has no token endpoint, expected "issuer" or a text as "assertionAudience"',
+  message: 'introspection has no token endpoint; set "assertionAudience" to "issuer" or a URL',
   at: 'clientAuth',
   holds: ({ clientAuth: record }) => !isRecord(record) || record['assertionAudience'] !== 'tokenEndpoint',
   cel: "!has(self.clientAuth) || !has(self.clientAuth.assertionAudience) || self.clientAuth.assertionAudience != 'tokenEndpoint'",
   json: { properties: { clientAuth: { properties: { assertionAudience: { not: { const: 'tokenEndpoint' } } } } } },
 }
 
-/** Who we are for introspection. */
+/** The OAuth client identity for introspection. */
 export const introspectionClient = () => ({
   clientAuth: clientAuth()
     .optional()
-    .describe('How we authenticate for introspection, in place of id and secret. Extends the specification.'),
+    .describe('How the proxy authenticates for introspection, instead of id and secret. Extends the specification.'),
 })
 
-/** `flat` are the fields that say the same; `urls` those of which one names the endpoint. */
+/** `flat` are the equivalent top-level fields; one of `urls` names the endpoint. */
 export const introspectionClientRules = (
   flat: readonly string[],
   urls: readonly string[] = ['introspectionUrl'],
@@ -106,7 +106,7 @@ export const introspectionClientRules = (
   certificateNeedsTls(urls),
 ]
 
-/** One identity provider of the `auth` section (specification A). */
+/** An identity provider of the `auth` section (specification A). */
 export const provider = () =>
   withRules(
     z.strictObject({
@@ -146,11 +146,11 @@ const manifestProvider = () =>
   )
 export type ManifestProvider = z.output<ReturnType<typeof manifestProvider>>
 
-/** What differs between those who use the section. */
+/** Defaults that differ between users of the section. */
 export interface AuthSectionDefaults {
   /** Default of `scopesSupported`; the specification's for the registry. */
   readonly scopesSupported?: readonly string[]
-  /** Default of `realm`; the specification's for the registry. Null: whoever challenges takes the host of the resource. */
+  /** Default of `realm`; the specification's for the registry. Null: the host of the resource. */
   readonly realm?: string | null
 }
 
@@ -208,7 +208,7 @@ const written = <P extends z.ZodType>(oneProvider: P, defaults: AuthSectionDefau
       {
         message: 'missing, mode "oauth" (the default) needs "oauth.resourceUrl" and "oauth.providers"',
         at: 'oauth',
-        // A mode of another name is refused by its own; it was hardly to be this one.
+        // An unknown mode is reported by the enum.
         holds: ({ mode, oauth: section }) => (typeof mode === 'string' && mode !== 'oauth') || section !== undefined,
         cel: "(has(self.mode) && self.mode == 'anonymous') || has(self.oauth)",
         json: {

@@ -43,7 +43,7 @@ const listen = () =>
     tls: z
       .strictObject({
         certFile: filePath('certificate chain').describe(
-          'Certificate and its chain, PEM; a renewed one is taken over.',
+          'Certificate and its chain, PEM; reloaded when renewed.',
         ),
         keyFile: filePath('key of certificate').describe('Private key of the certificate, PEM.'),
       })
@@ -151,7 +151,7 @@ export const allowBoundTokens = () =>
       'Accepts tokens that are bound to a key of the client (cnf: DPoP, mutual TLS), whose binding is not checked; 401 otherwise.',
     )
 
-/** One route of ProxyConfig. */
+/** A route of ProxyConfig. */
 export const route = () =>
   z.strictObject({
     name: segmentName().describe('Unique; in logs and metrics.'),
@@ -162,7 +162,7 @@ export const route = () =>
         error: 'expected a path prefix such as "/github" without trailing slash, dot segments, "%", query and fragment',
       })
       .describe('Prefix, at a segment boundary; "/" matches all.'),
-    target: httpUrl().describe('URL of the backend; its path and query are sent byte for byte.'),
+    target: httpUrl().describe('URL of the backend; its path and query are sent unchanged.'),
     externalAuthConfigRef: localReference().describe('How the backend wants to be authenticated to.'),
     authServerRef: later(authServerReference)
       .optional()
@@ -207,7 +207,9 @@ export const route = () =>
       .describe('Lets anonymous callers use a static credential on a bind that is not loopback.'),
   })
 
-/** Names and paths of routes are unique; each repetition is told where it is, beside other problems of the route. */
+/**
+ * Names and paths of routes are unique; each duplicate is reported at its location, with other problems of the route.
+ */
 function eachOnce(routes: unknown, context: z.core.$RefinementCtx): void {
   if (!Array.isArray(routes)) return
   for (const field of ['name', 'path'] as const) {
@@ -228,7 +230,7 @@ function eachOnce(routes: unknown, context: z.core.$RefinementCtx): void {
 const cache = () =>
   z.strictObject({
     storage: storage()
-      .refine(({ type }) => type !== 'memory', { error: 'memory is shared with nobody, expected type "kvstore"' })
+      .refine(({ type }) => type !== 'memory', { error: 'memory is not shared between replicas; set type "kvstore"' })
       .describe('Where credentials are kept for all replicas.'),
     keySecretRefs: z
       .array(secretRef('bytes'))

@@ -14,7 +14,7 @@ export interface SourcePlace {
   readonly line: number
 }
 
-/** One MCPExternalAuthConfig that a route uses, ready for `obtain`: `spec` is the sub-object that `type` names. */
+/** A resolved MCPExternalAuthConfig of a route, ready for `obtain`: `spec` is the sub-object that `type` names. */
 export interface ResolvedAuthOf<T extends RunnableType> {
   readonly name: string
   readonly namespace: string
@@ -27,11 +27,11 @@ export interface ResolvedAuthOf<T extends RunnableType> {
   readonly upstream?: UpstreamUse | undefined
 }
 
-/** Whose upstream token a route uses (authserver.md §2.5). */
+/** The upstream provider whose token a route uses (authserver.md §2.5). */
 export interface UpstreamUse {
   readonly provider: string
   readonly kind: 'access_token' | 'id_token'
-  /** Issuer of the callers that have such a token; undefined where nobody can log in here. */
+  /** Issuer of the callers with such a token; undefined without an authorization server. */
   readonly issuer: string | undefined
   /** The config names the provider: callers from elsewhere get `no_session`. Otherwise their own token is used. */
   readonly isExplicit: boolean
@@ -94,8 +94,8 @@ export interface ResolvedCredential extends RequestSelector {
 }
 
 /**
- * One route, whichever document it comes from: its settings under the names of their schema (`route()`), paths of files
- * absolute, and what its references lead to.
+ * A route from any document: its settings under the names of their schema (`route()`), absolute file paths, and
+ * resolved references.
  */
 export interface ResolvedRoute extends Readonly<AsParsed> {
   /** Exactly the target's path is sent, whatever follows the prefix (manifests and short form whose target has a path). */

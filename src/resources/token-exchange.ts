@@ -26,7 +26,7 @@ const tokenType = () =>
     .max(256)
     .regex(TOKEN_TYPE, { error: 'expected "access_token", "id_token", "jwt" or the URN of a token type' })
 
-/** Who acts, with a token that the proxy gets for itself. */
+/** The actor, with a token of the proxy itself. */
 const actor = () =>
   z.strictObject({
     clientCredentials: clientCredentialsGrant()

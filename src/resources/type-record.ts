@@ -7,7 +7,7 @@ import type { ClientAuth } from './client-auth.ts'
 export interface SetHeader {
   /** Lower case. */
   readonly name: string
-  /** What stands for its value where people read it; the value itself is never read for that. */
+  /** Placeholder of the value in displays; the value itself is never read for them. */
   readonly shown?: string
 }
 
@@ -51,8 +51,8 @@ export interface Remark {
 export type RunsOn = 'route' | 'server' | 'nowhere'
 
 /**
- * Whose credential a type gives: one of each caller's own, so that a caller must be known; the proxy's own, the same for all
- * callers; or nobody's, where nothing is added (decisions §2.1).
+ * Owner of a type's credential: each caller (who must be authenticated), the proxy (one for all callers), or none
+ * (decisions §2.1).
  */
 export type CredentialOf = 'caller' | 'proxy' | 'nobody'
 
@@ -69,7 +69,7 @@ export type FirstSecret = { readonly ofLab: string } | 'random' | 'signingKey'
 
 /** A first configuration as `extauth init` writes it: `config/init/<type>.yaml` with its secrets. It runs against the lab. */
 export interface FirstConfig {
-  /** What the template names, as `name/key`. */
+  /** The template's secrets, as `name/key`. */
   readonly secrets: Readonly<Record<string, FirstSecret>>
   /** How a caller of its route comes to a token of the lab. */
   readonly callersHave: 'nothing' | 'token' | 'login'
@@ -78,7 +78,7 @@ export interface FirstConfig {
 /** The schema of a sub-object under one of the names that it has in files. */
 export interface SubObjectSchema<Spec> {
   readonly schema: () => z.ZodType<Spec>
-  /** What the field says about itself in schemas. */
+  /** The field's description in schemas. */
   readonly summary: string
 }
 
@@ -98,7 +98,7 @@ export interface TypeRecord<Spec> {
   /** Every file that a spec names. */
   files(spec: Spec): readonly FoundContent<string>[]
   urls(spec: Spec): readonly CalledUrl[]
-  /** Who we are at the authorization servers that a spec names; undefined where we don't say. */
+  /** The client identities at the authorization servers of a spec; undefined for an unauthenticated one. */
   clients(spec: Spec): readonly (ClientAuth | undefined)[]
   /** The headers that the credential is put into; caller-sent copies are dropped. */
   sets(spec: Spec): readonly SetHeader[]
@@ -106,17 +106,17 @@ export interface TypeRecord<Spec> {
   upstreamToken(spec: Spec): UpstreamTokenUse | undefined
   /** The request body is hashed, so it has to be kept. */
   readonly signsBody: boolean
-  /** What the caller gets when the backend refuses the last credential (decisions §4). */
+  /** The failure after the backend rejected the last credential (decisions §4). */
   readonly whenRejected: FailureCode
   /**
-   * What tells a credential from others of the same config and the same caller, as `explain` shows it; undefined where none is
-   * fetched and kept.
+   * Identifies a credential among those of the same config and caller, as `explain` shows it; undefined when none is
+   * cached.
    */
   cacheKey(spec: Spec): Readonly<Record<string, string>> | undefined
   remarks(spec: Spec): readonly Remark[]
-  /** What does not fit the host that requests go to, though it is allowed: sentences without a full stop. */
+  /** Warnings about the target host: sentences without a full stop. */
   remarksOnTarget(spec: Spec, hostname: string): readonly string[]
-  /** What does not fit the audience of the tokens that are shown as they came, though it is allowed: sentences as above. */
+  /** Warnings about the audience of forwarded tokens: sentences as above. */
   remarksOnAudience(spec: Spec, audience: string): readonly string[]
 }
 
@@ -142,7 +142,7 @@ export const FIRST_LOGIN: FirstConfig = {
   callersHave: 'login',
 }
 
-/** What most types have nothing of. */
+/** Defaults that apply to most types. */
 export const ORDINARY = {
   urls: () => [],
   clients: () => [],

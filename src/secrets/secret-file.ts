@@ -9,8 +9,8 @@ const MAX_BYTES = 1024 * 1024
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * The text of a secret file without one trailing newline; undefined when it is blank (a byte order mark is). What is not UTF-8 is
- * undefined too, or its bytes, all of them, where bytes will do.
+ * The value of a secret file without one trailing newline; undefined when blank (a byte order mark is). Invalid UTF-8
+ * is undefined, or all bytes for binary secrets.
  */
 function valueOf(content: Buffer, form: SecretForm): string | Buffer | undefined {
   return isUtf8(content) ? textOf(content) : form === 'bytes' ? content : undefined
@@ -37,8 +37,8 @@ export interface SecretFileOptions {
 }
 
 /**
- * One secret in one file `<directory>/<label>`, kept current. What fails to load (missing, empty, not UTF-8 where it has
- * to be text, over 1 MiB, not a regular file, a link out of the directory) keeps the value from before (decisions §6).
+ * One secret in the file `<directory>/<label>`, kept current. A load failure (missing, empty, invalid UTF-8 for text,
+ * over 1 MiB, not a regular file, a link out of the directory) keeps the previous value (decisions §6).
  */
 export function openSecretFile(directory: string, label: string, options: SecretFileOptions): SecretFile {
   const { form = 'text' } = options

@@ -15,16 +15,16 @@ export interface SecretsOptions {
   readonly log: Log
   readonly metrics: Metrics
   readonly clock: Clock
-  /** Milliseconds between looks where the file system tells nothing. Default 30 s. */
+  /** Poll interval in milliseconds without file system events. Default 30 s. */
   readonly pollMs?: number
 }
 
-/** The secrets that one holder uses: those that nobody uses any more are neither watched nor kept. */
+/** The secrets of one holder; unused ones are neither watched nor kept. */
 export interface HeldSecrets extends Secrets {
   release(): void
 }
 
-/** What the name of a problem leaves unsaid. */
+/** Explanations of load problems. */
 const WHY: Readonly<Record<string, { readonly why: string }>> = { refused: { why: 'it is blank, or no UTF-8 text' } }
 
 export interface OpenSecrets {

@@ -9,7 +9,7 @@ export interface EphemeralKeys {
   sealing(): SealingKeys
 }
 
-/** What such keys are made of, where several processes are to have the same. */
+/** Key material, for several processes with equal keys. */
 export interface EphemeralMaterial {
   /** Private key in PEM. */
   readonly signing: Secret
@@ -22,7 +22,9 @@ export function makeEphemeralMaterial(): EphemeralMaterial {
   return { signing: new Secret(pem.toString()), sealing: new Secret(randomBytes(32).toString('base64url')) }
 }
 
-/** One per server and process: what was issued has to survive a reload of the configuration. Default: of material of its own. */
+/**
+ * One per server and process, so that issued tokens survive a reload of the configuration. Default: random material.
+ */
 export function createEphemeralKeys(material?: EphemeralMaterial): EphemeralKeys {
   let own = material
   let signing: SigningKey | undefined

@@ -1,6 +1,6 @@
 import { asFailure, type Log, type SecretHandle } from '../core/index.ts'
 
-/** A value that is made from secrets, and made anew when they change. */
+/** A value derived from secrets, rebuilt when they change. */
 export interface Followed<T> {
   /** The value for what the secrets are now. Throws what `make` threw while there has never been one. */
   current(): T

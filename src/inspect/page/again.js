@@ -3,7 +3,7 @@ import { LabUser, whoOf } from './lab-user.js'
 import { statelessHeaders } from './protocol.js'
 import { html, Text, useEffect, useRef, useState } from './html.js'
 
-/** What a client of the protocol says for itself; the rest is made anew on the way. */
+/** Headers that an MCP client sets; the proxy regenerates the others. */
 const SENT_AGAIN = /^(?:accept|content-type|last-event-id|mcp-[a-z0-9-]+)$/
 
 /** Headers of a request that can be sent once more; what is masked can't. */
@@ -42,7 +42,7 @@ function hintOf({ requestBody }, body) {
   return body.includes('[masked]') ? 'Masked values are not stored; re-enter them.' : ''
 }
 
-/** Sends a request once more, changed where somebody wants that, through the proxy like any other. */
+/** Repeats a request through the proxy, optionally edited. */
 export function SendAgain({ request, users }) {
   const { route, method } = request.summary
   const own = headersAgain(request)

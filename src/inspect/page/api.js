@@ -4,7 +4,7 @@ const API = '/inspect/api'
 /** Says to the admin listener that it is this page that asks. */
 const OURS = { 'x-extauth-inspect': '1' }
 
-/** An answer that is none: `status` 401 means that somebody has to log in. */
+/** A failed API call; `status` 401 means that a login is required. */
 export class ApiError extends Error {
   constructor(status, message) {
     super(message)

@@ -34,7 +34,7 @@ function usePlace() {
   return place
 }
 
-/** For whoever has the admin token: a browser can't be told to send it by itself. */
+/** Login with the admin token, which browsers don't send automatically. */
 function Login({ onDone }) {
   const [token, setToken] = useState('')
   const [error, setError] = useState('')

@@ -2,7 +2,7 @@ import { html, Text, useEffect, useRef } from './html.js'
 
 const CUTS = {
   longer: 'Only the beginning is kept.',
-  no_room: 'There was no room for all of it.',
+  no_room: 'Truncated: memory limit reached.',
   binary: 'It is not text, so it is not kept.',
   unknown_encoding: 'Its encoding is not known here, so it is not kept.',
 }
@@ -30,7 +30,7 @@ export function eventsOf(text) {
     .filter(({ data }) => data !== '')
 }
 
-/** What a JSON-RPC message is, in a few words. */
+/** A short title for a JSON-RPC message. */
 export function titleOf(text) {
   try {
     const message = JSON.parse(text)
@@ -63,7 +63,7 @@ function Events({ events, isGrowing }) {
   </ol>`
 }
 
-/** One body: JSON-RPC readable, event streams event by event. */
+/** A body: JSON-RPC formatted, event streams by event. */
 export function Body({ title, body, isGrowing = false }) {
   if (body === undefined) return null
   const events = eventsOf(body.text)

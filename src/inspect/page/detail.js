@@ -9,7 +9,7 @@ import { durationOf, html, Text, timeOf, useEffect, useState } from './html.js'
 import { Timeline } from './timeline.js'
 import { ErrorBox } from './why.js'
 
-/** One request, followed as long as it is not over. */
+/** Loads one request and follows it until it is complete. */
 function useRequest(id) {
   const [state, setState] = useState({ request: undefined, text: '', error: '' })
   useEffect(() => {
@@ -18,7 +18,7 @@ function useRequest(id) {
     const stop = follow(
       `/requests/${id}/events`,
       {
-        // What has come as pieces is in the whole as well.
+        // The whole record includes the chunks received so far.
         request: (request) => setState({ request, text: request.responseBody?.text ?? '', error: '' }),
         text: ({ text }) => setState((before) => ({ ...before, text: before.text + text })),
         over(_, source) {

@@ -19,7 +19,7 @@ const MOST_SEARCHED = 200
 /** Words, and `key:value` pairs of the known keys; quotes keep blanks together. */
 const TERM = /(?:([a-z]+):)?(?:"([^"]*)"?|(\S+))/gi
 
-/** What a search asks for: `pairs` of key and value, `body` text, and `words` for anything that the list shows. */
+/** A parsed search: `pairs` of key and value, `body` text, and `words` for any listed text. */
 export function parseSearch(search) {
   const parsed = { pairs: [], body: '', words: [] }
   for (const [whole, name = '', quoted, bare] of search.matchAll(TERM)) {

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from './html.js'
 /** So long is waited for more letters, and for more requests. */
 const PAUSE_MS = 300
 
-/** Ids of the requests whose bodies have `text` in them, asked for anew as requests come; undefined while nothing is known. */
+/** Ids of the requests whose bodies contain `text`, refreshed as requests arrive; undefined while unknown. */
 export function useFound(text, requests) {
   const [found, setFound] = useState(undefined)
   const state = useRef({ timer: undefined, text: '' })

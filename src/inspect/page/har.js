@@ -7,7 +7,7 @@ const AT_ONCE = 10
 const lines = (headers) => headers.map(([name, value]) => ({ name, value }))
 const valueOf = (headers, wanted) => headers.find(([name]) => name === wanted)?.[1] ?? ''
 
-/** One request as an entry of an HTTP archive (HAR 1.2): what the client asked and what it was answered, masked as it is shown. */
+/** A request as an entry of an HTTP archive (HAR 1.2): request and response of the client, masked as displayed. */
 export function entryOf({ summary, httpVersion, received, requestBody, responseBody, answer, why, marks }) {
   const { method, target, atMs, durationMs } = summary
   const version = `HTTP/${httpVersion}`

@@ -56,7 +56,7 @@ function HeaderTable({ label, lines }) {
   </div>`
 }
 
-/** What was received from the client, and what of it was not forwarded. */
+/** The received request, with the headers that were not forwarded. */
 export function ReceivedPart({ request }) {
   const { summary, received, httpVersion, peer } = request
   const rules = new Map(received.dropped.map(({ name, rule }) => [name, rule]))
@@ -72,7 +72,7 @@ export function ReceivedPart({ request }) {
   </section>`
 }
 
-/** What left for the backend, compared with what came. */
+/** The request to the backend, compared with the received one. */
 export function SentPart({ attempt, request }) {
   const { sent, again, number } = attempt
   const title = request.attempts.length > 1 ? `Sent, attempt ${number}` : 'Sent'
@@ -104,7 +104,7 @@ export function SentPart({ attempt, request }) {
   </section>`
 }
 
-/** What the client was answered, and what of the backend's answer it did not get. */
+/** The response to the client, with the backend headers that were removed. */
 export function AnswerPart({ request }) {
   const { answer, summary } = request
   const { fromBackend, toClient } = answer

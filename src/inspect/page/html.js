@@ -16,7 +16,7 @@ export const visible = (text) =>
 /** Text from outside, kept apart from what is around it. */
 export const Text = ({ of, class: name = '' }) => html`<bdi class=${name}>${visible(of ?? '')}</bdi>`
 
-/** `12:34:56.789` in the time zone of whoever looks. */
+/** `12:34:56.789` in the viewer's time zone. */
 export function timeOf(ms) {
   const at = new Date(ms)
   const two = (number) => String(number).padStart(2, '0')

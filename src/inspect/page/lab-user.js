@@ -12,7 +12,7 @@ export function LabUser({ users, user, onChange }) {
   </label>`
 }
 
-/** Who a form says: the token that is written in it before the user of the lab. */
+/** The caller in a form: its token, or else the lab user. */
 export function whoOf({ user, token }) {
   const own = token.trim().replace(/^bearer +/i, '')
   if (own !== '') return { token: own }

@@ -35,7 +35,7 @@ function opened(event, id) {
   if (event.target.closest('a') === null && String(getSelection()) === '') location.hash = `#/requests/${id}`
 }
 
-/** One line; the address in it opens the request. */
+/** A row; its link opens the request. */
 class Row extends Pure {
   render({ request, isCurrent }) {
     const { id, atMs, route, type, method, target, endpoint, rpcMethod, rpcName, caller, subject } = request

@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from './html.js'
 const MOST = 600
 const NOTHING = { requests: [], dropped: 0, failures: 0 }
 
-/** The live list: what is kept, and how to pause and clear it. `enabled` is false until somebody may look. */
+/** The live list with pause and clear. `enabled` is false until the viewer is logged in. */
 export function useLive(enabled) {
   const [data, setData] = useState(NOTHING)
   const [isPaused, setPaused] = useState(false)

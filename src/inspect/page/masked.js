@@ -1,7 +1,7 @@
 import { load } from './api.js'
 import { eventsOf } from './bodies.js'
 
-/** What stands where an answer is not kept. */
+/** Placeholder for a response that is not recorded. */
 export const NOT_KEPT = { isKept: false, isOurs: false, notes: [], said: '' }
 
 const LOOKS = 20

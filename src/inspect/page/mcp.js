@@ -46,7 +46,7 @@ async function* piecesOf(stream) {
   }
 }
 
-/** An MCP client of one era at one route, that says everything to the proxy through the inspector. */
+/** An MCP client of one protocol version at one route, which calls the proxy through the inspector. */
 export class McpClient {
   #route
   #era
@@ -73,7 +73,7 @@ export class McpClient {
     return this.#last
   }
 
-  /** What the server says of itself; in the older era this begins the session. */
+  /** Initializes the connection; in older protocol versions this starts the session. */
   async connect(signal) {
     if (this.isModern) return this.request('server/discover', {}, { signal })
     const result = await this.request(

@@ -19,7 +19,7 @@ export function asksFor(spec: unknown, path: string, asks: ((value: unknown) => 
   return isWritten(value) && (asks === undefined || asks(value))
 }
 
-/** A rule for each refused field of an object, told at the field that it is in. Neither CEL nor JSON Schema can say it. */
+/** Creates a rule for each rejected field, reported at the field. Neither CEL nor JSON Schema can express it. */
 export const refusals = (table: FieldTable, prefix = ''): Rule[] =>
   fieldsBelow(table, prefix, 'refused')
     .filter(([path, { hasWaysOut }]) => hasWaysOut !== true && !path.includes('[]'))

@@ -2,7 +2,7 @@ import { runs, told, type FieldTable } from './verdict.ts'
 
 const SCRAPED = told('metrics are scraped from the admin listener, and not sent')
 
-/** What becomes of each field of an MCPTelemetryConfig; `telemetry` of a workload has some of them. */
+/** Support of each field of an MCPTelemetryConfig; `telemetry` of a workload has some of them. */
 export const TELEMETRY_FIELDS: FieldTable = {
   'openTelemetry.enabled': runs('absent: nothing is sent'),
   'openTelemetry.endpoint': runs('OTLP over HTTP, protobuf, at `/v1/traces`; a URL, or a host and port'),

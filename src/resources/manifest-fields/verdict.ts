@@ -1,4 +1,4 @@
-/** What becomes of a field of a manifest that was written for another program. */
+/** Support of a manifest field that was written for another program. */
 export type FieldVerdict =
   /** It does here what it did there; `says` is what is different, if anything. */
   | { readonly is: 'runs'; readonly says: string }
@@ -11,7 +11,7 @@ export type FieldVerdict =
       /** An option of the command line, or a ProxyConfig, may say it instead (`manifestCallers`). */
       readonly hasWaysOut?: true
     }
-  /** It restricts nothing, and nothing here reads it: `validate --verbose` lists it with `says`. */
+  /** It has no effect here and restricts nothing: `validate --verbose` lists it with `says`. */
   | { readonly is: 'told'; readonly says: string }
 
 /** The fields of one kind below `spec`, by their path: `config.audit`, `upstreamProviders[].oauth2Config.dcrConfig`. */

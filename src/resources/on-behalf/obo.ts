@@ -117,7 +117,7 @@ export function oboEndpoints({ authority, tenantId }: Pick<Obo, 'authority' | 't
   }
 }
 
-/** What is asked for: the scopes, else everything that was granted at the audience. */
+/** The requested scope: the configured scopes, else all granted at the audience. */
 export const oboScope = ({ scopes = [], audience }: Pick<Obo, 'scopes' | 'audience'>): string =>
   scopes.length > 0 ? scopes.join(' ') : `${audience}/.default`
 

@@ -51,20 +51,20 @@ export const shortLifetime: Rule = {
   at: 'lifetime',
   holds: ({ lifetime }) => {
     const ms = typeof lifetime === 'string' ? parseGoDuration(lifetime) : undefined
-    // What is no duration is a problem of its own.
+    // An invalid duration is reported separately.
     return ms === undefined || (ms >= 60_000 && ms <= 3_600_000)
   },
   cel: `!has(self.lifetime) || (duration(self.lifetime) >= duration('${LEAST_LIFETIME}') && duration(self.lifetime) <= duration('${MOST_LIFETIME}'))`,
 }
 
-/** Where the keys of somebody are who makes assertions for us. */
+/** Key location of a trusted assertion issuer. */
 export const trustedKeys = () => ({
   jwksUrl: httpsUrl().optional().describe('Where its keys are; by discovery when absent.'),
   caBundleRef: secretRef('certificates').optional().describe('CA certificates (PEM) that replace the system roots.'),
   allowPrivateIP: z.boolean().default(false).describe('Allow private addresses.'),
 })
 
-/** What tokens of a caller without a login may be for. */
+/** Limits of tokens without a login. */
 export const grantBounds = (scopesSay: string) => ({
   resources: z
     .array(z.string().max(2048).regex(HTTP_URL, { error: 'expected an http or https URL' }))
@@ -87,7 +87,7 @@ export const identityAssertions = () =>
           withRules(
             z.strictObject({
               issuerUrl: httpsUrl().describe(
-                '`iss` of the assertions, byte for byte; where discovery starts without `jwksUrl`.',
+                'Exact `iss` of the assertions; discovery starts here without `jwksUrl`.',
               ),
               ...trustedKeys(),
               clients: z
@@ -139,7 +139,7 @@ const publicKey = () =>
     .regex(/^-----BEGIN PUBLIC KEY-----\n/, { error: 'expected a public key in PEM ("-----BEGIN PUBLIC KEY-----")' })
     .refine(isClientKey, { error: 'expected an RSA (2048 to 8192 bits), P-256, P-384, P-521 or Ed25519 key' })
 
-/** One entry of `clients`: a client that the operator made, which needs nobody to log in. */
+/** An entry of `clients`: a configured service client. */
 export const configuredClient = () =>
   withRules(
     z.strictObject({
@@ -179,7 +179,7 @@ export const configuredClient = () =>
     ],
   )
 
-/** Whose assertions count, and how their keys are had. */
+/** A trusted assertion issuer and its keys. */
 export type TrustedIssuer = Pick<IdentityAssertionIssuer, 'issuerUrl' | keyof ReturnType<typeof trustedKeys>>
 export type IdentityAssertionIssuer = z.output<ReturnType<typeof identityAssertions>>['issuers'][number]
 export type ConfiguredClient = z.output<ReturnType<typeof configuredClient>>

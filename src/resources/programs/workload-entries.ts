@@ -1,7 +1,7 @@
 import type { EmbeddedAuthServer } from '../embedded-auth-server.ts'
 import type { TrustedIssuer } from './grants-without-login.ts'
 
-/** Whose tokens count, for what, and how: what a configuration says in one way or another. */
+/** Accepted workload tokens, from either form of configuration. */
 export interface WorkloadEntry {
   /** Its place in the configuration. */
   readonly place: string

@@ -16,7 +16,7 @@ export const workloads = () =>
     .array(
       withRules(
         z.strictObject({
-          issuer: httpsUrl().describe('`iss` of the tokens, byte for byte; where discovery starts without `jwksUrl`.'),
+          issuer: httpsUrl().describe('Exact `iss` of the tokens; discovery starts here without `jwksUrl`.'),
           ...trustedKeys(),
           match: z.string().min(1).max(4096).superRefine(usable).describe('CEL over `claims`: whose tokens count.'),
           audiences: z
@@ -37,7 +37,7 @@ export const workloads = () =>
 
 type WorkloadRule = z.output<ReturnType<typeof workloads>>[number]
 
-/** What expressions can be evaluated and hardly mean. */
+/** Warnings for valid expressions that are probably mistakes. */
 export const workloadRemarks = (rules: readonly WorkloadRule[] = []): readonly Remark[] =>
   rules.flatMap(({ match }, index) => {
     const isForAll = !/\bclaims\b/.test(match)

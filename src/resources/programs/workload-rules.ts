@@ -9,7 +9,7 @@ export const tokenLifetime = (name: string): Rule => ({
   at: name,
   holds: ({ [name]: text }) => {
     const ms = typeof text === 'string' ? parseGoDuration(text) : undefined
-    // What is no duration is a problem of its own.
+    // An invalid duration is reported separately.
     return ms === undefined || (ms > 0 && ms <= MOST_TOKEN_LIFETIME_MS)
   },
   cel: `!has(self.${name}) || (duration(self.${name}) > duration('0s') && duration(self.${name}) <= duration('24h'))`,

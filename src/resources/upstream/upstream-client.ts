@@ -3,7 +3,7 @@ import { Failure } from '../../core/index.ts'
 import { exclusive, httpsUrl, isRecord, type Rule, secretRef, withRules } from '../../fields/index.ts'
 import { type ClientAuth, clientAuth, clientAuthOf, type FlatClient, oneClient } from '../client-auth.ts'
 
-/** Who we are at an upstream, by fields or by the record. */
+/** The OAuth client identity at an upstream, by top-level fields or `clientAuth`. */
 export const upstreamClientFields = () => ({
   clientId: z.string().min(1).max(2048).optional().describe('Client identifier at the upstream provider.'),
   clientSecretRef: secretRef().optional().describe('Optional for public clients using PKCE.'),
@@ -69,7 +69,7 @@ export function oneClientHere(...others: readonly 'dcrConfig'[]): readonly Rule[
 
 type UpstreamClientAuth = ClientAuth & { readonly clientId: string }
 
-/** Who we are at the upstream of this name. Throws `config_error` for settings that their schema has not judged. */
+/** The client identity at the upstream of this name. Throws `config_error` for settings that were not validated. */
 export function namedClient(name: string, config: FlatClient): UpstreamClientAuth {
   const auth = clientAuthOf(config)
   if (auth?.clientId === undefined)
@@ -84,7 +84,7 @@ interface UpstreamClientSpec {
   readonly oauth2Config?: (FlatClient & { readonly dcrConfig?: unknown }) | undefined
 }
 
-/** Who we are at an upstream; undefined where we register ourselves. Throws as `namedClient`. */
+/** The client identity at an upstream; undefined with client registration. Throws as `namedClient`. */
 export const upstreamClient = ({
   name,
   oidcConfig,

@@ -36,7 +36,7 @@ const RESERVED_AUTHORIZATION_PARAMS = [
 export const FORM_POST = 'form_post'
 const RESPONSE_MODES: readonly unknown[] = ['query', FORM_POST]
 
-/** What else a response mode does with the response never reaches the server (a fragment) or is not read (a JWT). */
+/** Other response modes return the response where the server can't read it: in a fragment, or as a JWT. */
 const responseMode: Rule = {
   message: `expected response_mode to be ${RESPONSE_MODES.join(' or ')}`,
   at: 'additionalAuthorizationParams',
@@ -122,7 +122,7 @@ const oidcConfig = () =>
         .regex(CLAIM_NAME, { error: 'expected the name of a claim: letters, digits and "_"' })
         .optional()
         .describe(
-          'Claim of the ID token that says who it is, where `sub` is another one for each client (`oid` of Entra ID); `sub` when absent. Whoever changes it makes other users of all.',
+          'Claim of the ID token that identifies the user, if `sub` differs per client (`oid` of Entra ID); default `sub`. Changing it changes the identity of every user.',
         ),
       ...tabledFields(AUTH_SERVER_FIELDS, OIDC, []),
     }),
@@ -144,7 +144,7 @@ const IDENTITY_PATH = new RegExp(String.raw`^${PLAIN_PATH}(\|@upstreamjwt\|${PLA
 const identityPath = () =>
   dotPath().regex(IDENTITY_PATH, { error: 'expected a dot path, or two with "|@upstreamjwt|" between them' })
 
-/** Who a token endpoint says it is, in its own answer. */
+/** User identity from the token response. */
 const identityFromToken = () =>
   z.strictObject({
     subjectPath: identityPath().describe(
@@ -217,7 +217,7 @@ export type OAuth2Config = z.output<ReturnType<typeof oauth2Config>>
 
 const UPSTREAM_TYPES = ['oidc', 'oauth2'] as const
 
-/** What an upstream provider is called, and by what others refer to it (specification, `upstreamProviders[]`). */
+/** The name of an upstream provider, by which others refer to it (specification, `upstreamProviders[]`). */
 export const providerName = () =>
   z
     .string()
@@ -233,7 +233,7 @@ export const subjectProviderName = () =>
     .transform((name) => (name === '' ? undefined : name))
     .optional()
 
-/** One entry of `embeddedAuthServer.upstreamProviders`. */
+/** An entry of `embeddedAuthServer.upstreamProviders`. */
 export const upstreamProvider = () =>
   withRules(
     z.strictObject({

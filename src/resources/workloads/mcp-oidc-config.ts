@@ -10,7 +10,7 @@ const spec = () =>
   withRules(
     z.strictObject({
       type: z.enum(TYPES).describe('Where the provider is described.'),
-      // Alone, a namespace would restrict nobody.
+      // A namespace alone would restrict no caller.
       kubernetesServiceAccount: withRules(z.strictObject(clusterFields()), [needs('namespace', 'serviceAccount')])
         .optional()
         .describe('Callers are service accounts of the cluster.'),

@@ -24,7 +24,7 @@ const SPELLINGS = {
 const bothSpellings = (...names: readonly (keyof typeof SPELLINGS)[]) =>
   names.map((name) => exclusive(name, SPELLINGS[name]))
 
-/** What is said of one OpenID provider wherever it is described. */
+/** The fields of an OpenID provider. */
 export const inlineFields = () => ({
   issuer: httpUrl().describe('Must exactly match the iss claim of tokens.'),
   audienceClaim: audienceClaim().optional(),
@@ -42,7 +42,7 @@ export const inlineFields = () => ({
   insecureAllowHTTP: flag().describe('Allow plain http beyond loopback and in-cluster names.'),
 })
 
-/** What is said of the service accounts of a cluster wherever they are meant. */
+/** The fields of a cluster's service accounts. */
 export const clusterFields = () => ({
   serviceAccount: objectName().optional().describe('Only this service account may call.'),
   namespace: namespaceName().optional().describe('Its namespace; that of the manifest when absent.'),
@@ -82,7 +82,7 @@ const inline = () =>
     ],
   )
 
-/** What a field means that is not known here can't be honoured: it is kept in a cluster, so that it can be told about. */
+/** An unknown field can't be honored: the cluster keeps it, so that it can be reported. */
 const KEPT = { 'x-kubernetes-preserve-unknown-fields': true }
 
 /** Callers are service accounts of the cluster. */

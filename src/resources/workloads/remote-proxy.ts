@@ -18,7 +18,7 @@ const metadataOf = (what: string) => ({
   labels: labels(`More labels of ${what}; none of ours.`),
 })
 
-/** What is added to the objects that the operator makes; what it sets itself stays. */
+/** Additions to the objects that the operator creates; its own settings take precedence. */
 const resourceOverrides = () =>
   z.strictObject({
     proxyDeployment: z
@@ -61,7 +61,7 @@ const hostname = () =>
       error: 'expected the name of a host, such as "mcp.example.com"',
     })
 
-/** An object of Kubernetes itself, which the API server judges when it is applied. */
+/** A Kubernetes object, which the API server validates when it is applied. */
 const anything = (description: string) => z.record(z.string(), z.unknown()).describe(description)
 
 /** How many pods a HorizontalPodAutoscaler runs. */
@@ -160,7 +160,7 @@ export const podFields = () => ({
   allowedOrigins: origins().optional().describe('Origins that browsers may call from, or "*".'),
 })
 
-/** What the operator writes into the status of kinds that it does not run. */
+/** Status of kinds that the operator does not run. */
 export const referringStatus = () =>
   z.strictObject({
     observedGeneration: generation().optional().describe(OBSERVED_GENERATION),

@@ -213,7 +213,7 @@ export const inlineTelemetry = () =>
   })
 export type InlineTelemetry = z.output<ReturnType<typeof inlineTelemetry>>
 
-/** What is said of OpenTelemetry in either place. */
+/** OpenTelemetry settings from either document. */
 export interface OpenTelemetrySettings {
   readonly enabled?: boolean | undefined
   readonly endpoint?: string | undefined

@@ -44,7 +44,7 @@ const oneRemoteUrl: Rule = {
   json: { anyOf: [{ required: ['remoteUrl'] }, { required: ['remoteURL'] }] },
 }
 
-/** Who may call a remote server through us (decisions §1). */
+/** Callers of a remote server (decisions §1). */
 const callerFields = () => ({
   auth: manifestSection().optional().describe('Who may call. Extends the specification.'),
   oidcConfig: oidcConfig().optional().describe('Who may call, as one OpenID provider.'),
@@ -153,7 +153,7 @@ export const workloadFields = (kind: WorkloadKind): readonly string[] => {
   return FIELDS[kind]().filter((name) => !isTold(name))
 }
 
-/** Why a field of `spec` is not read, where somebody else's manifests have it; undefined for one that nobody knows. */
+/** Why a known field of another program's `spec` is not read; undefined for an unknown field. */
 export function whyNotRead(kind: WorkloadKind, field: string): string | undefined {
   const table: FieldTable = WORKLOAD_FIELDS[kind]
   const row = Object.hasOwn(table, field) ? table[field] : undefined
@@ -199,7 +199,7 @@ export const INCOMING_AUTH_FIELDS: readonly string[] = [
   ...Object.keys(WORKLOAD_FIELDS.VirtualMCPServer).flatMap((path) => /^incomingAuth\.(\w+)$/.exec(path)?.[1] ?? []),
 ]
 
-/** Fields of other controllers that are no misspellings of ours. */
+/** Fields of other controllers, which are not misspellings. */
 export const FOREIGN_FIELDS: readonly string[] = ['resources']
 
 const STATUSES = {
@@ -225,5 +225,5 @@ export type ParsedWorkload = z.output<ReturnType<typeof workload>>
 export type RouteSettings = { readonly [K in keyof ReturnType<typeof routeFields>]?: RouteField<K> | undefined }
 type RouteField<K extends keyof ReturnType<typeof routeFields>> = z.output<ReturnType<typeof routeFields>[K]>
 
-/** What its schema makes of an MCPRemoteProxy; other kinds of remote servers have some of it. */
+/** A parsed MCPRemoteProxy; other kinds of remote servers have some of it. */
 export type RemoteSpec = z.output<ReturnType<typeof SPECS.MCPRemoteProxy>>

@@ -77,7 +77,7 @@ describe('files that break while they are used', () => {
     expect(await response.json()).toMatchObject({
       error: { message: 'The proxy is not configured correctly for this backend.', data: { reason: 'config_error' } },
     })
-    const line = proxy.log.lines.find((one) => one.includes('a file of an identity provider cannot be used'))
+    const line = proxy.log.lines.find((one) => one.includes('identity provider file unusable'))
     expect(line).toContain('"field":"caCertPath"')
     expect(line).toContain('"file":"/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"')
   })
