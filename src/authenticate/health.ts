@@ -42,10 +42,7 @@ export function createHealth(provider: string, log: Log, metrics: Metrics): Heal
       if (now === before) return
       failing.set(question, now)
       const { code, detail } = failure
-      log.warn(
-        { provider, question, code, detail, cause: causeOf(failure.cause) },
-        'identity provider unavailable',
-      )
+      log.warn({ provider, question, code, detail, cause: causeOf(failure.cause) }, 'identity provider unavailable')
     },
     keysAtHand(count) {
       if (!isClosed) atHand.set(count)

@@ -11,7 +11,7 @@ import {
   openIntrospectionClient,
 } from '../oauth/index.ts'
 import type { AuthenticateDeps } from './deps.ts'
-import { createFamiliar, type Familiar } from './familiar.ts'
+import { createRecentTokens, type RecentTokens } from './recent-tokens.ts'
 import { createHealth } from './health.ts'
 import { createIntrospect, type Introspect } from './introspector.ts'
 import { openProviderFiles } from './provider-files.ts'
@@ -26,7 +26,7 @@ export interface Provider {
   /** Undefined without `introspectionUrl`. */
   readonly introspect: Introspect | undefined
   /** Recently valid tokens, for attribution. */
-  readonly familiar: Familiar
+  readonly recentTokens: RecentTokens
   /** Fetches the keys before a token needs them, if the provider has any. Never throws. */
   prefetch(): Promise<void>
   close(): Promise<void>
@@ -105,7 +105,7 @@ export function createProvider(
     },
     keys,
     introspect,
-    familiar: createFamiliar(deps.clock),
+    recentTokens: createRecentTokens(deps.clock),
     async prefetch() {
       if (!hasKeys) return
       await keys.keys().catch(() => undefined)

@@ -22,19 +22,19 @@ export async function introspectAt(
   subject: Introspectable,
   clock: Clock,
 ): Promise<Verdict> {
-  const { familiar } = provider
+  const { recentTokens } = provider
   try {
-    const by = familiar.asking(subject.token, subject.peer)
+    const by = recentTokens.attribution(subject.token, subject.peer)
     const answer = await introspect(subject.token, by)
     // Until it is found valid again.
-    familiar.forget(by)
+    recentTokens.forget(by)
     if (!answer.isActive) return refused('token_inactive')
     const { claims, bytes } = answer
     const nowMs = clock.now()
     const rule = brokenRule(claims, provider.introspectionRules, nowMs)
     if (rule !== undefined) return refusedByRule(rule)
     const accepted = accept({ ...subject, provider, claims, bytes, isIntrospected: true }, nowMs)
-    familiar.note(accepted.caller)
+    recentTokens.note(accepted.caller)
     return accepted
   } catch (error) {
     return { kind: 'undecided', failure: asFailure(error) }

@@ -8,7 +8,7 @@ import {
   type Log,
 } from '../core/index.ts'
 import type { Addresses, Callback } from './addresses.ts'
-import type { Asker } from './asker.ts'
+import type { ClientNetwork } from './client-network.ts'
 import { REGISTRATION_BYTES, registerClient } from './clients/registration.ts'
 import type { Known } from './clients/metadata.ts'
 import { type Offers, openidConfiguration, serverMetadata } from './discovery.ts'
@@ -16,7 +16,7 @@ import type { KeyRing } from '../signing/index.ts'
 import type { Authorize } from './login/authorize.ts'
 import { readCookies } from './login/browser.ts'
 import { CONSENT_FORM_BYTES, type ConsentStep } from './login/consent.ts'
-import type { Legs } from './login/legs.ts'
+import type { UpstreamRedirects } from './login/upstream-redirects.ts'
 import { failurePage } from './login/outcome.ts'
 import type { Visit } from './login/parts.ts'
 import { OAuthError } from './oauth-error.ts'
@@ -38,8 +38,8 @@ export interface EndpointParts extends Omit<TokenEndpointParts, 'issuer' | 'gran
   readonly ring: KeyRing
   readonly authorize: Authorize
   readonly consent: ConsentStep
-  readonly legs: Legs
-  readonly asker: Asker
+  readonly upstreamRedirects: UpstreamRedirects
+  readonly clientNetwork: ClientNetwork
   readonly limits: { readonly registration: Limit; readonly authorize: Limit; readonly token: Limit }
   readonly clock: Clock
   readonly log: Log
@@ -69,7 +69,7 @@ function documentEndpoints({ addresses, resources, offers, ring }: EndpointParts
 }
 
 function clientEndpoints(parts: EndpointParts): LocalHandler[] {
-  const { addresses, asker, limits, clients, known, offers } = parts
+  const { addresses, clientNetwork, limits, clients, known, offers } = parts
   const { token, revoke } = createTokenEndpoint({ ...parts, issuer: addresses.issuer, grantTypes: offers.grantTypes })
   const post = (url: string, bodyLimitBytes: number, limit: Limit, work: LocalHandler['handle']): LocalHandler => ({
     path: new URL(url).pathname,
@@ -79,7 +79,7 @@ function clientEndpoints(parts: EndpointParts): LocalHandler[] {
     async handle(request) {
       limit(request.client.address)
       try {
-        return await asker.run(request.client.address, async () => work(request))
+        return await clientNetwork.run(request.client.address, async () => work(request))
       } catch (error) {
         if (!(error instanceof OAuthError)) throw storeFailure(error)
         return jsonResponse(error.status, { error: error.error, error_description: error.description })
@@ -97,7 +97,7 @@ function clientEndpoints(parts: EndpointParts): LocalHandler[] {
 }
 
 function browserEndpoints(parts: EndpointParts): LocalHandler[] {
-  const { addresses, asker, limits, authorize, consent, legs, log } = parts
+  const { addresses, clientNetwork, limits, authorize, consent, upstreamRedirects, log } = parts
   const ownOrigins = [
     ...new Set([new URL(addresses.authorizeUrl).origin, ...addresses.callbacks.map(({ origin }) => origin)]),
   ]
@@ -128,7 +128,7 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
     handle: (request) =>
       reply(request, () => {
         const visit: Visit = { requestId: request.id, cookies: readCookies(request.request.headers.cookie) }
-        return asker.run(request.client.address, async () => work(request, visit))
+        return clientNetwork.run(request.client.address, async () => work(request, visit))
       }),
     refuseHeaders: (request) => reply(request, () => Promise.reject(new Failure('headers_too_large'))),
   })
@@ -141,7 +141,9 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
     ...byPath(({ path }) => path).map(([path, callbacks]) => {
       const takesForeignForms = callbacks.some(({ takesForms }) => takesForms)
       const work = (request: LocalRequest, visit: Visit): Promise<Reply> | Reply =>
-        request.method === 'POST' ? postedBack(readForm(request)) : legs.comeBack(request.query, callbacks, visit)
+        request.method === 'POST'
+          ? postedBack(readForm(request))
+          : upstreamRedirects.handleCallback(request.query, callbacks, visit)
       return browser(path, work, takesForeignForms ? { ...withForm, takesForeignForms } : undefined)
     }),
     ...byPath(({ continuePath }) => continuePath).map(([path, callbacks]) => {

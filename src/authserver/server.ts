@@ -25,15 +25,15 @@ import { lifespansOf } from './lifespans.ts'
 import { createAuthorize } from './login/authorize.ts'
 import { createConclude } from './login/conclude.ts'
 import { createConsentStep } from './login/consent.ts'
-import { createLegs } from './login/legs.ts'
+import { createUpstreamRedirects } from './login/upstream-redirects.ts'
 import type { LoginParts } from './login/parts.ts'
 import { createPendingLogins } from './login/pending.ts'
-import { createRememberedConsents } from './login/remembered.ts'
+import { createStoredConsents } from './login/stored-consents.ts'
 import { createTickets } from './login/tickets.ts'
 import { createOwnIssuer } from './own-issuer.ts'
 import { createLimit } from './rates.ts'
 import { type ResourceNames, resourceNamesOf } from './resource-names.ts'
-import { createDemands } from './sessions/demands.ts'
+import { createClaimsRequests } from './sessions/claims-requests.ts'
 import { createUpstreamSessions } from './sessions/sessions.ts'
 import { claimNames } from './tokens/claims.ts'
 import { createCodes } from './tokens/codes.ts'
@@ -96,7 +96,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     ...runtime,
   })
   const grantTypes = grantTypesOf(spec)
-  const { outbound, asker, clients, known } = openClients(config, deps, seal, { resources, grantTypes })
+  const { outbound, clientNetwork, clients, known } = openClients(config, deps, seal, { resources, grantTypes })
   const codes = createCodes(store, seal, { clock, lifespanMs: lifespans.codeMs })
   const families = createFamilies(store, seal, { clock, lifespanMs: lifespans.refreshMs })
   const state = { resources, clients, codes }
@@ -105,16 +105,16 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const tokens = createTokenService({ ...issued, codes, families, sessions })
   const { withoutLogin, ...grants } = openGrants(spec, { ...issued, tokenUrl: addresses.tokenUrl }, deps)
   const audiences = new Set([spec.issuer, addresses.tokenUrl, addresses.revokeUrl])
-  const takeAssertion = createTakeAssertion({ audiences, store, outbound, asker, clock, log })
+  const takeAssertion = createTakeAssertion({ audiences, store, outbound, clientNetwork, clock, log })
   const steps = stepsOf({
     ...runtime,
     ...state,
     addresses,
     upstreams,
-    demands: createDemands(store, seal),
+    claimsRequests: createClaimsRequests(store, seal),
     pending: createPendingLogins(store, seal),
     tickets: createTickets(seal, clock),
-    remembered: createRememberedConsents(spec.issuer, seal, clock),
+    remembered: createStoredConsents(spec.issuer, seal, clock),
   })
   const limits = limitsOf(spec, clock)
   const handlers = createEndpoints({
@@ -128,7 +128,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     authenticateClient: createAuthenticateClient(clients, takeAssertion),
     ring,
     ...steps,
-    asker,
+    clientNetwork,
     limits,
     clock,
     log,
@@ -221,9 +221,9 @@ const offersOf = (spec: AuthServerConfig['spec'], grantTypes: Offers['grantTypes
 /** The steps of a login, from the client's request to the code. */
 function stepsOf(login: LoginParts) {
   const conclude = createConclude(login)
-  const legs = createLegs(login, conclude)
-  const consent = createConsentStep(login, legs, conclude)
-  return { authorize: createAuthorize(login, consent), consent, legs }
+  const upstreamRedirects = createUpstreamRedirects(login, conclude)
+  const consent = createConsentStep(login, upstreamRedirects, conclude)
+  return { authorize: createAuthorize(login, consent), consent, upstreamRedirects }
 }
 
 function limitsOf({ limits }: AuthServerConfig['spec'], clock: AuthServerDeps['clock']) {

@@ -1,6 +1,6 @@
 export { readCallback } from './callback.ts'
 export { clientKeyProblem } from './client-assertion.ts'
-export { type ClientCredentialEnd, clientEnds } from './client-ends.ts'
+export { type CredentialExpiry, credentialExpiries } from './credential-expiry.ts'
 export { type ClockTolerance, clockTolerance } from './clock-tolerance.ts'
 export { createClientAuthentication } from './client-authentication.ts'
 export { createCertificatePair } from './client-certificate.ts'

@@ -6,7 +6,7 @@ import { oboGrant } from './obo-refusals.ts'
 import type { Fetched, FetchingSource, Plan } from './source.ts'
 import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-client.ts'
 import { readBearerToken, TOKEN_ENDPOINT, usedUntilMs } from './token-exchange-response.ts'
-import { createTokenToShow, type ShownToken } from './token-to-show.ts'
+import { createSubjectTokenSource, type SubjectToken } from './subject-token-source.ts'
 
 export type OboAuth = Pick<ResolvedAuthOf<'obo'>, 'name' | 'spec' | 'upstream'>
 
@@ -32,7 +32,7 @@ export function createOboSource(auth: OboAuth, deps: ObtainDeps): FetchingSource
   const endpoints = oboEndpoints(spec)
   const tokenUrl = endpoints.token
   const client = createTokenClient(name, { ...oboClient(spec), tokenUrl, caCertPath: spec.caCertPath }, deps)
-  const subject = createTokenToShow(
+  const subject = createSubjectTokenSource(
     { named: spec.subjectTokenProviderName, upstream: auth.upstream },
     deps.upstreamTokens,
   )
@@ -51,7 +51,7 @@ export function createOboSource(auth: OboAuth, deps: ObtainDeps): FetchingSource
   const grant = oboGrant(asked)
   const logFailure = createTokenLog('on-behalf-of request', name, client, deps.log)
 
-  const fetch = async (caller: AuthenticatedCaller, shown: ShownToken, endsAtMs: number): Promise<Fetched> => {
+  const fetch = async (caller: AuthenticatedCaller, shown: SubjectToken, endsAtMs: number): Promise<Fetched> => {
     try {
       // Lifetimes count from the request, to include the response's latency.
       const sentAtMs = clock.now()

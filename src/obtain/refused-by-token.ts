@@ -2,7 +2,7 @@ import { asFailure, type AuthenticatedCaller, type Failure } from '../core/index
 import { clientAuthOf, type ResolvedAuth, xaaEndpoints } from '../resources/index.ts'
 import { checkIdTokenClaims } from './id-jag.ts'
 import { refuseApplication } from './obo.ts'
-import { hasUpstreamToken } from './token-to-show.ts'
+import { hasUpstreamToken } from './subject-token-source.ts'
 
 type ToldCaller = Pick<AuthenticatedCaller, 'claims' | 'issuer' | 'subject' | 'format'>
 

@@ -11,7 +11,7 @@ import {
   type TokenRequestContext,
   unusableToken,
 } from '../oauth/index.ts'
-import type { ShownToken } from './token-to-show.ts'
+import type { SubjectToken } from './subject-token-source.ts'
 
 const ACCESS_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:access_token'
 const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt'
@@ -51,7 +51,7 @@ export interface ExchangeContext extends TokenContext {
 }
 
 /** Tracks when subject tokens were issued; those without `iat` count from their first use. */
-export function createTokenAges(clock: Clock): (shown: ShownToken) => number {
+export function createTokenAges(clock: Clock): (shown: SubjectToken) => number {
   const firstUses = createTtlLru<number>({ clock, maxEntries: MOST_AGES })
   return ({ token, issuedAtMs }) => {
     if (issuedAtMs !== undefined) return issuedAtMs

@@ -7,7 +7,7 @@ import type { ObtainDeps } from './deps.ts'
 import type { Fetched, FetchingSource, Plan } from './source.ts'
 import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-client.ts'
 import { createTokenAges, readExchangeResponse, TOKEN_ENDPOINT } from './token-exchange-response.ts'
-import { createTokenToShow, type ShownToken } from './token-to-show.ts'
+import { createSubjectTokenSource, type SubjectToken } from './subject-token-source.ts'
 
 export type TokenExchangeAuth = Omit<ResolvedAuthOf<'tokenExchange'>, 'source'>
 
@@ -45,7 +45,10 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   const client = createTokenClient(name, spec, deps)
   const actorToken = spec.actorTokenSecretRef && deps.secrets.handle(spec.actorTokenSecretRef)
   const actor = createActor(auth, client.secrets, deps)
-  const subject = createTokenToShow({ named: spec.subjectProviderName, upstream: auth.upstream }, deps.upstreamTokens)
+  const subject = createSubjectTokenSource(
+    { named: spec.subjectProviderName, upstream: auth.upstream },
+    deps.upstreamTokens,
+  )
   const issuedAt = createTokenAges(clock)
   const form = fixedForm(spec)
   const requestedType = tokenTypeUrn(spec.requestedTokenType)
@@ -63,7 +66,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
     ]
   }
 
-  const exchange = async (caller: AuthenticatedCaller, shown: ShownToken, endsAtMs: number): Promise<Fetched> => {
+  const exchange = async (caller: AuthenticatedCaller, shown: SubjectToken, endsAtMs: number): Promise<Fetched> => {
     // Outside of the exchange's own failure log: nothing was exchanged yet.
     const acting = actor && (await actor.token())
     const ask = (by: Secret | undefined) =>

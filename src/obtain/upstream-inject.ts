@@ -2,7 +2,7 @@ import { Failure, Secret, type AuthenticatedCaller, type Credential, type Upstre
 import type { ResolvedAuthOf } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { Source } from './source.ts'
-import { hasUpstreamToken } from './token-to-show.ts'
+import { hasUpstreamToken } from './subject-token-source.ts'
 
 /** A caller's cached credential, usable without another lookup. */
 interface Given {

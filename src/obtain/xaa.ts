@@ -16,7 +16,7 @@ import type { Fetched, FetchingSource, Plan, Source } from './source.ts'
 import { createTokenClient, createTokenLog, TOKEN_DEADLINE_MS } from './token-client.ts'
 import { TOKEN_EXCHANGE_GRANT } from './token-exchange.ts'
 import { createTokenAges, TOKEN_ENDPOINT } from './token-exchange-response.ts'
-import { createTokenToShow, type ShownToken } from './token-to-show.ts'
+import { createSubjectTokenSource, type SubjectToken } from './subject-token-source.ts'
 
 type XaaAuth = Pick<ResolvedAuthOf<'xaa'>, 'name' | 'namespace' | 'type' | 'configHash' | 'spec' | 'upstream'>
 
@@ -67,7 +67,10 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
     idp: createTokenLog('identity assertion', name, clients.idp, log),
     target: createTokenLog('token for an identity assertion', name, clients.target, log),
   }
-  const subject = createTokenToShow({ named: spec.subjectProviderName, upstream: auth.upstream }, deps.upstreamTokens)
+  const subject = createSubjectTokenSource(
+    { named: spec.subjectProviderName, upstream: auth.upstream },
+    deps.upstreamTokens,
+  )
   const idpClientId = clientAuthOf(idp)?.clientId
   const wanted = {
     audience: spec.targetAudience,
@@ -89,7 +92,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
     }
   }
 
-  const ask = (caller: AuthenticatedCaller, shown: ShownToken, endsAtMs: number): Promise<Fetched> =>
+  const ask = (caller: AuthenticatedCaller, shown: SubjectToken, endsAtMs: number): Promise<Fetched> =>
     attempt('idp', async () => {
       const issuedAtMs = issuedAt(shown)
       // Lifetimes count from the request, to include the response's latency.

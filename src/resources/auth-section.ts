@@ -75,7 +75,7 @@ const providerFields = () => ({
 
 /** Introspection has an issuer, but no token endpoint as assertion audience. */
 const noTokenEndpointToName: Rule = {
-  message: 'introspection has no token endpoint; set "assertionAudience" to "issuer" or a URL',
+  message: 'introspection has no token endpoint, expected "issuer" or a text as "assertionAudience"',
   at: 'clientAuth',
   holds: ({ clientAuth: record }) => !isRecord(record) || record['assertionAudience'] !== 'tokenEndpoint',
   cel: "!has(self.clientAuth) || !has(self.clientAuth.assertionAudience) || self.clientAuth.assertionAudience != 'tokenEndpoint'",
@@ -86,7 +86,7 @@ const noTokenEndpointToName: Rule = {
 export const introspectionClient = () => ({
   clientAuth: clientAuth()
     .optional()
-    .describe('How the proxy authenticates for introspection, instead of id and secret. Extends the specification.'),
+    .describe('How we authenticate for introspection, in place of id and secret. Extends the specification.'),
 })
 
 /** `flat` are the equivalent top-level fields; one of `urls` names the endpoint. */

@@ -15,7 +15,7 @@ import { certificateNeedsTls, clientAuthOf, noIssuerToName } from './client-auth
 import {
   clientFields,
   keyForAssertions,
-  oneWayToSayWhoWeAre,
+  exclusiveClientAuthentication,
   reservedNames,
   saidHereOrInClientAuth,
   stringMap,
@@ -91,7 +91,7 @@ const GRANT_RULES: readonly Rule[] = [
   keyForAssertions,
   needs('clientSecretRef', 'clientId'),
   onePlace,
-  oneWayToSayWhoWeAre,
+  exclusiveClientAuthentication,
   noIssuerToName('clientAuth', 'issuerUrl'),
   certificateNeedsTls(['tokenUrl', 'issuerUrl']),
   ...isAuthenticated,

@@ -36,7 +36,7 @@ export const tokenHeaderName = () =>
     .transform((name) => (name === '' ? undefined : name))
 
 /** The record or the flat fields; `clientAuthMethod` may say what it is when nothing does. */
-export const oneWayToSayWhoWeAre: Rule = oneClient(['clientId', 'clientSecretRef', 'clientKeySecretRef'], {
+export const exclusiveClientAuthentication: Rule = oneClient(['clientId', 'clientSecretRef', 'clientKeySecretRef'], {
   defaults: { clientAuthMethod: 'client_secret_basic' },
 })
 

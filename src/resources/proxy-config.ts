@@ -43,7 +43,7 @@ const listen = () =>
     tls: z
       .strictObject({
         certFile: filePath('certificate chain').describe(
-          'Certificate and its chain, PEM; reloaded when renewed.',
+          'Certificate and its chain, PEM; a renewed one is taken over.',
         ),
         keyFile: filePath('key of certificate').describe('Private key of the certificate, PEM.'),
       })
@@ -162,7 +162,7 @@ export const route = () =>
         error: 'expected a path prefix such as "/github" without trailing slash, dot segments, "%", query and fragment',
       })
       .describe('Prefix, at a segment boundary; "/" matches all.'),
-    target: httpUrl().describe('URL of the backend; its path and query are sent unchanged.'),
+    target: httpUrl().describe('URL of the backend; its path and query are sent byte for byte.'),
     externalAuthConfigRef: localReference().describe('How the backend wants to be authenticated to.'),
     authServerRef: later(authServerReference)
       .optional()
@@ -230,7 +230,7 @@ function eachOnce(routes: unknown, context: z.core.$RefinementCtx): void {
 const cache = () =>
   z.strictObject({
     storage: storage()
-      .refine(({ type }) => type !== 'memory', { error: 'memory is not shared between replicas; set type "kvstore"' })
+      .refine(({ type }) => type !== 'memory', { error: 'memory is shared with nobody, expected type "kvstore"' })
       .describe('Where credentials are kept for all replicas.'),
     keySecretRefs: z
       .array(secretRef('bytes'))

@@ -12,7 +12,7 @@ import {
 } from '../fields/index.ts'
 import { certificateNeedsTls, clientAuthOf, noIssuerToName } from './client-auth.ts'
 import { clientCredentialsGrant, urlsOfGrant } from './client-credentials.ts'
-import { clientFields, keyForAssertions, oneWayToSayWhoWeAre, tokenHeaderName } from './client-fields.ts'
+import { clientFields, keyForAssertions, exclusiveClientAuthentication, tokenHeaderName } from './client-fields.ts'
 import { subjectProviderName } from './upstream/upstream-provider.ts'
 import { named, ORDINARY, type TypeRecord } from './type-record.ts'
 
@@ -83,7 +83,7 @@ export const tokenExchange = () =>
       { ...secretOfType, explain: ({ actor: own }) => (own === undefined ? secretOfType.message : OWN_TYPE) },
       exclusive('actorTokenSecretRef', 'actor'),
       keyForAssertions,
-      oneWayToSayWhoWeAre,
+      exclusiveClientAuthentication,
       noIssuerToName(),
       certificateNeedsTls(['tokenUrl']),
     ],

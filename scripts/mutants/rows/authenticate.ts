@@ -56,7 +56,7 @@ export default [
     ],
   ),
   ...within(
-    'src/authenticate/familiar.ts',
+    'src/authenticate/recent-tokens.ts',
     ['test/slow/authenticate/introspection-shares.test.ts'],
     [
       [

@@ -130,13 +130,13 @@ export default [
       ],
       [
         'a document is fetched in the line of whoever names it',
-        '        onBehalfOf: asker.onBehalf(url),\n',
+        '        onBehalfOf: clientNetwork.onBehalf(url),\n',
         '',
         ['test/unit/authserver/documents.test.ts'],
       ],
       [
         'and nobody waits for it in the line of another',
-        'hashKey([asker.network, url])',
+        'hashKey([clientNetwork.network, url])',
         'url',
         ['test/unit/authserver/documents.test.ts'],
       ],
@@ -321,7 +321,7 @@ export default [
     [['a form of another browser or site is worth nothing', '|| !isFlowOf(flow, ticket.flow.digest))', ')']],
   ),
   ...within(
-    'src/authserver/login/legs.ts',
+    'src/authserver/login/upstream-redirects.ts',
     ['test/unit/authserver/guards.test.ts'],
     [
       [
@@ -367,7 +367,7 @@ export default [
     ],
   ),
   ...within(
-    'src/authserver/login/remembered.ts',
+    'src/authserver/login/stored-consents.ts',
     ['test/unit/authserver/leaving.test.ts'],
     [
       [
@@ -422,7 +422,7 @@ export default [
     ],
   ),
   ...within(
-    'src/authserver/sessions/demands.ts',
+    'src/authserver/sessions/claims-requests.ts',
     ['test/unit/authserver/step-up.test.ts'],
     [
       [

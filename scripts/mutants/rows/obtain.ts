@@ -561,7 +561,7 @@ export default [
     ],
   ),
   ...within(
-    'src/obtain/token-to-show.ts',
+    'src/obtain/subject-token-source.ts',
     ['test/unit/obtain/upstream-exchange.test.ts'],
     [
       [

@@ -10,7 +10,7 @@ import {
 } from '../../oauth/index.ts'
 import { SIGNATURE_ALGORITHMS } from '../../resources/index.ts'
 import type { Store } from '../../storage/index.ts'
-import type { Asker } from '../asker.ts'
+import type { ClientNetwork } from '../client-network.ts'
 import { EARLY_SECONDS, EXPIRED_SECONDS } from '../lifespans.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { Client } from './client.ts'
@@ -26,7 +26,7 @@ export interface AssertionParts {
   readonly store: Store
   /** For the `jwks_uri` of clients: through the address guard. */
   readonly outbound: Outbound
-  readonly asker: Asker
+  readonly clientNetwork: ClientNetwork
   readonly clock: Clock
   readonly log: Log
 }

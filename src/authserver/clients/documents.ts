@@ -1,6 +1,6 @@
 import type { Claims, Clock, Log, Outbound, OutboundResponse } from '../../core/index.ts'
 import { readJsonObject } from '../../http/index.ts'
-import type { Asker } from '../asker.ts'
+import type { ClientNetwork } from '../client-network.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { Client } from './client.ts'
 import { createFetched } from './fetched.ts'
@@ -38,7 +38,7 @@ export interface ClientDocuments {
 export function createClientDocuments(options: {
   readonly outbound: Outbound
   readonly known: Known
-  readonly asker: Asker
+  readonly clientNetwork: ClientNetwork
   readonly clock: Clock
   readonly log: Log
   /** Maximum number of cached documents. Default 1,000. */

@@ -9,7 +9,7 @@ import {
   type OutboundResponse,
 } from '../../core/index.ts'
 import { lifetimeOf } from '../../oauth/index.ts'
-import type { Asker } from '../asker.ts'
+import type { ClientNetwork } from '../client-network.ts'
 import { OAuthError } from '../oauth-error.ts'
 
 /** Cache lifetime without cache headers. */
@@ -39,7 +39,7 @@ export interface FetchedOptions<T> {
   /** Throws `OAuthError` for an invalid response. */
   readonly read: (url: string, response: OutboundResponse) => T
   readonly outbound: Outbound
-  readonly asker: Asker
+  readonly clientNetwork: ClientNetwork
   readonly clock: Clock
   readonly log: Log
 }
@@ -51,7 +51,7 @@ interface Kept<T> {
 }
 
 export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
-  const { what, outbound, asker, clock, log, fallbackMs = KEPT_MS } = options
+  const { what, outbound, clientNetwork, clock, log, fallbackMs = KEPT_MS } = options
   const kept = createTtlLru<Kept<T>>({ clock, maxEntries: options.most })
   const refusals = createPauses<OAuthError>({ clock, maxEntries: options.most })
   const flights = new Map<string, Promise<T>>()
@@ -62,7 +62,7 @@ export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
         method: 'GET',
         url,
         headers: { accept: options.accept },
-        onBehalfOf: asker.onBehalf(url),
+        onBehalfOf: clientNetwork.onBehalf(url),
       })
       if (response.status !== 200) throw unreachable(what)
       const value = options.read(url, response)
@@ -87,7 +87,7 @@ export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
 
   const flightTo = (url: string): Promise<T> => {
     // One fetch per network: joining another network's fetch would mean waiting in its queue.
-    const key = hashKey([asker.network, url])
+    const key = hashKey([clientNetwork.network, url])
     const flight = flights.get(key) ?? fetchOnce(url).finally(() => flights.delete(key))
     flights.set(key, flight)
     return flight

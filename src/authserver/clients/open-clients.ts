@@ -1,6 +1,6 @@
 import { parseGoDuration } from '../../fields/index.ts'
 import type { Seal } from '../../storage/index.ts'
-import { createAsker } from '../asker.ts'
+import { createClientNetwork } from '../client-network.ts'
 import type { AuthServerConfig } from '../config.ts'
 import type { AuthServerDeps } from '../deps.ts'
 import type { ResourceNames } from '../resource-names.ts'
@@ -22,13 +22,13 @@ export function openClients(
 ) {
   const { clock, log, metrics, store } = deps
   const outbound = openClientOutbound(config, deps)
-  const asker = createAsker()
+  const clientNetwork = createClientNetwork()
   const { cimd } = config.spec
   const known = knownOf(config.spec, { scopes: resources.scopes, grantTypes })
   const documents = readsDocuments(config.spec)
     ? createClientDocuments({
         outbound,
-        asker,
+        clientNetwork,
         known,
         clock,
         log,
@@ -47,7 +47,7 @@ export function openClients(
     server: config.name,
     ...(most === undefined ? {} : { most }),
   })
-  return { outbound, asker, clients, known }
+  return { outbound, clientNetwork, clients, known }
 }
 
 /** Outbound HTTP for client-supplied URLs (documents and key sets), through the address guard (authserver.md §3). */

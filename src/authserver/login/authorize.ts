@@ -4,10 +4,10 @@ import { redirectKind } from '../clients/redirect-uri.ts'
 import { leavePage } from '../pages/leave-page.ts'
 import type { Reply } from '../reply.ts'
 import type { ConsentStep } from './consent.ts'
-import { judgeRequest } from './login-request.ts'
+import { validateRequest } from './login-request.ts'
 import { answerClient, refusalPage } from './outcome.ts'
 import type { LoginParts, Visit } from './parts.ts'
-import type { Destination } from './remembered.ts'
+import type { Destination } from './stored-consents.ts'
 
 /** The authorization endpoint (RFC 6749 §3.1). Throws `Failure` for errors that are not the request's. */
 export type Authorize = (query: string, visit: Visit) => Promise<Reply>
@@ -34,7 +34,7 @@ export function createAuthorize(parts: LoginParts, consent: ConsentStep): Author
   }
 
   return async (query, visit) => {
-    const judged = await judgeRequest(query, parts)
+    const judged = await validateRequest(query, parts)
     if (judged.kind !== 'login') {
       const { error, description } = judged.error
       log.info({ error, description, request: visit.requestId }, 'authorization request refused')

@@ -10,7 +10,7 @@ import type { LoginRequest } from './login-request.ts'
 import { answerClient, answerFor, wordsFor } from './outcome.ts'
 import { loginCounter, type LoginParts, type Visit } from './parts.ts'
 import type { PendingLogin } from './pending.ts'
-import { shortHash } from './remembered.ts'
+import { shortHash } from './stored-consents.ts'
 
 /** Completes a login. */
 export interface Conclude {

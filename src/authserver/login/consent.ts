@@ -6,7 +6,7 @@ import { consentPage } from '../pages/consent-page.ts'
 import type { Reply } from '../reply.ts'
 import { beginFlow, flowDigest, flowOf, isFlowOf } from './browser.ts'
 import type { Conclude } from './conclude.ts'
-import type { Legs } from './legs.ts'
+import type { UpstreamRedirects } from './upstream-redirects.ts'
 import type { LoginRequest } from './login-request.ts'
 import { lostPage } from './outcome.ts'
 import type { LoginParts, Visit } from './parts.ts'
@@ -24,7 +24,11 @@ export interface ConsentStep {
   submit(form: URLSearchParams, callbacks: readonly Callback[], visit: Visit): Promise<Reply>
 }
 
-export function createConsentStep(parts: LoginParts, legs: Legs, conclude: Conclude): ConsentStep {
+export function createConsentStep(
+  parts: LoginParts,
+  upstreamRedirects: UpstreamRedirects,
+  conclude: Conclude,
+): ConsentStep {
   const { addresses, clock, upstreams, tickets, remembered, pending } = parts
 
   const next = (request: LoginRequest): { name: string; host: string } | undefined => {
@@ -44,7 +48,7 @@ export function createConsentStep(parts: LoginParts, legs: Legs, conclude: Concl
         endsAtMs: clock.now() + LOGIN_MS,
         logins: [],
       }
-      const reply = await legs.go(login, flow, visit)
+      const reply = await upstreamRedirects.redirect(login, flow, visit)
       return reply.kind === 'redirect' ? { ...reply, setCookies } : reply
     }
     const value = tickets.write('consent', request, { id: flow.id, digest: flowDigest(flow) })
@@ -92,7 +96,7 @@ export function createConsentStep(parts: LoginParts, legs: Legs, conclude: Concl
         endsAtMs: clock.now() + LOGIN_MS,
         logins: [],
       } as const
-      return legs.go(login, flow, visit)
+      return upstreamRedirects.redirect(login, flow, visit)
     },
   }
 }

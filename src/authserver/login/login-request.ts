@@ -25,7 +25,7 @@ export interface LoginRequest {
  * `login`: continue. `page`: show an error page, because the client is unverified. `answer`: return an error to the
  * client.
  */
-export type Judgement =
+export type RequestValidation =
   | { readonly kind: 'login'; readonly request: LoginRequest; readonly isSilent: boolean }
   | { readonly kind: 'page'; readonly error: OAuthError }
   | {
@@ -64,10 +64,10 @@ const SINGLE = [
  * Validates an authorization request (authserver.md §3; RFC 6749 §4.1.2.1, RFC 7636 §4.4.1, RFC 8707 §2). Throws
  * `Failure` when the client lookup fails.
  */
-export async function judgeRequest(
+export async function validateRequest(
   query: string,
   { clients, resources }: { readonly clients: ClientDirectory; readonly resources: ResourceNames },
-): Promise<Judgement> {
+): Promise<RequestValidation> {
   if (query.length > MOST_QUERY) return page('invalid_request', 'the request is too long')
   const parameters = new URLSearchParams(query)
   const doubled = SINGLE.filter((name) => parameters.getAll(name).length > 1)
@@ -100,7 +100,7 @@ export async function judgeRequest(
   }
 }
 
-const page = (...of: ConstructorParameters<typeof OAuthError>): Judgement => ({
+const page = (...of: ConstructorParameters<typeof OAuthError>): RequestValidation => ({
   kind: 'page',
   error: new OAuthError(...of),
 })

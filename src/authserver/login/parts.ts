@@ -2,11 +2,11 @@ import type { Clock, Log, Metrics } from '../../core/index.ts'
 import type { Addresses } from '../addresses.ts'
 import type { ClientDirectory } from '../clients/directory.ts'
 import type { ResourceNames } from '../resource-names.ts'
-import type { Demands } from '../sessions/demands.ts'
+import type { ClaimsRequests } from '../sessions/claims-requests.ts'
 import type { Codes } from '../tokens/codes.ts'
 import type { Upstream } from '../../upstreams/index.ts'
 import type { PendingLogins } from './pending.ts'
-import type { RememberedConsents } from './remembered.ts'
+import type { StoredConsents } from './stored-consents.ts'
 import type { Tickets } from './tickets.ts'
 
 /** Shared dependencies of the login steps. */
@@ -20,9 +20,9 @@ export interface LoginParts {
   /** By name. */
   readonly upstreams: ReadonlyMap<string, Upstream>
   readonly pending: PendingLogins
-  readonly demands: Pick<Demands, 'take'>
+  readonly claimsRequests: Pick<ClaimsRequests, 'take'>
   readonly tickets: Tickets
-  readonly remembered: RememberedConsents
+  readonly remembered: StoredConsents
   readonly codes: Codes
 }
 

@@ -3,7 +3,7 @@ import { mayHeal } from '../../oauth/index.ts'
 import type { Seal, Store } from '../../storage/index.ts'
 import type { Upstream } from '../../upstreams/index.ts'
 import { createSessionCounters } from './counters.ts'
-import { createDemands } from './demands.ts'
+import { createClaimsRequests } from './claims-requests.ts'
 import { createEndedSessions } from './ended.ts'
 import { createLiveTokens, tokenOf } from './live.ts'
 import { pickClaims, type HeldTokens, type SessionRecord } from './record.ts'
@@ -77,7 +77,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
       live,
       ended,
       renewal,
-      demands: createDemands(store, options.seal),
+      claimsRequests: createClaimsRequests(store, options.seal),
       end: lose,
       clock,
       count,

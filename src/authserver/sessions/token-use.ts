@@ -8,7 +8,7 @@ import {
   type UpstreamTokens,
 } from '../../core/index.ts'
 import type { SessionCounters } from './counters.ts'
-import type { Demands } from './demands.ts'
+import type { ClaimsRequests } from './claims-requests.ts'
 import type { EndedSessions } from './ended.ts'
 import { tokenOf, type LiveTokens, type TokenKind } from './live.ts'
 import type { HeldTokens, SessionRecord } from './record.ts'
@@ -21,7 +21,7 @@ export interface TokenUseOptions {
   readonly live: LiveTokens
   readonly ended: EndedSessions
   readonly renewal: Renewal
-  readonly demands: Pick<Demands, 'note'>
+  readonly claimsRequests: Pick<ClaimsRequests, 'note'>
   readonly end: (tsid: string) => Promise<void>
   readonly clock: Clock
   readonly count: SessionCounters
@@ -51,7 +51,7 @@ const heldIn = (record: SessionRecord, provider: string): HeldTokens => {
 
 /** Provides the upstream tokens of a session to callers' requests. */
 export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
-  const { issuer, records, live, ended, renewal, demands, clock, count } = options
+  const { issuer, records, live, ended, renewal, claimsRequests, clock, count } = options
   // A request that reads a rejected token during its refresh waits for the new one.
   const refusals = createPauses<Refusal>({ clock, maxEntries: MOST_REFUSALS })
 
@@ -131,7 +131,7 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
     async demand(caller, provider, claims) {
       const tsid = tsidOf(caller)
       const held = heldIn(await load(caller, tsid), provider)
-      await demands.note(provider, held.user, claims)
+      await claimsRequests.note(provider, held.user, claims)
       await options.end(tsid)
     },
     async reject(caller, provider, refused) {

@@ -7,7 +7,7 @@ import {
   type SecretHandle,
   type Secrets,
 } from '../../core/index.ts'
-import { type ClientCredentialEnd, type ClientDeps, clientEnds } from '../../oauth/index.ts'
+import { type CredentialExpiry, type ClientDeps, credentialExpiries } from '../../oauth/index.ts'
 import type { Readiness } from '../../ops/index.ts'
 import {
   authsOf,
@@ -125,7 +125,7 @@ function missingOf(
 }
 
 /** What a config authenticates with at authorization servers, and when it ends. */
-export interface EndingCredential extends ClientCredentialEnd {
+export interface EndingCredential extends CredentialExpiry {
   /** Whose it is. */
   readonly of: 'config' | 'provider' | 'upstream'
   readonly name: string
@@ -171,7 +171,7 @@ function clientsOfSections(sections: readonly AuthSection[]): NamedClient[] {
 
 const endsOf = (clients: readonly NamedClient[], held: Omit<ClientDeps, 'clock'>): EndingCredential[] =>
   clients.flatMap(({ of, name, client }) =>
-    clientEnds(client, held).map(({ kind, label, endsAtMs, renewByMs }) => ({
+    credentialExpiries(client, held).map(({ kind, label, endsAtMs, renewByMs }) => ({
       of,
       name,
       kind,

@@ -1,5 +1,5 @@
 import { asFailure } from '../../core/index.ts'
-import { clientEnds } from '../../oauth/index.ts'
+import { credentialExpiries } from '../../oauth/index.ts'
 import type { ClientAuth } from '../../resources/index.ts'
 import type { CheckContext } from './context.ts'
 import { about, type CheckResult } from './result.ts'
@@ -20,7 +20,7 @@ export function checkClients(
       const remedy = 'Mount the projected token there, or correct tokenFile.path.'
       return [line.failed(asFailure(error).detail ?? 'unreadable', remedy)]
     }
-    const ends = clientEnds(client, obtain)
+    const ends = credentialExpiries(client, obtain)
     const renew = 'Write a new token to the file; it applies without a restart.'
     return ends.length === 0
       ? [line.ok('readable; no expiry')]

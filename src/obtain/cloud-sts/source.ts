@@ -2,7 +2,7 @@ import { Failure, NO_REQUEST, onBehalfOf, type AuthenticatedCaller } from '../..
 import { type ResolvedAuthOf, showsCallerToken } from '../../resources/index.ts'
 import type { ObtainDeps } from '../deps.ts'
 import type { FetchingSource, Plan } from '../source.ts'
-import { createTokenToShow, type TokenToShow } from '../token-to-show.ts'
+import { createSubjectTokenSource, type SubjectTokenSource } from '../subject-token-source.ts'
 import { type AssumeRoleDeps, createAssumeRole } from './assume-role.ts'
 import { createSignedAssumeRole, type SignedAssumeRoleDeps } from './assume-role-signed.ts'
 import { createReport, decide, type Decision } from './decision.ts'
@@ -48,7 +48,10 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
   const { onMatcherError = 'skip' } = deps
   const mapper = createRoleMapper(spec, { onMatcherError })
   const report = createReport(config, deps)
-  const identity = createTokenToShow({ named: spec.subjectProviderName, upstream: auth.upstream }, deps.upstreamTokens)
+  const identity = createSubjectTokenSource(
+    { named: spec.subjectProviderName, upstream: auth.upstream },
+    deps.upstreamTokens,
+  )
   let recovered: (() => void) | undefined
   const { options, isNamed, endpoint } = stsOutbound(spec, deps)
   const outbound = deps.outbound({ name: auth.name, ...options, onRecovered: () => recovered?.() })
@@ -77,7 +80,7 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
 type Fetching = Pick<FetchingSource<CloudStsPlan>, 'deadlineMs' | 'fetch'>
 
 /** The caller's token is the credential for STS. */
-function withCallerToken({ spec }: CloudStsAuth, identity: TokenToShow, deps: AssumeRoleDeps): Fetching {
+function withCallerToken({ spec }: CloudStsAuth, identity: SubjectTokenSource, deps: AssumeRoleDeps): Fetching {
   const assumeRole = createAssumeRole(spec, deps)
   return {
     deadlineMs: STS_DEADLINE_MS,

@@ -87,7 +87,7 @@ export const identityAssertions = () =>
           withRules(
             z.strictObject({
               issuerUrl: httpsUrl().describe(
-                'Exact `iss` of the assertions; discovery starts here without `jwksUrl`.',
+                '`iss` of the assertions, byte for byte; where discovery starts without `jwksUrl`.',
               ),
               ...trustedKeys(),
               clients: z

@@ -15,7 +15,7 @@ const jwtBearerGrant = () =>
       subjectBindings: z
         .array(
           z.strictObject({
-            subject: z.string().min(1).max(256).describe('Exact `sub`.'),
+            subject: z.string().min(1).max(256).describe('`sub`, byte for byte.'),
             allowedResources: urls().describe('The `resourceUrl` of routes that its tokens may be for.'),
           }),
         )
@@ -33,7 +33,7 @@ export const trustedIssuers = () =>
     .array(
       withRules(
         z.strictObject({
-          issuerUrl: httpsUrl().describe('Exact `iss`.'),
+          issuerUrl: httpsUrl().describe('`iss`, byte for byte.'),
           jwksUrl: httpsUrl().optional().describe('Where its keys are; by discovery when absent.'),
           allowPrivateIPs: z.boolean().default(false).describe('Allow private addresses.'),
           caBundleRef: secretRef('certificates')

@@ -16,7 +16,7 @@ export const workloads = () =>
     .array(
       withRules(
         z.strictObject({
-          issuer: httpsUrl().describe('Exact `iss` of the tokens; discovery starts here without `jwksUrl`.'),
+          issuer: httpsUrl().describe('`iss` of the tokens, byte for byte; where discovery starts without `jwksUrl`.'),
           ...trustedKeys(),
           match: z.string().min(1).max(4096).superRefine(usable).describe('CEL over `claims`: whose tokens count.'),
           audiences: z

@@ -122,7 +122,7 @@ const oidcConfig = () =>
         .regex(CLAIM_NAME, { error: 'expected the name of a claim: letters, digits and "_"' })
         .optional()
         .describe(
-          'Claim of the ID token that identifies the user, if `sub` differs per client (`oid` of Entra ID); default `sub`. Changing it changes the identity of every user.',
+          'Claim of the ID token that says who it is, where `sub` is another one for each client (`oid` of Entra ID); `sub` when absent. Whoever changes it makes other users of all.',
         ),
       ...tabledFields(AUTH_SERVER_FIELDS, OIDC, []),
     }),

@@ -22,7 +22,7 @@ export function metadataEgress(rule: Readonly<Record<string, unknown>>): EgressP
   const { to } = rule
   if (!Array.isArray(to) || to.length === 0)
     return [
-      { path: ['to'], message: 'missing, expected peers: a rule without peers allows all destinations, including metadata services' },
+      { path: ['to'], message: 'missing, expected peers: without any it is everybody, metadata services included' },
     ]
   return to.flatMap((peer: unknown, index) => {
     const ipBlock = isRecord(peer) ? peer['ipBlock'] : undefined

@@ -113,12 +113,12 @@ export const ENTRA_ANSWERS: readonly EntraCase[] = [
     [400, 'interaction_required', [65001, 7000222], 'Two at once: ours first.', 'the client secret has expired', claims],
   ]),
   ...rows('identity_provider_unavailable', [
-    [429, 'temporarily_unavailable', 90055, 'The request was throttled.', 'answered 429'],
-    [503, 'temporarily_unavailable', 90033, 'A transient error has occurred. Please try again.', 'answered 503'],
-    [500, 'server_error', 90006, 'External server retryable error.', 'answered 500'],
+    [429, 'temporarily_unavailable', 90055, 'The request was throttled.', 'returned 429'],
+    [503, 'temporarily_unavailable', 90033, 'A transient error has occurred. Please try again.', 'returned 503'],
+    [500, 'server_error', 90006, 'External server retryable error.', 'returned 500'],
     [400, 'temporarily_unavailable', 90033, 'A transient error has occurred. Please try again.', 'answered 400 temporarily_unavailable', claims],
     [400, 'server_error', 7000215, 'It is busy, whatever else it says.', 'answered 400 server_error'],
-    [503, 'invalid_client', 7000222, 'It is busy, whatever else it says.', 'answered 503'],
+    [503, 'invalid_client', 7000222, 'It is busy, whatever else it says.', 'returned 503'],
   ]),
   ...rows('exchange_failed', [
     [400, 'something_new', 50999, 'Something new.', 'answered 400 something_new (AADSTS50999,'],

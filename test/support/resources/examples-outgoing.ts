@@ -105,7 +105,7 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   { name: 'an actor with everything', spec: acting({ issuerUrl: 'https://idp.example.com', tokenUrl: undefined, clientId: undefined, clientSecretRef: undefined, clientAuth: { method: 'privateKeyJwt', clientId: 'agent', key: { secretRef: secret } }, scopes: ['act'], audience: 'idp', resource: 'urn:example:idp', additionalParams: { tenant: 'a' }, cacheSkew: '1m', caCertPath: './ca.pem', insecureAllowHttp: false }) },
   { name: 'an actor without a grant', spec: exchange({ actor: {} }), problem: 'spec.tokenExchange.actor.clientCredentials  missing' },
   { name: 'an actor by a name', spec: exchange({ actor: 'agent' }), problem: 'spec.tokenExchange.actor' },
-  { name: 'an actor said twice', spec: acting({}, { actorTokenSecretRef: secret }), problem: '"actorTokenSecretRef" and "actor" are mutually exclusive, set only one of them' },
+  { name: 'an actor said twice', spec: acting({}, { actorTokenSecretRef: secret }), problem: '"actorTokenSecretRef" and "actor" are mutually exclusive, expected only one of them' },
   { name: 'an actor with a type', spec: acting({}, { actorTokenType: 'jwt' }), problem: 'leave "actorTokenType" out: the token of "actor" is an access_token' },
   ...([
     ['a header', { externalTokenHeaderName: 'X-Token' }, 'externalTokenHeaderName'], ['no place', { tokenUrl: undefined }, 'expected exactly one of "tokenUrl" and "issuerUrl"'],
@@ -254,11 +254,11 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   { name: '51 tags', spec: mapped({ sessionTags: Array.from({ length: 51 }, (_, index) => ({ key: `t${index}`, value: 'claims.a' })) }), problem: 'sessionTags' },
   { name: 'a tag without value', spec: mapped({ sessionTags: [{ key: 'Team' }] }), problem: 'sessionTags[0].value  missing' },
   ...['claims.a ==', 'team', 'claims.a == "b"'].map((value) => ({ name: `no value of a tag: ${value}`, spec: mapped({ sessionTags: [{ key: 'Team', value }] }), problem: 'line 1, column', unseenBy: nobodyElse })),
-  ...['"a*b"', '"a" + "<"', '"é"+"!"'].map((value) => ({ name: `no value of a tag, whoever calls: ${value}`, spec: mapped({ sessionTags: [{ key: 'Team', value }] }), problem: 'STS does not accept', unseenBy: nobodyElse })),
+  ...['"a*b"', '"a" + "<"', '"é"+"!"'].map((value) => ({ name: `no value of a tag, whoever calls: ${value}`, spec: mapped({ sessionTags: [{ key: 'Team', value }] }), problem: 'STS does not take', unseenBy: nobodyElse })),
   { name: 'a value of a tag that is always empty', spec: mapped({ sessionTags: [{ key: 'None', value: '""' }] }), problem: 'expected a value, or "allowEmpty: true"', unseenBy: nobodyElse },
   { name: 'an empty value of a tag that is not allowed', spec: mapped({ sessionTags: [{ key: 'None', value: '""', allowEmpty: 'yes' }] }), problem: 'sessionTags[0].allowEmpty' },
   { name: 'values of tags without claims', spec: mapped({ sessionTags: [{ key: 'Team', value: '"search"' }, { key: 'None', value: '""', allowEmpty: true }], sourceIdentity: '"mcp-extauth"' }) },
-  { name: 'a source identity that is none, whoever calls', spec: mapped({ sourceIdentity: '"a b"' }), problem: 'STS does not accept', unseenBy: nobodyElse },
+  { name: 'a source identity that is none, whoever calls', spec: mapped({ sourceIdentity: '"a b"' }), problem: 'STS does not take', unseenBy: nobodyElse },
   { name: 'a template that is too long with whatever claims', spec: role({ claim: 'a', sessionPolicy: { template: JSON.stringify({ Statement: [{ Resource: ['x'.repeat(2048), '{claims.a}'] }] }) } }), problem: 'at most 2048 characters', unseenBy: nobodyElse },
   { name: 'a source identity that does not parse', spec: mapped({ sourceIdentity: 'claims.' }), problem: 'line 1, column', unseenBy: nobodyElse },
   { name: 'a policy that is both', spec: role({ claim: 'a', sessionPolicy: { document: { Statement: [] }, template: '{"Statement":[]}' } }), problem: 'expected either "document" or "template"' },
@@ -289,6 +289,6 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   ] as const).map(([field, more], index) => ({ name: `no mapping (${index + 1}): ${field}`, spec: mapped(more), problem: `spec.cloudSts.roleMappings[0].${field}` })),
 
   { name: 'endpoints with FIPS and dual stack', spec: sts({ fallbackRoleArn: arn, fips: true, dualStack: true }) },
-  ...['fips', 'dualStack'].map((name) => ({ name: `${name} beside an endpoint`, spec: sts({ fallbackRoleArn: arn, [name]: true, stsEndpoint: 'https://sts.example.com' }), problem: 'set only one of them' })),
+  ...['fips', 'dualStack'].map((name) => ({ name: `${name} beside an endpoint`, spec: sts({ fallbackRoleArn: arn, [name]: true, stsEndpoint: 'https://sts.example.com' }), problem: 'expected only one of them' })),
   ...['fips', 'dualStack'].map((name) => ({ name: `no ${name}`, spec: sts({ fallbackRoleArn: arn, [name]: 'yes' }), problem: `spec.cloudSts.${name}` })),
 ]

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import { createAsker } from '../../../src/authserver/asker.ts'
+import { createClientNetwork } from '../../../src/authserver/client-network.ts'
 import { createClientDocuments } from '../../../src/authserver/clients/documents.ts'
 import { knownOf } from '../../../src/authserver/clients/metadata.ts'
 import { createOutbound } from '../../../src/net/index.ts'
@@ -31,15 +31,15 @@ async function open(maxQueued?: number, deadlineMs = 120_000) {
     ...(maxQueued === undefined ? {} : { maxQueued }),
   })
   sockets.closing(outbound)
-  const asker = createAsker()
+  const clientNetwork = createClientNetwork()
   const documents = createClientDocuments({
     outbound,
-    asker,
+    clientNetwork,
     known: knownOf({}, { grantTypes: ['authorization_code'], scopes: new Set() }),
     clock,
     log: createRecordingLog(),
   })
-  const find = (address: string, path: string) => asker.run(address, () => documents.find(`${host}${path}`))
+  const find = (address: string, path: string) => clientNetwork.run(address, () => documents.find(`${host}${path}`))
   /** Networks that ask for more slow documents than there are places. */
   const flood = (networks: number, each: number) =>
     Array.from({ length: networks * each }, (_, index) =>
@@ -96,14 +96,14 @@ it('an unusable redirect URI beside usable ones is ignored with a warning; alone
   const guard = { allowPrivateIP: true, configuredUrls: ['https://localhost/'] }
   const outbound = sockets.closing(createOutbound({ name: 'clients', clock, guard, caCert: () => TLS.ca }))
   const known = knownOf({}, { grantTypes: ['authorization_code'], scopes: new Set() })
-  const asker = createAsker()
-  const documentsOf = createClientDocuments({ outbound, asker, known, clock, log })
+  const clientNetwork = createClientNetwork()
+  const documentsOf = createClientDocuments({ outbound, clientNetwork, known, clock, log })
   const find = (id: string) => documentsOf.find(id)
-  const found = asker.run('192.0.2.1', () => find(`${host}/some`))
+  const found = clientNetwork.run('192.0.2.1', () => find(`${host}/some`))
   expect((await found).redirectUris).toEqual(['https://app.example.com/cb'])
   expect(log.lines.join('')).toContain('"count":4')
   expect(log.lines.join('')).not.toContain('com.example.app')
-  await expect(asker.run('192.0.2.1', () => find(`${host}/none`))).rejects.toMatchObject({
+  await expect(clientNetwork.run('192.0.2.1', () => find(`${host}/none`))).rejects.toMatchObject({
     error: 'invalid_redirect_uri',
   })
 })

@@ -1,6 +1,6 @@
 import { UnsecuredJWT } from 'jose'
 import { expect, test } from 'vitest'
-import { clientEnds } from '../../../src/oauth/index.ts'
+import { credentialExpiries } from '../../../src/oauth/index.ts'
 import { createTestSecrets, START_MS } from '../../support/ports.ts'
 
 const SECONDS = START_MS / 1_000
@@ -14,6 +14,6 @@ test.each<[string, object, number]>([
 ])('a token with %s has to be renewed in time', (_what, claims, seconds) => {
   const files = createTestSecrets({ 'file/token': new UnsecuredJWT({ ...claims }).encode() })
   const auth = { method: 'tokenFile', tokenFile: { type: 'jwt-spiffe' } } as const
-  const [end] = clientEnds(auth, { secrets: files, tokenFile: () => files.get('file/token') })
+  const [end] = credentialExpiries(auth, { secrets: files, tokenFile: () => files.get('file/token') })
   expect(end && end.renewByMs - START_MS).toBe(seconds * 1_000)
 })

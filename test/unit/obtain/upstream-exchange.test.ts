@@ -1,7 +1,7 @@
 import { UnsecuredJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Secret } from '../../../src/core/index.ts'
-import { createTokenToShow } from '../../../src/obtain/token-to-show.ts'
+import { createSubjectTokenSource } from '../../../src/obtain/subject-token-source.ts'
 import type { UpstreamUse } from '../../../src/resources/index.ts'
 import { createCaller, createManualClock, START_MS } from '../../support/ports.ts'
 import { createSockets } from '../../support/sockets.ts'
@@ -47,7 +47,7 @@ test('the upstream’s access token is exchanged, once for all tokens of a sessi
 test('an upstream’s token that does not come is waited for until the deadline, whoever wants it', async () => {
   const never = () => new Promise<never>(() => undefined)
   const hangs = { current: never, reject: () => Promise.resolve(true), demand: never }
-  const subject = createTokenToShow({ named: 'corp', upstream: use() }, hangs)
+  const subject = createSubjectTokenSource({ named: 'corp', upstream: use() }, hangs)
   const shown = subject.show(loggedIn('one'), new Secret('own'), performance.now() + 50, () => Promise.resolve('used'))
   await expect(shown).rejects.toMatchObject({ code: 'identity_provider_unavailable' })
 })

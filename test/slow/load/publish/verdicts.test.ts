@@ -31,7 +31,7 @@ const BEYOND_CEL = [
   /: this value is empty; expected a value, or "allowEmpty: true"$/,
   /: this tag is there already; case does not count$/,
   // Rules of a NetworkPolicy are anything to the definition, and CEL in it knows no networks.
-  /: missing, expected peers: a rule without peers allows all destinations, including metadata services$/,
+  /: missing, expected peers: without any it is everybody, metadata services included$/,
   // A host that is a number and no address: names of hosts may be anything to Go.
   /"https:\/\/(256\.1\.1\.1|1\.2\.3\.4\.5)": expected /,
   // What is absent is not the same in both groups, and the definitions of both are one.

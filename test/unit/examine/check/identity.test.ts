@@ -121,7 +121,7 @@ const BROKEN: readonly Broken[] = [
     'takes every token for active',
     withAnswers(() => ({ '/introspect': () => ({ body: { active: true } }) }), INTROSPECTS),
     'introspection',
-    /made-up token is active/,
+    /invalid token as active/,
   ],
   [
     'answers introspection with something else',

@@ -48,7 +48,7 @@ describe.each(PLACES)('introspection as %s says it', (_place, documents) => {
     expect(problemsOf({ clientAuth })).toBe('')
     const { config } = resolveProxy(load(externalAuth(SPECS.bearerToken), ...documents({ clientAuth })))
     const callers = config?.routes[0]?.callers
-    if (callers?.mode !== 'oauth') throw new Error('callers are anonymous')
+    if (callers?.mode !== 'oauth') throw new Error('with anonymous callers')
     expect(callers.oauth.providers).toMatchObject([{ clientAuth }])
   })
 
@@ -91,7 +91,7 @@ test('a path of a token is beside the file that names it', () => {
   for (const [, documents] of PLACES) {
     const { config } = resolveProxy(load(externalAuth(SPECS.bearerToken), ...documents({ clientAuth })))
     const callers = config?.routes[0]?.callers
-    if (callers?.mode !== 'oauth') throw new Error('callers are anonymous')
+    if (callers?.mode !== 'oauth') throw new Error('with anonymous callers')
     expect(callers.oauth.providers).toMatchObject([
       { clientAuth: { tokenFile: { path: expect.stringMatching(/^\/.*\/tokens\/us$/) as unknown } } },
     ])

@@ -11,7 +11,7 @@ const LAST_PART = 0.1
 const LEAST_LEFT_MS = 60_000
 
 /** A client credential with an expiry. */
-export interface ClientCredentialEnd {
+export interface CredentialExpiry {
   readonly kind: 'certificate' | 'token'
   /** `NAME/KEY` of the secret, or the path of the file. */
   readonly label: string
@@ -35,9 +35,9 @@ const END_OF = {
 }
 
 /** Expiries of a client's credentials; those that are missing, unreadable or without expiry are omitted. */
-export function clientEnds(auth: ClientAuth | undefined, deps: Omit<ClientDeps, 'clock'>): ClientCredentialEnd[] {
-  const ends: ClientCredentialEnd[] = []
-  const note = (kind: ClientCredentialEnd['kind'], handle: SecretHandle): void => {
+export function credentialExpiries(auth: ClientAuth | undefined, deps: Omit<ClientDeps, 'clock'>): CredentialExpiry[] {
+  const ends: CredentialExpiry[] = []
+  const note = (kind: CredentialExpiry['kind'], handle: SecretHandle): void => {
     try {
       const [beganAtMs, endsAtMs] = END_OF[kind](handle.current().reveal())
       const lastPartMs = beganAtMs === undefined ? LEAST_LEFT_MS : (endsAtMs - beganAtMs) * LAST_PART

@@ -4,9 +4,9 @@ import { type AuthenticatedCaller, type Clock, type OnBehalf, onBehalfOf } from 
 import { networkOf } from '../http/index.ts'
 
 /** Attributes introspection requests, before the response identifies the caller. */
-export interface Familiar {
+export interface RecentTokens {
   /** The caller of this token if it was recently valid; else the network of `peer`, unauthenticated. */
-  asking(token: string, peer: string | undefined): OnBehalf
+  attribution(token: string, peer: string | undefined): OnBehalf
   /** The token was found valid. */
   note(caller: AuthenticatedCaller): void
   /** The token was found invalid. */
@@ -22,10 +22,10 @@ const MOST_TOKENS = 50_000
  * Remembers whose tokens were good, after their verdicts have ended: these are asked about before tokens never seen, and
  * count for their callers instead of for the peer, behind which many may stand (decisions §2.10). Holds digests only.
  */
-export function createFamiliar(clock: Clock): Familiar {
+export function createRecentTokens(clock: Clock): RecentTokens {
   const callers = createTtlLru<string>({ clock, maxEntries: MOST_TOKENS })
   return {
-    asking(text, peer) {
+    attribution(text, peer) {
       const token = hash('sha256', text, 'base64url')
       const caller = callers.get(token)
       if (caller !== undefined) return { caller, token }

@@ -15,7 +15,7 @@ import { jwtIssuedMs, serviceOf } from '../oauth/index.ts'
 import type { UpstreamUse } from '../resources/index.ts'
 
 /** The subject token (RFC 8693): sent to a service to get a credential for a caller. */
-export interface ShownToken {
+export interface SubjectToken {
   readonly token: Secret
   /** Milliseconds since the epoch; Infinity when unknown. */
   readonly expiresAtMs: number
@@ -24,7 +24,7 @@ export interface ShownToken {
 }
 
 /** Source of the subject token: the caller's own, or that of an upstream provider from the caller's login. */
-export interface TokenToShow {
+export interface SubjectTokenSource {
   /**
    * Separates cached credentials of a session's token; empty for the caller's own token. Throws `no_session` for a
    * caller without upstream token.
@@ -39,12 +39,12 @@ export interface TokenToShow {
     caller: AuthenticatedCaller,
     own: Secret,
     endsAtMs: number,
-    use: (shown: ShownToken) => Promise<T>,
+    use: (shown: SubjectToken) => Promise<T>,
   ): Promise<T>
 }
 
 /** The caller's own token, of any kind. */
-const OWN: TokenToShow = {
+const OWN: SubjectTokenSource = {
   keyParts: () => [],
   show({ claims: { iat } }, own, _endsAtMs, use) {
     return use({ token: own, expiresAtMs: Infinity, issuedAtMs: typeof iat === 'number' ? iat * 1_000 : undefined })
@@ -75,17 +75,17 @@ export function hasUpstreamToken(
  * The subject token source of a config; `upstream` is its resolved provider. Throws `type_not_runnable` for a
  * provider without an authorization server that holds its tokens.
  */
-export function createTokenToShow(
+export function createSubjectTokenSource(
   { named, upstream }: { readonly named: string | undefined; readonly upstream?: UpstreamUse | undefined },
   upstreamTokens: UpstreamTokens | undefined,
-): TokenToShow {
+): SubjectTokenSource {
   if (upstream === undefined && named === undefined) return OWN
   if (upstream === undefined) throw notHere()
   const { provider, kind, issuer } = upstream
   if (upstreamTokens === undefined && issuer !== undefined) throw notHere()
 
   // The issue time of the caller's token does not apply to this one.
-  const once = async <T>({ token, expiresAtMs }: UpstreamToken, use: (shown: ShownToken) => Promise<T>): Promise<T> =>
+  const once = async <T>({ token, expiresAtMs }: UpstreamToken, use: (shown: SubjectToken) => Promise<T>): Promise<T> =>
     use({ token, expiresAtMs: expiresAtMs ?? Infinity, issuedAtMs: jwtIssuedMs(token.reveal()) })
 
   return {

@@ -12,17 +12,17 @@ import { loginCounter, type LoginParts, type Visit } from './parts.ts'
 import type { PendingLeg, PendingLogin } from './pending.ts'
 
 /** Redirects to the upstreams and their callbacks, in order (authserver.md §4.3 to §4.5). */
-export interface Legs {
+export interface UpstreamRedirects {
   /** Redirects the browser to the login's next upstream. */
-  go(login: PendingLogin, flow: Flow, visit: Visit): Promise<Reply>
+  redirect(login: PendingLogin, flow: Flow, visit: Visit): Promise<Reply>
   /** Handles the browser's return to one of these callbacks (those of one path). */
-  comeBack(query: string, callbacks: readonly Callback[], visit: Visit): Promise<Reply>
+  handleCallback(query: string, callbacks: readonly Callback[], visit: Visit): Promise<Reply>
 }
 
 const random = (bytes: number): string => randomBytes(bytes).toString('base64url')
 
-export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
-  const { addresses, clock, upstreams, pending, demands } = parts
+export function createUpstreamRedirects(parts: LoginParts, conclude: Conclude): UpstreamRedirects {
+  const { addresses, clock, upstreams, pending, claimsRequests } = parts
   const count = loginCounter(parts.metrics)
 
   const linkAt = (resource: string, index: number): { link: ChainLink; upstream: Upstream } | undefined => {
@@ -49,7 +49,7 @@ export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
     return { kind: 'redirect', url: url.href }
   }
 
-  const go: Legs['go'] = async (login, flow, visit) => {
+  const redirect: UpstreamRedirects['redirect'] = async (login, flow, visit) => {
     try {
       return await send(login, flow)
     } catch (error) {
@@ -70,12 +70,12 @@ export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
   /** Pending claims requests of a service that this login did not send. */
   const wantedOf = async ({ provider, claims }: PendingLeg, { logins }: PendingLogin): Promise<string | undefined> => {
     const user = logins.at(-1)?.subject
-    return claims !== undefined || user === undefined ? undefined : demands.take(provider, user)
+    return claims !== undefined || user === undefined ? undefined : claimsRequests.take(provider, user)
   }
 
   return {
-    go,
-    async comeBack(text, callbacks, visit) {
+    redirect,
+    async handleCallback(text, callbacks, visit) {
       const query = new URLSearchParams(text)
       const [state = '', ...others] = query.getAll('state')
       const flowId = state.split('.', 1)[0] ?? ''
@@ -102,7 +102,7 @@ export function createLegs(parts: LoginParts, conclude: Conclude): Legs {
       } catch (error) {
         return conclude.fail(leg.request, flow.id, asFailure(storeFailure(error)), visit)
       }
-      return go(login, flow, visit)
+      return redirect(login, flow, visit)
     },
   }
 }

@@ -19,7 +19,7 @@ type Entry = readonly [what: string, who: string, atSeconds: number, client?: st
  * cookie; the server stores nothing. Consent for loopback and private-use clients, which any program on the device
  * can impersonate, ends with the browser session.
  */
-export interface RememberedConsents {
+export interface StoredConsents {
   /** The subject (short hash) who consented to this; undefined without consent in this browser. */
   find(request: LoginRequest, cookies: ReadonlyMap<string, string>, origin: string): Promise<string | undefined>
   /** Whether any user consented to anything for this client at this redirect URI. */
@@ -35,7 +35,7 @@ export type Destination = Pick<LoginRequest, 'client' | 'redirectUri'>
 export const shortHash = (text: string): string =>
   createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url')
 
-export function createRememberedConsents(issuer: string, seal: Seal, clock: Clock): RememberedConsents {
+export function createStoredConsents(issuer: string, seal: Seal, clock: Clock): StoredConsents {
   // Servers on one host use separate cookies.
   const base = `extauth-consents-${createHash('sha256').update(issuer).digest('hex').slice(0, 8)}`
   const nameFor = (request: Destination): string =>

@@ -7,7 +7,7 @@ import { hashKey } from '../cache/index.ts'
  * The client network of the current request. Fetches of client-supplied URLs are attributed to it, so that slow URLs
  * only delay the network that sent them (decisions §2.10).
  */
-export interface Asker {
+export interface ClientNetwork {
   /** Runs `work` in the context of a request from this address. */
   run<T>(address: string, work: () => Promise<T>): Promise<T>
   /** The network of the current request; empty outside a request. */
@@ -17,7 +17,7 @@ export interface Asker {
 }
 
 /** Creates the context of one server. */
-export function createAsker(): Asker {
+export function createClientNetwork(): ClientNetwork {
   const networks = new AsyncLocalStorage<string>()
   return {
     run: (address, work) => networks.run(networkOf(address), work),

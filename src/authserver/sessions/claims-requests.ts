@@ -4,7 +4,7 @@ import { createSealedRecords, type Seal, type Store } from '../../storage/index.
  * Pending claims requests (step-up): the `claims` parameter for a user's next authorization request at a provider
  * (OpenID Connect Core §5.5).
  */
-export interface Demands {
+export interface ClaimsRequests {
   /** Stores the request for ten minutes, replacing an earlier one. Throws `StoreError`. */
   note(provider: string, user: string, claims: string): Promise<void>
   /** Returns and deletes the request. Throws `StoreError`. */
@@ -15,7 +15,7 @@ export interface Demands {
 const KEPT_MS = 10 * 60_000
 
 /** Claims requests in the store, keyed by provider and the provider's subject. */
-export function createDemands(store: Store, seal: Seal): Demands {
+export function createClaimsRequests(store: Store, seal: Seal): ClaimsRequests {
   const records = createSealedRecords(seal)
   const nameOf = (provider: string, user: string): string => JSON.stringify([provider, user])
   const keyOf = (lookup: string): string => `demand:${lookup}`
