@@ -185,7 +185,8 @@ test('random rules, callers and requests are decided as an independent reading o
       const decision = compiled.decide(request, context)
       const expected = read(rules, fallback, request, caller)
       const found = { allowed: decision.allowed, rule: decision.rule, missing: decision.missingScopes }
-      expect(found, JSON.stringify({ rules, fallback, request, caller })).toEqual(expected)
+      const at = JSON.stringify({ rules, fallback, request, caller })
+      expect([at, found]).toEqual([at, expected])
       decided += 1
       // A list holds exactly what some call could be allowed for: calls are tried, with scopes that a client could ask for.
       if (each % 3 !== 0 || method === 'tools/list' || kind === 'other') continue
@@ -201,10 +202,7 @@ test('random rules, callers and requests are decided as an independent reading o
           fallback,
         ),
       )
-      expect(
-        compiled.couldAllow(list, isResource ? request.uri : request.name, {}, context),
-        JSON.stringify({ rules, fallback, request, caller }),
-      ).toBe(could)
+      expect([at, compiled.couldAllow(list, isResource ? request.uri : request.name, {}, context)]).toEqual([at, could])
       listed += 1
     }
   }

@@ -122,3 +122,9 @@ describe('extauth explain with a request', () => {
     expect((await extauth(['test', written, ...config()])).code).toBe(0)
   })
 })
+
+it('the example passes its own cases, and each of its rules decides for one', async () => {
+  const { code, out } = await extauth(['test', 'config/examples/restrict-tools.yaml', '--require-reached'])
+  expect(out).toContain('4 passed, 0 failed')
+  expect(code).toBe(0)
+})
