@@ -136,7 +136,7 @@ describe('extauth check of an identity of the process', () => {
     const { line, code } = await check({ source: { type: 'ambient', chain: ['container'] } })
     expect(line('identity')).toMatchObject({
       status: 'failed',
-      detail: 'aws_identity_unavailable: none of container has credentials',
+      detail: 'aws_identity_unavailable: no credentials in container',
       remedy: expect.stringMatching(/service account/),
     })
     expect(line('mcp')).toMatchObject({ status: 'skipped' })

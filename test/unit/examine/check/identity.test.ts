@@ -83,9 +83,9 @@ const BROKEN: readonly Broken[] = [
     'is broken',
     withAnswers(() => ({ '/.well-known/openid-configuration': () => ({ status: 500 }) })),
     'discovery',
-    /answered 500/,
+    /returned 500/,
   ],
-  ['cannot give its keys', withAnswers(() => ({ '/jwks': () => ({ status: 503 }) })), 'keys', /answered 503/],
+  ['cannot give its keys', withAnswers(() => ({ '/jwks': () => ({ status: 503 }) })), 'keys', /returned 503/],
   ['has no key', withAnswers(() => ({ '/jwks': () => ({ body: { keys: [] } }) })), 'keys', /no signature key/],
   [
     'has keys for encryption only',

@@ -62,13 +62,9 @@ describe('extauth check asks a tenant with a made-up token', () => {
   })
 
   it.each<[string, Answering, RegExp]>([
-    [
-      'the secret is wrong',
-      says(401, 'invalid_client', 7000215),
-      /^config_error: .*its value is needed.*AADSTS7000215/,
-    ],
-    ['the tenant does not exist', says(400, 'invalid_request', 90002), /^config_error: .*no such tenant/],
-    ['the resource is unknown', says(400, 'invalid_resource', 500011), /^config_error: .*no such resource/],
+    ['the secret is wrong', says(401, 'invalid_client', 7000215), /^config_error: .*use its value.*AADSTS7000215/],
+    ['the tenant does not exist', says(400, 'invalid_request', 90002), /^config_error: .*the tenant does not exist/],
+    ['the resource is unknown', says(400, 'invalid_resource', 500011), /^config_error: .*does not have this resource/],
     ['it is broken', () => ({ status: 500 }), /^identity_provider_unavailable/],
   ])('%s', async (_what, answering, detail) => {
     expect(await exchangeLine(answering)).toMatchObject({

@@ -39,7 +39,7 @@ describe('a role by template', () => {
 
   it('is refused with the claim that does not do, and without its value', async () => {
     const { code, out } = await explain('hostile.json')
-    expect(out).toMatch(/role {10}none: the claim "team" has characters/)
+    expect(out).toMatch(/role {10}none: the claim "team" has invalid characters/)
     expect(out).toMatch(/refused {7}role_denied/)
     expect(out).not.toContain('a/b')
     expect(code).toBe(3)
