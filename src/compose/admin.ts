@@ -2,22 +2,22 @@ import type { CacheListing, PurgeFilter } from '../cache/index.ts'
 import { withMaskedQueries } from '../inspect/index.ts'
 import type { OpsHandler, Readiness } from '../ops/index.ts'
 
-/** What a reload came to: the new configuration runs, or the old one goes on and these are the problems. */
+/** Outcome of a reload: the new configuration is active, or the old one stays active because of `problems`. */
 export type ReloadResult = { readonly ok: true } | { readonly ok: false; readonly problems: readonly string[] }
 
 type Answer<T> = T | Promise<T>
 
-/** What a purge came to. */
+/** Outcome of a purge. */
 export interface Purged {
-  /** How many credentials were here that match. */
+  /** Number of matching credentials in this process. */
   readonly purged: number
-  /** Whether the store that replicas share has it; absent where there is none. */
+  /** Whether the shared store has the purge; absent without a shared store. */
   readonly isTold?: boolean
-  /** How many processes received the message, this one included; the others read it in the store within a second. */
+  /** Number of processes that received the message, this one included; the others read it from the store within a second. */
   readonly receivers?: number | undefined
 }
 
-/** What the admin listener asks of the proxy behind it: this process, or all of its workers together. */
+/** The operations behind the admin listener: those of this process, or of all of its workers together. */
 export interface ProxyControls {
   /** The effective configuration, secrets by reference. */
   config(): Answer<object>
@@ -33,14 +33,14 @@ export interface ProxyControls {
 
 const FILTERS = ['subject', 'issuer', 'config', 'role'] as const
 
-/** The guarded endpoints of the admin listener (decisions §7): effective config, cache, decisions, reload. */
+/** The authenticated endpoints of the admin listener (decisions §7): effective config, cache, decisions, reload. */
 export function adminEndpoints(controls: ProxyControls): Readonly<Record<string, OpsHandler>> {
   return {
     'GET /config': async () => ({ status: 200, json: withMaskedQueries(await controls.config()) }),
     'GET /cache': async () => ({ status: 200, json: await controls.cache() }),
     'DELETE /cache': async ({ query }) => {
       const unknown = [...query.keys()].find((name) => !FILTERS.some((filter) => filter === name))
-      // A misspelt filter must not purge everything.
+      // A misspelled filter must not purge everything.
       if (unknown !== undefined)
         return refuse(`unknown parameter ${JSON.stringify(unknown)}; known: ${FILTERS.join(', ')}`)
       const empty = FILTERS.find((name) => query.get(name) === '')

@@ -3,19 +3,19 @@ import type { NamedFile, NamedSecret, Problem } from '../load/index.ts'
 import { type FileVerdict, judgeFile, judgeSecret, verdictSentence } from './file-verdict.ts'
 
 export interface FileFindings {
-  /** What keeps a process from starting. */
+  /** They prevent a start. */
   readonly problems: Problem[]
-  /** What it starts with, but should be known. */
+  /** They do not prevent a start. */
   readonly warnings: Problem[]
 }
 
-/** Everything that a configuration names beside its documents. */
+/** The files and secrets that a configuration references. */
 export interface NamedThings {
   readonly files: readonly NamedFile[]
   readonly secrets: readonly NamedSecret[]
 }
 
-/** Where each is named, with what was found. Thousands of routes may name the same, by its `keyOf`: it is read once. */
+/** The reference and verdict of each item. Items with an equal `keyOf` are read once: thousands of routes may reference one file. */
 async function verdictsOn<T extends { readonly at: Problem }>(
   all: readonly T[],
   keyOf: (one: T) => readonly unknown[],
@@ -39,7 +39,7 @@ const verdictsOnSecrets = (secrets: readonly NamedSecret[], directory: string, n
     (secret) => judgeSecret(secret, directory, nowMs),
   )
 
-/** Looks whether the files and secrets that a configuration names are there and hold what they should, each at its place. */
+/** Checks that the referenced files and secrets exist and have the expected content. Each finding has the location of the reference. */
 export async function checkFiles(
   { files, secrets }: NamedThings,
   secretsDirectory: string,
@@ -63,7 +63,7 @@ function add({ problems, warnings }: FileFindings, at: Problem, verdict: FileVer
   else if (verdict.level === 'unusable' || verdict.level === 'doubtful') warnings.push(found)
 }
 
-/** Those of the secrets that are not there or cannot be used, each at its place; nothing of what follows from it. */
+/** A problem for each secret that is missing or unusable, at the location of its reference. Consequences are left out. */
 export async function unusableSecrets(
   secrets: readonly NamedSecret[],
   directory: string,

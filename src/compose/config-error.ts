@@ -1,15 +1,15 @@
 import { asFailure, causeOf, Failure } from '../core/index.ts'
 import { type ConfigPart, type ConfigPlaces, type Problem, renderProblem } from '../load/index.ts'
 
-/** A configuration that can't be used: every problem as a line that names file, place and what is expected. */
+/** An invalid configuration. Each line names the file, the location and the expected value of one problem. */
 export class ConfigError extends Error {
-  /** As a `Failure` has it. */
+  /** The code of a `Failure`. */
   readonly code = 'config_error'
   readonly lines: readonly string[]
-  /** What the lines are made from, where there are documents. */
+  /** The problems behind `lines`; empty for errors outside documents. */
   readonly problems: readonly Problem[]
 
-  /** The documents are fine, and a file that they name is not: it may become so without a change of theirs. */
+  /** The documents are valid but a file they reference is not: a later reload may succeed without an edit. */
   readonly isAboutFiles: boolean
 
   constructor(
@@ -24,7 +24,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** What `make` gives; a `Failure` of it becomes a `ConfigError` that says where `part` of the configuration is written. */
+/** Returns the result of `make`. A `Failure` of it becomes a `ConfigError` with the location of `part`. */
 export function placed<T>(places: ConfigPlaces, part: ConfigPart, make: () => T): T {
   try {
     return make()
@@ -33,7 +33,7 @@ export function placed<T>(places: ConfigPlaces, part: ConfigPart, make: () => T)
   }
 }
 
-/** The same for a listener: an address that some document names is told where; one of an option or default as it is. */
+/** `placed` for a listener. An address from an option or a default has no location: its error stays as it is. */
 export async function placedListener<T>(
   places: ConfigPlaces,
   listener: 'listen' | 'admin',

@@ -2,9 +2,8 @@ import { Failure } from '../core/index.ts'
 import type { EgressProxy } from '../net/index.ts'
 
 /**
- * The egress proxy that the environment names, by the usual variables in either case. Empty variables count as not set.
- * `HTTP_PROXY` in capitals is honoured: this is no CGI program, where a request header could set it. Throws `config_error` for
- * one that names no proxy.
+ * The egress proxy of the environment, by the usual variables in either case. Empty variables count as unset.
+ * `HTTP_PROXY` in capitals is honored: no CGI request header can set it here. Throws `config_error` for an invalid URL.
  */
 export function egressFrom(env: Readonly<Record<string, string | undefined>>): EgressProxy | undefined {
   const first = (...names: string[]): string | undefined => names.map((name) => env[name]).find(Boolean)
@@ -20,7 +19,7 @@ export function egressFrom(env: Readonly<Record<string, string | undefined>>): E
   }
 }
 
-/** The value is not told: it may hold a password. */
+/** The message omits the value: it may contain a password. */
 function check(name: string, value: string | undefined): void {
   if (value === undefined || value === '') return
   const url = URL.parse(value.includes('://') ? value : `http://${value}`)
@@ -29,7 +28,7 @@ function check(name: string, value: string | undefined): void {
     throw new Failure('config_error', { detail: `${name} is not the URL of a proxy, expected http://HOST:PORT` })
 }
 
-/** A user name and password with a stray `%` could never be sent. */
+/** A user name or password with an invalid percent-encoding can't be sent. */
 function isDecodable({ username, password }: URL): boolean {
   try {
     decodeURIComponent(username + password)
@@ -39,7 +38,7 @@ function isDecodable({ username, password }: URL): boolean {
   }
 }
 
-/** The same for a log line: hosts only, since proxy URLs may hold a password. */
+/** The hosts of `egress`, for logs: proxy URLs may contain passwords. */
 export function describeEgress(egress: EgressProxy): Record<string, string> {
   const host = (url: string | undefined): string | undefined =>
     url === undefined ? undefined : (URL.parse(url.includes('://') ? url : `http://${url}`)?.host ?? 'unreadable')

@@ -2,15 +2,15 @@ import { ConfigError } from './config-error.ts'
 
 const RETRY_MS = 5_000
 
-/** When a reload that failed for the sake of a file is tried again: nobody tells when such a file is mended. */
+/** Retries a reload that failed because of a file: a fixed file outside the watched paths causes no event. */
 export interface FileRetry {
   succeeded(): void
-  /** Plans another try if one may help; true when these problems are others than those of the try before. */
+  /** Schedules a retry if one may help. Returns true when the problems differ from those of the previous attempt. */
   failed(error: unknown, problems: readonly string[]): boolean
   close(): void
 }
 
-/** Calls `retry` some time (default 5 s) after a failure that was about files. */
+/** Calls `retry` after `retryMs` (default 5 s) when the failure was about files. */
 export function createFileRetry(retryMs: number = RETRY_MS, retry: () => void): FileRetry {
   let timer: NodeJS.Timeout | undefined
   let told = ''

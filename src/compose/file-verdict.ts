@@ -15,41 +15,41 @@ import {
 } from '../files/index.ts'
 import { clientKeyProblem } from '../oauth/index.ts'
 
-/** What was found in one file or secret, in the words of `validate`, of a start and of `check`; nothing of what it holds. */
+/** Validation result of a file or secret, with the wording of `validate`, start and `check`. It never contains the content. */
 export interface FileVerdict {
   /**
-   * `refused`: no process starts with it. `unusable`: it starts, and what needs this fails. `doubtful`: hardly what was meant.
-   * `remark`: it serves today.
+   * `refused`: prevents a start. `unusable`: the process starts, and whatever needs this fails. `doubtful`: probably a mistake.
+   * `remark`: works today.
    */
   readonly level: 'refused' | 'unusable' | 'doubtful' | 'remark' | 'fine'
   readonly message: string
-  /** What follows as long as it is so, where that has to be said. */
+  /** The effect on requests, where the message does not say it. */
   readonly consequence?: string
-  /** What to do; empty for `fine`. */
+  /** The change that fixes it; empty for `fine`. */
   readonly remedy: string
 }
 
-/** A file as a configuration names it. */
+/** A file that a configuration references. */
 export interface FileToJudge {
   readonly holds: Content
   readonly path: string
-  /** The certificate that a key belongs to. */
+  /** The certificate that must match a key. */
   readonly certificate?: string | undefined
 }
 
-/** A secret as a configuration names it; `label` is `<name>/<key>`. */
+/** A secret that a configuration references; `label` is `<name>/<key>`. */
 export interface SecretToJudge {
   readonly holds: Content
   readonly label: string
-  /** What a client key has to sign with; undefined: what fits the key. */
+  /** Signature algorithm of a client key. Default: the algorithm of the key. */
   readonly algorithm?: string | undefined
 }
 
-// As much as the readers of these files take.
+// The same limits as in the readers of these files.
 const MAX_TEXT_BYTES = 64 * 1024
 const MAX_PEM_BYTES = 1024 * 1024
 
-/** What a token in a file may consist of (RFC 6750 §2.1); anything else would end up inside a header. */
+/** Characters of a bearer token (RFC 6750 §2.1): other characters must not reach a header. */
 const TOKEN = /^[\w\-.~+/]+=*$/
 
 const EXPECTED: Readonly<Record<Content, string>> = {
@@ -78,15 +78,15 @@ const UNREADABLE: Readonly<Record<FileProblem, readonly [clause: string, remedy:
 const WAITING = 'what needs it is answered with secret_unavailable until it has a value'
 const FINE: FileVerdict = { level: 'fine', message: 'readable', remedy: '' }
 
-/** What is said of it, and what follows. */
+/** Message and consequence in one sentence. */
 export const verdictSentence = ({ message, consequence }: FileVerdict): string =>
   consequence === undefined ? message : `${message}; ${consequence}`
 
-/** Looks whether a file is there and holds what it should. */
+/** Validates that a file exists and has the expected content. */
 export function judgeFile({ holds, path: name, certificate }: FileToJudge, nowMs: number): FileVerdict {
   try {
     switch (holds) {
-      // What these lead to is awaited while the process runs.
+      // These may appear while the process runs.
       case 'registry file':
       case 'registry directory':
       case 'secrets directory':
@@ -108,8 +108,8 @@ export function judgeFile({ holds, path: name, certificate }: FileToJudge, nowMs
 }
 
 /**
- * The same of a secret. It may come later (decisions §6), so one that is missing keeps nobody from starting; one that is there and
- * is no certificate or key where one has to be does.
+ * Validates a secret. A missing secret may appear later (decisions §6) and does not prevent a start. An existing secret
+ * with an invalid certificate or key does.
  */
 export async function judgeSecret(
   { holds, label, algorithm }: SecretToJudge,
@@ -164,7 +164,7 @@ function judgeText(content: Buffer, holds: Content): FileVerdict {
   return FINE
 }
 
-/** A certificate that can't be read is a problem of its own, from which nothing follows for the key. */
+/** Validates the private key. An unreadable certificate is reported where it is referenced, not here. */
 function judgeKey(content: Buffer, name: string, certificate: string | undefined): FileVerdict {
   const key = readPrivateKey(content)
   if (certificate === undefined) return FINE
@@ -181,7 +181,7 @@ function judgeKey(content: Buffer, name: string, certificate: string | undefined
   return { ...FINE, message: 'belongs to the certificate' }
 }
 
-/** A chain is shown with its first certificate; of authorities, any may be the one that counts. */
+/** Checks the validity period. A server sends the first certificate of a chain; of a CA bundle, any certificate may match. */
 function judgeValidity(all: readonly X509Certificate[], name: string, holds: Content, nowMs: number): FileVerdict {
   const counting = holds === 'certificate chain' ? all.slice(0, 1) : all
   const endsOf = (some: readonly X509Certificate[]): number[] => some.map(({ validToDate }) => validToDate.getTime())

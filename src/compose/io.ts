@@ -1,45 +1,44 @@
 import { constants } from 'node:os'
 import { isatty } from 'node:tty'
 
-/** What a command may touch of the process, so that tests run commands without one. */
+/** The process environment of a command; tests replace it. */
 export interface Io {
   stdout(text: string): void
   stderr(text: string): void
-  /** Whether standard error is a terminal, or goes to one. Default no. */
+  /** Whether standard error is a terminal or is forwarded to one. Default no. */
   readonly isTerminal?: boolean
-  /** Whether this is a worker: its supervisor has the same command line and environment, and has told what is odd about them. */
+  /** Whether this is a worker: its supervisor has already warned about the command line and environment. */
   readonly isWorker?: boolean
-  /** The environment; only `commands` ever sees it. */
+  /** The environment; only `commands` reads it. */
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Reads all of standard input, for `-` in the place of a file. Throws `UsageError` for more than 32 MiB. */
+  /** Reads all of standard input, for `-` instead of a file. Throws `UsageError` for more than 32 MiB. */
   stdin(): Promise<string>
   /**
-   * Resolves when the process is asked to stop (SIGTERM, SIGINT). A command that has something to end asks for this before it
-   * begins; one that never does ends with the signal, as programs do.
+   * Resolves on SIGTERM or SIGINT. A command that has to clean up calls this before it begins;
+   * a command that never calls it is terminated by the signal.
    */
   readonly stop: Promise<string>
-  /** Calls back on SIGHUP. */
+  /** Calls `listener` on SIGHUP. */
   onReload(listener: () => void): void
 }
 
 /**
- * So soon after the first, in milliseconds, a signal is the same one once more: a terminal tells every process, and npm, which
- * the terminal tells as well, passes it on.
+ * A second signal within this time (milliseconds) is a duplicate: a terminal signals every process, and npm
+ * forwards the signal that it receives.
  */
 const SAME_SIGNAL_MS = 500
 
-/** Says to a worker that it is one, and whether the log of its supervisor goes to a `terminal` or a `pipe`. */
+/** Environment variable that marks a worker; its value is the log target of the supervisor, `terminal` or `pipe`. */
 export const WORKER = 'MCP_EXTAUTH_WORKER'
 
 const MAX_STDIN_BYTES = 32 * 1024 * 1024
 
-/** `Io` of a process. */
 export interface ProcessIo extends Io {
-  /** What `stop` gave to a command that asked for it; for whoever only looks, and changes nothing. */
+  /** The promise of `stop` if a command requested it; reading it changes nothing. */
   readonly stopped: Promise<string>
 }
 
-/** The real process behind `Io`. A second signal ends the process at once. */
+/** `Io` of the current process. A second signal terminates the process at once. */
 export function processIo(): ProcessIo {
   const stop = Promise.withResolvers<string>()
   let isHeeded = false
@@ -61,10 +60,10 @@ export function processIo(): ProcessIo {
     [process.stderr, 'error'],
   ] as const)
     stream.on('error', ({ code }: NodeJS.ErrnoException) => {
-      // A reader that has gone (`| head`) wants no more; that is no failure of the command.
+      // A closed reader (`| head`) is not an error of the command.
       if (code === 'EPIPE') return
       if (name === 'output') process.stderr.write(`extauth: standard output cannot be written (${code})\n`)
-      // Who serves goes on without it; of any other command it is what was asked for.
+      // Long-running commands continue without standard output; for other commands it is the result.
       if (!isHeeded) process.exitCode = EXIT.failed
     })
   return {
@@ -91,7 +90,7 @@ export function processIo(): ProcessIo {
   }
 }
 
-/** What the signal does where nobody listens; to the first process of a container it would do nothing. */
+/** Terminates by the signal's default action; PID 1 of a container would ignore the signal. */
 function endWith(signal: 'SIGTERM' | 'SIGINT'): void {
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)
@@ -101,7 +100,7 @@ function endWith(signal: 'SIGTERM' | 'SIGINT'): void {
 /** Exit codes of every command. */
 export const EXIT = { fine: 0, failed: 1, usage: 2, nothingFound: 3 } as const
 
-/** Wrong words on the command line: exit code 2, and the text says what is right. */
+/** Invalid command line: exit code 2. The message says what is expected. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message)

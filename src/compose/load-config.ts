@@ -19,40 +19,40 @@ import { checkFiles } from './check-files.ts'
 import { ConfigError } from './config-error.ts'
 import { nothingOfOurs } from './nothing-of-ours.ts'
 
-/** Where a proxy's configuration comes from: files, directories, and what the command line says beside them. */
+/** The sources of a proxy configuration: files, directories and options. */
 export interface ProxySources {
   readonly configPaths: readonly string[]
-  /** The text of the path `-`. */
+  /** Content of the path `-`. */
   readonly stdin?: string | undefined
   readonly listen?: string | undefined
   readonly admin?: string | undefined
   readonly secretsDirectory?: string | undefined
-  /** The short form: one route to this URL … */
+  /** Short form: one route to this URL, … */
   readonly target?: string | undefined
   /** … with the config in `FILE[#NAME]`. */
   readonly externalAuth?: string | undefined
   /** File with an `auth` section. */
   readonly callers?: string | undefined
-  /** What manifests say about who may call is left alone. Default false. */
+  /** Ignores the caller settings in manifests. Default false. */
   readonly ignoreManifestCallers?: boolean | undefined
-  /** What the inspector captures; beats the files. */
+  /** What the inspector captures; overrides the files. */
   readonly inspector?: InspectorMode | undefined
   readonly namespace?: string | undefined
-  /** The one route that runs; all when absent. */
+  /** Name of the only route to run. Default: all. */
   readonly onlyRoute?: string | undefined
   readonly apiGroup?: string | undefined
 }
 
-/** The documents of a proxy before they are put together. */
+/** The parsed documents of a proxy, before references are resolved. */
 export interface LoadedSources {
   readonly loaded: Loaded
   readonly overrides: ProxyOverrides
-  /** Of the file of `--callers`. */
+  /** Content of the `--callers` file. */
   readonly problems: readonly Problem[]
   readonly warnings: readonly string[]
 }
 
-/** Reads all documents of a proxy, and the file of `--callers`. */
+/** Reads all documents of a proxy and the `--callers` file. */
 export async function loadSources(sources: ProxySources): Promise<LoadedSources> {
   const { listen, admin, secretsDirectory, target, namespace, apiGroup, ignoreManifestCallers } = sources
   const short = sources.externalAuth === undefined ? undefined : splitExternalAuth(sources.externalAuth)
@@ -85,8 +85,8 @@ export async function loadSources(sources: ProxySources): Promise<LoadedSources>
 }
 
 /**
- * Reads, checks and resolves everything anew, and looks whether the files that are named hold what they should unless
- * `readsFiles` is false (default true). Throws `ConfigError` with every problem of every document, else of every file.
+ * Reads, validates and resolves the configuration. It also checks the content of referenced files
+ * unless `readsFiles` is false (default true). Throws `ConfigError` with all problems of the documents, else of the files.
  */
 export async function loadProxyConfig(
   sources: ProxySources,
@@ -106,11 +106,11 @@ export async function loadProxyConfig(
   return { ...config, warnings: [...config.warnings, ...warnings] }
 }
 
-/** What is loaded but can't run here is told apart by its reason (decisions §1). */
+/** Renders a problem; a type that can't run here has its reason appended (decisions §1). */
 const renderStartProblem = (problem: Problem): string =>
   problem.reason === 'type_not_runnable' ? `${renderProblem(problem)} (type_not_runnable)` : renderProblem(problem)
 
-/** The files and directories of which a change is a reason to load again. */
+/** The files and directories whose changes trigger a reload. */
 export function watchedPaths(
   sources: ProxySources,
 ): readonly { readonly path: string; readonly isDirectory: boolean }[] {

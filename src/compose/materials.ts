@@ -5,18 +5,18 @@ import type { OpenSecrets } from '../secrets/index.ts'
 const MAX_CA_BYTES = 1024 * 1024
 const MAX_TOKEN_BYTES = 64 * 1024
 const PEM = /-----BEGIN [A-Z ]+-----/
-/** A JWT and nothing else; it goes into a form. */
+/** Characters of a compact JWT; the token is sent in a form. */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/
-/** As workload identity of Azure names the file of its projected token. */
+/** Azure workload identity sets this variable to the path of its projected token. */
 const AZURE_TOKEN_FILE = 'AZURE_FEDERATED_TOKEN_FILE'
 
-/** The files that one configuration names. */
+/** The open files that one configuration references. */
 export interface HeldNamedFiles {
-  /** The content of a CA file now; undefined while it has never been readable, and then nothing is sent. */
+  /** Current content of a CA file; undefined until it has been readable once, and then nothing is sent. */
   readonly certificate: (path: string) => () => Buffer | undefined
   /** A PEM file as a secret: a certificate chain or a private key. */
   readonly pem: (path: string) => SecretHandle
-  /** The token in a file now; undefined: the file that the environment names. */
+  /** Current token in a file. Default path: the one in the environment. */
   readonly tokenFile: (path: string | undefined) => SecretHandle
   release(): void
 }
@@ -30,7 +30,7 @@ export interface HeldMaterials extends HeldNamedFiles {
   readonly secrets: Secrets
 }
 
-/** Secrets and files that configurations name. What may outlive the configuration that opened it is a holder of its own. */
+/** Secrets and files that configurations reference. Parts that outlive their configuration use a holder of their own. */
 export interface Materials {
   hold(): HeldMaterials
 }
@@ -79,7 +79,7 @@ const NO_FILE: SecretHandle = {
   refresh: () => Promise.resolve(false),
 }
 
-/** Files of authorities and tokens that configurations name, each opened once, kept current, and closed with the last that names it. */
+/** Opens CA and token files. A file is opened once, watched, and closed when its last holder releases it. */
 export function openNamedFiles(log: Log, env: Readonly<Record<string, string | undefined>>): NamedFiles {
   const authorities = new RefCountedPool<WatchedFile>((file) => file.close())
   const tokens = new RefCountedPool<WatchedFile>((file) => file.close())
@@ -87,7 +87,7 @@ export function openNamedFiles(log: Log, env: Readonly<Record<string, string | u
   const openAuthorities = (path: string): WatchedFile =>
     openWatchedFile(path, {
       maxBytes: MAX_CA_BYTES,
-      // Node's TLS takes anything, and would trust nobody then.
+      // Node accepts a file without certificates, and would then trust no server.
       accept: areCertificates,
       onProblem: (reason) => log.warn({ file: path, reason }, 'a CA file cannot be used'),
     })
@@ -124,7 +124,7 @@ export function openNamedFiles(log: Log, env: Readonly<Record<string, string | u
             heldTokens.get(path, () => openToken(path)),
           )
         },
-        // Closing a watched file waits for nothing.
+        // Closing a watched file is synchronous.
         release() {
           void heldAuthorities.release()
           void heldTokens.release()

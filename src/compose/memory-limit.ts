@@ -1,53 +1,53 @@
 import { totalmem } from 'node:os'
 
 const MIB = 1024 * 1024
-/** What a process that has served at 32 connections has resident before it keeps a body, and garbage of a burst. */
+/** Resident memory of a process after serving 32 connections, without request bodies but with garbage of a burst. */
 const ITSELF_BYTES = 256 * MIB
-/** Of the rest: what fragments and what TLS holds has its part as well. */
+/** Share of the rest for request bodies; fragmentation and TLS need their part too. */
 const BODIES_SHARE = 1 / 2
-/** The process that starts workers and speaks for them. */
+/** Memory of the supervisor process. */
 const SUPERVISOR_BYTES = 64 * MIB
 const LEAST_BYTES = 16 * MIB
 const MOST_BYTES = 256 * MIB
-/** Of the rest: for as much as waits for a client, the connection to its backend holds as much again. */
+/** Share of the rest for unread responses; the backend connection of each buffers as much again. */
 const UNREAD_SHARE = 1 / 8
 const LEAST_UNREAD_BYTES = 8 * MIB
 const MOST_UNREAD_BYTES = 128 * MIB
-/** Of the rest, once for callers and once for credentials: whoever is forgotten costs a verification or a call to a service. */
+/** Share of the rest for each of callers and credentials: an eviction costs one verification or one call to a service. */
 const REMEMBERED_SHARE = 1 / 8
 const LEAST_REMEMBERED_BYTES = 24 * MIB
-/** More than a hundred thousand of either. */
+/** Enough for more than a hundred thousand entries. */
 const MOST_REMEMBERED_BYTES = 256 * MIB
 
 /**
- * Bytes of memory that this process may use: `configured`, else the limit of its control group (memory.max, or
- * memory.limit_in_bytes of the first version), else what the machine has.
+ * Memory limit in bytes: `configured`, else the limit of the control group (v2 `memory.max`, v1
+ * `memory.limit_in_bytes`), else the memory of the machine.
  */
 const memoryLimitOf = (configured: number | undefined): number =>
-  // Node says 2^64 where there is no limit.
+  // Node reports 2^64 without a limit.
   configured ?? Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem())
 
-/** What the memory of a proxy is shared out as, in bytes; logged at start. */
+/** Memory budget of a proxy in bytes; logged at start. */
 export interface MemoryShares {
   readonly memoryLimitBytes: number
-  /** For request bodies that are kept by one process. */
+  /** Buffered request bodies, per process. */
   readonly keptBodiesBytes: number
-  /** For answers of one process that wait for their clients. */
+  /** Responses that clients have not read yet, per process. */
   readonly unreadAnswersBytes: number
-  /** For verified callers that one process remembers, of one `auth` section. */
+  /** Cached verified callers, per process and `auth` section. */
   readonly callersBytes: number
-  /** For fetched credentials that one process keeps, unless their number is configured. */
+  /** Cached credentials, per process, unless their number is configured. */
   readonly credentialsBytes: number
 }
 
 export interface MemoryOptions {
-  /** Bytes that all processes together may use. Default: as `memoryLimitOf` finds. */
+  /** Bytes for all processes together. Default: the result of `memoryLimitOf`. */
   readonly memoryLimitBytes?: number | undefined
-  /** Processes that serve. Default 1. */
+  /** Number of serving processes. Default 1. */
   readonly workers?: number | undefined
 }
 
-/** How a proxy shares out its memory; `keptBodiesBytes` of a configuration is taken as it is. */
+/** Computes the memory budget; a configured `keptBodiesBytes` is used unchanged. */
 export function memorySharesOf(
   { memoryLimitBytes: configured, workers = 1 }: MemoryOptions,
   keptBodiesBytes?: number,

@@ -1,13 +1,13 @@
 import type { NamesInUse, OpenMetrics } from '../report/index.ts'
 import type { ResolvedProxy } from '../load/index.ts'
 
-/** Series of metrics whose labels are names from the configuration. */
+/** Metric series labeled with names from the configuration. */
 export interface NamedSeries {
-  /** Something of this name is in use; its series go when the last one has let go. */
+  /** Marks a name as in use; its series are removed when the last use is released. */
   hold(label: string, name: string): () => void
 }
 
-/** Keeps the series of what is in use: figures of what a reload removed are no more, and an alert on them would never end. */
+/** Removes the series of names that a reload removed; alerts on them would fire forever. */
 export function createNamedSeries(metrics: Pick<OpenMetrics, 'removeSeries'>): NamedSeries {
   const holders = new Map<string, number>()
   return {
@@ -29,13 +29,13 @@ export function createNamedSeries(metrics: Pick<OpenMetrics, 'removeSeries'>): N
   }
 }
 
-/** The same client, whose series are there until it is closed. */
+/** Returns `client` with its series bound to its lifetime. */
 export function withSeries<T extends { close(): Promise<void> }>(series: NamedSeries, name: string, client: T): T {
   const release = series.hold('name', name)
   return { ...client, close: () => client.close().finally(release) }
 }
 
-/** The names in a configuration. */
+/** The names that a configuration uses as labels. */
 export function namesIn({ routes, authServers }: ResolvedProxy): NamesInUse {
   return {
     route: routes.map(({ name }) => name),

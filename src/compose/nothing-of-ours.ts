@@ -1,10 +1,10 @@
 import { type Loaded, OUR_KINDS, type Problem, problemOfFile } from '../load/index.ts'
 
-/** Documents of ours, valid or not. */
+/** Number of documents of supported kinds, valid or not. */
 export const documentsIn = ({ declared, registries, callers, roleTests, pods }: Loaded): number =>
   declared.length + registries.length + callers.length + roleTests.length + pods.length
 
-/** The problem that files without a problem hold no document of ours at all, at the first of `paths`; says what was looked for. */
+/** The problem for input without any supported document, located at the first of `paths`; undefined if there is one. */
 export function nothingOfOurs(loaded: Loaded, paths: readonly string[]): Problem | undefined {
   if (documentsIn(loaded) > 0 || loaded.problems.length > 0) return undefined
   const { length } = loaded.skipped

@@ -1,6 +1,6 @@
 import type { RequestObserver, RequestTrace } from '../core/index.ts'
 
-/** One observer for several: each request is followed by all who want to; undefined when there is nobody. */
+/** Combines observers; undefined without any. */
 export function observersOf(list: readonly (RequestObserver | undefined)[]): RequestObserver | undefined {
   const observers = list.filter((observer) => observer !== undefined)
   const [only] = observers

@@ -3,19 +3,19 @@ import { request as requestHttps } from 'node:https'
 import { isLoopbackHost, parseHost } from '../core/index.ts'
 import type { OwnRequest } from '../inspect/index.ts'
 
-/** How the process reaches its own proxy listener. */
+/** Address and certificate of the proxy's own listener. */
 export interface OwnListener {
-  /** As `Proxy.url` has it. */
+  /** The value of `Proxy.url`. */
   readonly url: string
-  /** Names that it serves beside the ones that its bind implies. */
+  /** Configured host names, in addition to those that the bind address implies. */
   readonly allowedHosts: readonly string[]
-  /** Its certificate in PEM, which is the only one that is taken; undefined for plain http. */
+  /** Certificate in PEM, the only one accepted; undefined for plain HTTP. */
   readonly certificate: Buffer | undefined
 }
 
 /**
- * Sends a request to the proxy's own listener, as a client on this machine does, and gives the answer as it streams. Rejects
- * when it can't be reached. Not through `net`: it is no other service, and neither egress proxy nor address guard apply.
+ * Sends a request to the proxy's own listener, as a local client does, and returns the streamed response. Rejects
+ * if the connection fails. It does not use `net`: neither egress proxy nor address guard apply.
  */
 export function requestOwnListener(listener: OwnListener, asked: OwnRequest): Promise<IncomingMessage> {
   const { method, path, headers, body, signal } = asked
@@ -27,7 +27,7 @@ export function requestOwnListener(listener: OwnListener, asked: OwnRequest): Pr
     path,
     headers: { ...headers, host: hostFor(where, allowedHosts), ...(body && { 'content-length': body.length }) },
     signal,
-    // A connection that is kept would hold up the drain of the listener.
+    // A keep-alive connection would delay the drain of the listener.
     agent: false,
   }
   return new Promise((resolve, reject) => {
@@ -53,7 +53,7 @@ function addressOf(url: string): Where {
   return { host, port: Number(port) || (protocol === 'https:' ? 443 : 80) }
 }
 
-/** A name under which the listener serves: that of this machine, or one of those that are configured. */
+/** A host name that the listener accepts: that of its address, or a configured one. */
 function hostFor(where: Where, allowedHosts: readonly string[]): string {
   const own =
     'socketPath' in where ? 'localhost' : `${where.host.includes(':') ? `[${where.host}]` : where.host}:${where.port}`

@@ -5,12 +5,12 @@ import { documentHandler } from '../proxy/index.ts'
 import type { AuthSection, ResolvedRoute } from '../resources/index.ts'
 import type { ResolvedProxy } from '../load/index.ts'
 
-/** What names the resource of a route: its `resourceUrl`, else where it is on the listener (only on a loopback bind). */
+/** Resource URL of a route: its `resourceUrl`, else its URL on the listener (only on a loopback bind). */
 export const resourceUrlOf = (route: ResolvedRoute, listenUrl: string): string =>
   route.resourceUrl ?? new URL(route.path, listenUrl).href.replace(/\/$/, '')
 
 /**
- * The RFC 9728 documents. Each protected route has its own; the one without a resource path belongs to the only
+ * The protected resource metadata (RFC 9728). Each protected route has its own; the one at the root belongs to the only
  * protected route, or to the one at `/` (decisions §2.7).
  */
 export function resourceDocuments(config: ResolvedProxy, listenUrl: string): readonly LocalHandler[] {
@@ -23,7 +23,7 @@ export function resourceDocuments(config: ResolvedProxy, listenUrl: string): rea
     const ownIssuers = issuer === undefined ? [] : [issuer]
     const document = protectedResourceMetadata({ resourceUrl, auth: withScopes(route), ownIssuers })
     documents.set(metadataPath(resourceUrl), document)
-    // Behind something that adds or cuts a prefix, the document is still found by the path that arrives here.
+    // Behind a proxy that adds or strips a prefix, the document is found by the path that arrives here.
     const local = metadataPath(new URL(route.path, listenUrl).href)
     if (!documents.has(local)) documents.set(local, document)
     if (route.path === '/' || shielded.length === 1) documents.set(metadataPath(new URL('/', listenUrl).href), document)
@@ -31,7 +31,7 @@ export function resourceDocuments(config: ResolvedProxy, listenUrl: string): rea
   return [...documents].map(([address, document]) => documentHandler(address, document))
 }
 
-/** The scopes of a route: those that it requires among those that are advertised, as clients ask for what they see. */
+/** Scopes of a route: the advertised ones among those it requires, as clients request the scopes they see. */
 export function scopesOf({ callers, requiredScopes }: ResolvedRoute): readonly string[] {
   return [...new Set([...requiredScopes, ...(callers.mode === 'oauth' ? callers.oauth.scopesSupported : [])])]
 }

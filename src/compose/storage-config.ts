@@ -8,8 +8,8 @@ const LONGEST_MS = 24 * 3_600_000
 type KvStore = Extract<Storage, { type: 'kvstore' }>['kvstore']
 
 /**
- * `storage` of a resource as the storage room takes it: references become handles, a service becomes its name in the cluster
- * (authserver.md §7), durations milliseconds; `0s` is the default, as for clients of this store elsewhere. Throws `config_error`.
+ * Converts `storage` of a resource to `StorageConfig`: references become handles, a service its cluster DNS name
+ * (authserver.md §7), durations milliseconds; `0s` means the default, as in other clients of this store. Throws `config_error`.
  */
 export function storageConfig(storage: Storage, namespace: string, secrets: Secrets): StorageConfig {
   if (storage.type === 'memory') return storage

@@ -4,8 +4,8 @@ import type { ObtainDeps } from '../obtain/index.ts'
 const VARIABLE = 'AWS_ENDPOINT_URL_STS'
 
 /**
- * Which STS endpoints are used (decisions §3.5): the option goes before a config's own settings, the variables that all AWS
- * tools read go after them. Throws `config_error` for an invalid value.
+ * The STS endpoint settings (decisions §3.5): the option overrides a config's own settings, which override the standard
+ * AWS variables. Throws `config_error` for an invalid value.
  */
 export function stsEndpoints(
   option: string | undefined,
@@ -29,7 +29,7 @@ function checked(text: string, source: string): string {
   return text
 }
 
-/** As the AWS SDKs read it. */
+/** A Boolean variable, parsed as in the AWS SDKs. */
 function flag(name: 'fips' | 'dualStack', env: Readonly<Record<string, string | undefined>>, variable: string) {
   const value = env[variable]
   if (!value) return {}

@@ -12,8 +12,9 @@ export interface OpenTlsMaterial extends TlsMaterial {
 }
 
 /**
- * Certificate and key of the listener, kept current. A pair that doesn't fit together (as happens between two renewals of
- * two files) or can't be read keeps the pair before. `ticketKeys` (48 bytes) are for session tickets, by default random ones. Throws `ConfigError` when there is no usable pair at the start.
+ * Opens and watches the certificate and key of the listener. An unreadable or mismatched pair (between the renewals of
+ * the two files) leaves the previous pair active. `ticketKeys` (48 bytes) encrypt session tickets; default: random.
+ * Throws `ConfigError` without a usable pair at start.
  */
 export function openTlsMaterial(
   files: { readonly certFile: string; readonly keyFile: string },

@@ -2,18 +2,18 @@ import { CredentialRefusal, type EndpointCredentials, Secret } from '../core/ind
 import { fileProblem, readBounded } from '../files/index.ts'
 
 const MAX_BYTES = 64 * 1024
-/** RFC 6750 §2.1, b64token. */
+/** b64token of RFC 6750 §2.1. */
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
 
-/** No token: for a server that asks for none. `why` is what the user is told when it does, a sentence. */
+/** No token, for servers that require none. `why` is the user's message if the server does require one, a sentence. */
 export const noCredentials = (why = 'The MCP server wants an access token.'): EndpointCredentials => ({
   current: () => Promise.resolve(undefined),
   refused: () => Promise.reject(new CredentialRefusal('missing_token', why)),
 })
 
 /**
- * The access token in a file, read again for each request, so that whoever renews it need not restart anything. What
- * can't be read, or is no token, is `CredentialRefusal` missing_token.
+ * The access token in a file, read for each request, so that a renewal needs no restart. An unreadable file or
+ * invalid token is `CredentialRefusal` missing_token.
  */
 export function tokenInFile(file: string): EndpointCredentials {
   const read = (): Secret => {
@@ -42,7 +42,7 @@ export function tokenInFile(file: string): EndpointCredentials {
   }
 }
 
-/** The scopes of a challenge, as far as they are what scopes may be (RFC 6749 §3.3). */
+/** The scopes of a challenge, restricted to valid scope characters (RFC 6749 §3.3). */
 function scopesIn(challenge: string): string {
   const scope = /\bscope="([\x21\x23-\x5b\x5d-\x7e ]{1,500})"/.exec(challenge)?.[1]
   return scope === undefined ? '' : ` (${scope})`

@@ -15,17 +15,17 @@ const SAMPLERS: readonly SamplerName[] = [
 
 const refused = (text: string): ConfigError => new ConfigError([text])
 
-/** `OTEL_SDK_DISABLED` is true, or `OTEL_TRACES_EXPORTER` none: nothing is sent, whatever documents say. */
+/** Whether `OTEL_SDK_DISABLED` is true or `OTEL_TRACES_EXPORTER` is none; this overrides documents. */
 export const tracesAreOff = (env: Env): boolean =>
   env['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER']?.trim() === 'none'
 
 /**
- * Reads them (OpenTelemetry specification, environment variables); undefined when traces are off: no OTLP endpoint is named,
+ * Reads the OpenTelemetry environment variables. Undefined if traces are off: no OTLP endpoint is set,
  * `OTEL_SDK_DISABLED` is true or `OTEL_TRACES_EXPORTER` is none. Throws `ConfigError`.
  */
 export function traceSettings(env: Env): TraceSettings | undefined {
   const text = (name: string): string | undefined => env[name]?.trim() || undefined
-  /** A variable of the exporter: the one for traces goes before the one for all signals. */
+  /** A variable of the exporter: the one for traces overrides the one for all signals. */
   const exported = (name: string): string | undefined =>
     text(`OTEL_EXPORTER_OTLP_TRACES_${name}`) ?? text(`OTEL_EXPORTER_OTLP_${name}`)
   const endpoint = exported('ENDPOINT')
@@ -48,7 +48,7 @@ export function traceSettings(env: Env): TraceSettings | undefined {
   if (compression !== 'none' && compression !== 'gzip')
     throw refused('OTEL_EXPORTER_OTLP_COMPRESSION must be gzip or none')
   return {
-    // The variable for all signals is a base URL, the one for traces is used as it is.
+    // The variable for all signals is a base URL; the one for traces is used unchanged.
     url: text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? `${endpoint.replace(/\/$/, '')}/v1/traces`,
     protocol,
     headers: {
@@ -66,7 +66,7 @@ export function traceSettings(env: Env): TraceSettings | undefined {
 
 const DEFAULT_TIMEOUT_MS = 10_000
 
-/** `name=value,other=value`, percent-encoded as in W3C Baggage. */
+/** Parses `name=value,other=value`, percent-encoded as in W3C Baggage. */
 function headersIn(list: string | undefined): Record<string, Secret> {
   const entries = (list ?? '').split(',').filter((entry) => entry.trim() !== '')
   return Object.fromEntries(

@@ -9,7 +9,7 @@ import { type Io, UsageError } from '../io.ts'
 
 const REQUEST_MS = 15_000
 
-/** Where the logins of the user are (XDG base directories). Throws `UsageError` when there is no such place. */
+/** Opens the user's login store (XDG base directories). Throws `UsageError` without a state directory. */
 export function openUserStore(env: Io['env']) {
   const { XDG_STATE_HOME: state, LOCALAPPDATA: local } = env
   if (state !== undefined && path.isAbsolute(state)) return openLoginStore(path.join(state, 'extauth', 'logins'))
@@ -19,7 +19,7 @@ export function openUserStore(env: Io['env']) {
   return openLoginStore(path.join(home, '.local', 'state', 'extauth', 'logins'))
 }
 
-/** A client for metadata, registration and tokens: the addresses come from servers, so it is guarded. */
+/** HTTP client for metadata, registration and tokens. It guards addresses, because servers supply them. */
 export function loginOutbound(endpoint: URL, caFile: string | undefined, env: Io['env']) {
   const egressProxy = egressFrom(env)
   return createOutbound({
@@ -27,7 +27,7 @@ export function loginOutbound(endpoint: URL, caFile: string | undefined, env: Io
     clock: { now: () => Date.now() },
     deadlineMs: REQUEST_MS,
     breaker: false,
-    // Whoever is on the internet may not send us into the network that we are in.
+    // A server on the internet must not direct requests into the local network.
     guard: { allowPrivateIP: true, configuredUrls: isLoopbackHost(endpoint.hostname) ? [endpoint.href] : [] },
     ...(caFile === undefined ? {} : { caCert: () => readFileSync(caFile) }),
     ...(egressProxy === undefined ? {} : { egressProxy }),

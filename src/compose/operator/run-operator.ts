@@ -31,50 +31,50 @@ import { followPair } from './webhook-pair.ts'
 
 export interface RunOperatorOptions {
   readonly apiGroup: string
-  /** Watches this namespace only. Default: all. */
+  /** Watches only this namespace. Default: all. */
   readonly namespace: string | undefined
-  /** Where Lease and certificate are. Default: the pod's own. */
+  /** Namespace of Lease and certificate. Default: the pod's own. */
   readonly ownNamespace: string | undefined
-  /** Of proxies and sidecars. Default: that of `podName`, or the one of this version. */
+  /** Image of proxies and sidecars. Default: the image of `podName`, else the one of this version. */
   readonly image: string | undefined
-  /** The operator's own pod. */
+  /** Name of the operator's own pod. */
   readonly podName: string | undefined
   readonly pods: OperatorOptions['pods']
   readonly watchSecrets: boolean
   readonly restrictPodTemplate: boolean
   readonly secretsByLabel: boolean
-  /** Writes conditions in a group of another operator too. */
+  /** Writes status conditions even if the API group belongs to another operator. */
   readonly writesStatus: boolean
-  /** Undefined: no webhooks are served. */
+  /** Default: webhooks are not served. */
   readonly webhook: WebhookChoice | undefined
-  /** Where health, readiness and metrics are. */
+  /** Listen address for health, readiness and metrics. */
   readonly admin: string
   readonly cluster: ClusterChoice
   readonly env: Io['env']
   readonly log: Log
 }
 
-/** What is said of the webhooks. */
+/** Webhook options. */
 export interface WebhookChoice {
   readonly address: string
-  /** The Service in front of it. */
+  /** Name of the Service in front of the webhooks. */
   readonly service: string
-  /** More names in the certificate that it makes. */
+  /** Additional DNS names in the generated certificate. */
   readonly names: readonly string[]
-  /** Milliseconds of the certificate that it makes. */
+  /** Lifetime of the generated certificate in milliseconds. */
   readonly lifetimeMs: number | undefined
-  /** `tls.crt` and `tls.key` of somebody else instead. */
+  /** Directory with an externally issued `tls.crt` and `tls.key`; no certificate is generated. */
   readonly certificateDirectory: string | undefined
 }
 
-/** An operator that runs. */
+/** A running operator. */
 export interface RunningOperator {
-  /** Resolves when another replica has taken over, or its webhooks can't go on: it must be started anew. */
+  /** Resolves when another replica holds the lease or the webhooks fail; the process must be restarted. */
   readonly lost: Promise<'lost'>
   close(): Promise<void>
 }
 
-/** Starts the operator. Throws `UsageError` where nothing says which cluster, and a `Failure` that says what is in the way. */
+/** Starts the operator. Throws `UsageError` if no cluster is configured, and `Failure` with the cause of a failed start. */
 export async function runOperator(options: RunOperatorOptions): Promise<RunningOperator> {
   try {
     await using opening = new AsyncDisposableStack()
@@ -85,7 +85,7 @@ export async function runOperator(options: RunOperatorOptions): Promise<RunningO
   }
 }
 
-/** What it opens is on `opening` until it returns: a failure closes it. */
+/** `opening` owns the parts until this returns, so that a failure closes them. */
 async function start(options: RunOperatorOptions, opening: AsyncDisposableStack): Promise<RunningOperator> {
   const { apiGroup, namespace, log, webhook } = options
   const settings = kubeSettings(options.cluster, options.env)
@@ -114,7 +114,7 @@ async function start(options: RunOperatorOptions, opening: AsyncDisposableStack)
 
   const opened = opening.move()
   const stop = new AbortController()
-  /** A cluster that restarts may run this pod before its API server answers: the process waits, healthy and not ready. */
+  /** After a cluster restart the API server may not respond yet: the operator retries, healthy and not ready. */
   const read = <T>(what: string, attempt: () => Promise<T>): Promise<T | undefined> =>
     retryUntilAnswered(attempt, {
       signal: stop.signal,
@@ -128,7 +128,7 @@ async function start(options: RunOperatorOptions, opening: AsyncDisposableStack)
   const startWhenAnswered = async (): Promise<void> => {
     const { client } = connection
     const image = await read('the image', () => imageFor(options, client, ownNamespace))
-    // Definitions of our own group come with this version; those of another are as old as the operator that they belong to.
+    // The project's own definitions match this version; those of another group have the version of their operator.
     const version = isOurs
       ? OLDEST_VERSION
       : await read('the version of the resources', () => servedVersion(client, apiGroup, namespace))
@@ -150,7 +150,7 @@ async function start(options: RunOperatorOptions, opening: AsyncDisposableStack)
       writesStatus: isOurs || options.writesStatus,
       webhook: webhook && webhookOptions(webhook, ownNamespace, log, opened),
       onLost: (what) => {
-        // After the lease is lost nothing may be written: requests to the API server are aborted.
+        // Nothing may be written without the lease: requests to the API server are aborted.
         if (what === 'lease') void connection.close()
         lost.resolve('lost')
       },
@@ -178,7 +178,7 @@ async function start(options: RunOperatorOptions, opening: AsyncDisposableStack)
 const POD_ANSWER_BYTES = 16 * 1024
 const POD_ANSWER_MS = 2_000
 
-/** What a pod answers, whatever its status. Pods are in the cluster: no egress proxy is between. */
+/** Reads the JSON response of a pod, with any status. Requests in the cluster bypass the egress proxy. */
 async function readPod(url: string): Promise<unknown> {
   const timeouts = { connect: POD_ANSWER_MS, firstByte: POD_ANSWER_MS, idle: POD_ANSWER_MS }
   const { body } = await requestOnce(
@@ -189,7 +189,7 @@ async function readPod(url: string): Promise<unknown> {
   return JSON.parse(body.toString()) as unknown
 }
 
-/** The image of proxies and sidecars: the one that is set, else that of the operator's own pod. Throws `KubeError`. */
+/** Image of proxies and sidecars: the configured one, else that of the operator's own pod. Throws `KubeError`. */
 async function imageFor(
   { image, podName }: RunOperatorOptions,
   client: KubeClient,
@@ -213,14 +213,14 @@ function webhookOptions(
   }
 }
 
-/** Which cluster: the one that this pod is in, or that of a kubeconfig. */
+/** Selects the cluster: the pod's own, or that of a kubeconfig. */
 interface ClusterChoice {
   readonly kubeconfig: string | undefined
-  /** Context of the kubeconfig. Default: its current one. */
+  /** Context of the kubeconfig. Default: its current context. */
   readonly context: string | undefined
 }
 
-/** Where the API server is and who we are. Throws `UsageError` where nothing says so, `KubeError` for a wrong kubeconfig. */
+/** API server address and credentials. Throws `UsageError` if no cluster is configured, `KubeError` for an invalid kubeconfig. */
 function kubeSettings({ kubeconfig, context }: ClusterChoice, env: Io['env']): KubeSettings {
   const file = kubeconfig ?? env['KUBECONFIG']
   const inCluster = kubeconfig === undefined ? inClusterSettings(env) : undefined

@@ -5,7 +5,7 @@ import { type Certificate, readCertificate, type WebhookOptions } from '../../op
 
 const MAX_PEM_BYTES = 1024 * 1024
 
-/** The pair that cert-manager keeps in a mounted Secret. */
+/** Watches the certificate and key that cert-manager maintains in a mounted Secret. */
 export function followPair(
   directory: string,
   log: Log,
@@ -30,7 +30,7 @@ export function followPair(
       const [certText, keyText] = [cert.read()?.toString('utf8'), key.read()?.toString('utf8')]
       if (certText === undefined || keyText === undefined) return undefined
       const certificate = readCertificate(certText, new Secret(keyText))
-      // Two files that are replaced one after the other do not fit for a moment.
+      // The files are replaced one after the other and may not match for a moment.
       if (certificate === undefined) log.warn({ directory }, 'tls.crt is no certificate, or tls.key is not its key')
       return certificate
     },

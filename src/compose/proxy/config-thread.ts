@@ -4,13 +4,13 @@ import type { ConfigPlaces, PlaceTable, Problem, ResolvedProxy } from '../../loa
 import { ConfigError } from '../config-error.ts'
 import { loadProxyConfig, type ProxySources } from '../load-config.ts'
 
-/** What the thread is given. */
+/** Input of the thread. */
 export interface ConfigOrder {
   readonly sources: ProxySources
   readonly nowMs: number
 }
 
-/** Lists that grow with the routes; they are handed over a slice at a time. */
+/** Lists that grow with the number of routes; the thread sends them in slices. */
 const LISTS = ['routes', 'files', 'secrets', 'places'] as const
 interface Lists {
   readonly routes: ResolvedProxy['routes']
@@ -20,7 +20,7 @@ interface Lists {
 }
 export type ConfigSlice = { [L in keyof Lists]: { readonly of: L; readonly items: Lists[L] } }[keyof Lists]
 
-/** What it says first, and then for each time it is asked. */
+/** Messages of the thread: one after the start, then one per request of the main thread. */
 export type ConfigAnswer =
   | {
       readonly is: 'refused'
@@ -37,7 +37,7 @@ export type ConfigAnswer =
   | { readonly is: 'slice'; readonly slice: ConfigSlice }
   | { readonly is: 'end' }
 
-/** So many take a millisecond or two to receive. */
+/** Items per slice; receiving one takes a millisecond or two. */
 const SLICE = 500
 
 function* slicesOf(routes: ResolvedProxy['routes'], { table }: ConfigPlaces): Generator<ConfigSlice> {

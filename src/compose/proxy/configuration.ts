@@ -31,29 +31,29 @@ import type { Resources } from './readiness.ts'
 import type { Services } from './services.ts'
 import { prepareSharedCache } from './shared-cache.ts'
 
-/** A configuration that can be put in force: everything is built and opened, nothing was fetched for it. */
+/** A prepared configuration: everything is built and opened, nothing has been fetched for it. */
 export interface Candidate {
   readonly config: ResolvedProxy
-  /** Closing it lets go of all that no other configuration uses. */
+  /** Closing it releases whatever no other configuration uses. */
   readonly runtime: Runtime
-  /** The secrets and files that this configuration names. */
+  /** The secrets and files that this configuration references. */
   readonly held: Resources
-  /** Resolves when it can serve as well as it will; at the latest after two seconds, as a store may be down. */
+  /** Resolves when stores are connected, or after two seconds: a store may be down. */
   prepared(): Promise<void>
-  /** It is in force: what fetches ahead of the first request begins. */
+  /** Makes the configuration active and starts prefetching, such as keys of identity providers. */
   adopt(): void
-  /** It will never be: what only this had opened is let go of. */
+  /** Releases whatever only this configuration opened; it never becomes active. */
   refuse(): void
 }
 
 const PREPARE_MS = 2_000
 
-/** So many routes are built in some milliseconds. */
+/** Building this many routes takes some milliseconds. */
 export const ROUTES_PER_TURN = 100
 
 /**
- * Builds what a configuration needs, with the `modules` that were loaded for it; between `ROUTES_PER_TURN` routes it gives way to
- * requests, by `turn`. Rejects with a `ConfigError` with the place of what cannot run, and then nothing of it stays open.
+ * Builds a configuration with its lazy `modules`. After every `ROUTES_PER_TURN` routes it yields to
+ * requests with `turn`. Rejects with a `ConfigError` that locates the problem; nothing stays open then.
  */
 export async function buildCandidate(
   config: ResolvedProxy,
@@ -135,7 +135,7 @@ async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
   clearTimeout(timer)
 }
 
-/** What all routes of a configuration have in common. */
+/** Dependencies that all routes of a configuration share. */
 interface RouteDeps {
   readonly clock: Clock
   readonly authenticators: Pick<HeldAuthenticators, 'get'>
@@ -148,12 +148,12 @@ interface RouteDeps {
   readonly protocol: ProtocolMemory
 }
 
-/** Remembers something that has to be closed, and gives it back. */
+/** Registers a part for disposal and returns it. */
 type Keep = <T extends { close(): Promise<void> }>(part: T) => T
 
 /**
- * Builds everything that runs per request of one route; nothing is fetched. `listenUrl` names the resource of a route
- * that has no `resourceUrl`. What it opens is handed to `keep`, whose matter it is to close it. Throws `Failure` for what cannot run.
+ * Builds the request pipeline of one route without fetching anything. `listenUrl` is the base of the resource URL
+ * of a route without `resourceUrl`. `keep` owns all opened parts. Throws `Failure` for a route that can't run.
  */
 function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps, keep: Keep): Route {
   const { auth, target, timeouts, http2, targetTls, callers, headerForward } = resolved
@@ -193,7 +193,7 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps,
   }
 }
 
-/** Absent where nothing needs what requests say: their bodies are not read then. */
+/** Undefined where neither rules nor credentials depend on request bodies: these are not read then. */
 function authorizeOf(resolved: ResolvedRoute, { obtain, decisions, protocol }: RouteDeps): Route['authorize'] {
   const { name, authorization, limits, target } = resolved
   const isRead = authorization !== undefined || resolved.credentials.length > 0 || authsOf(resolved).some(readsRequest)
@@ -209,7 +209,7 @@ function authorizeOf(resolved: ResolvedRoute, { obtain, decisions, protocol }: R
   })
 }
 
-/** The credential of the route, or another one for some requests. */
+/** The credential source of the route, with the exceptions for some requests. */
 function obtainsOf(resolved: ResolvedRoute, deps: RouteDeps, keep: Keep): Route['obtain'] {
   const own = obtainOf(resolved, deps, keep)
   if (resolved.credentials.length === 0) return own
@@ -221,7 +221,7 @@ function obtainsOf(resolved: ResolvedRoute, deps: RouteDeps, keep: Keep): Route[
   return createSelectedObtain(own, entries)
 }
 
-/** Whose credential is the same whoever calls has one source for all routes with this config; a source for callers is of its route. */
+/** Routes share a source unless the credential is per caller. */
 function obtainOf(resolved: ResolvedRoute, deps: RouteDeps, keep: Keep): Route['obtain'] {
   const { auth, headerForward, onMatcherError } = resolved
   if (credentialOf(auth) !== 'caller') {
@@ -238,15 +238,15 @@ function obtainOf(resolved: ResolvedRoute, deps: RouteDeps, keep: Keep): Route['
   )
 }
 
-/** The backends of one configuration. */
+/** The backend pools of one configuration. */
 export interface Backends {
-  /** The connections to a backend; routes that mean the same one share them. */
+  /** Returns the connection pool of a backend; routes with equal options share it. */
   readonly open: (options: BackendOptions) => Backend
 }
 
 /**
- * One pool of connections for each origin, TLS identity and set of timeouts, whichever routes lead there. Each is handed to
- * `keep` once, whose matter it is to close it; more than one `close` is one.
+ * Opens one connection pool per origin, TLS identity and set of timeouts. `keep` receives each pool once
+ * and closes it; closing twice is harmless.
  */
 export function createBackends(keep: (backend: Backend) => Backend, budget: ConnectionBudget): Backends {
   const opened = new Map<string, Backend>()
@@ -268,12 +268,12 @@ function closedOnce(backend: Backend): Backend {
   return { ...backend, close: () => (closed ??= backend.close()) }
 }
 
-/** Gives what `make` gives, made once for each `owner` and each `key` (by its JSON). */
+/** Returns the result of `make`, which runs once per `owner` and `key` (compared as JSON). */
 type SharedParts = <T>(owner: object, key: unknown, make: () => T) => T
 
 /**
- * What routes have alike, once: thousands of equal objects don't fit into the caches of a processor, and each request
- * would wait for its own. The key must tell everything by which parts of one owner differ, their kind included.
+ * Creates equal parts of routes once: thousands of equal objects exceed the CPU caches and slow down each request.
+ * The key must contain everything in which parts of one owner differ, including their kind.
  */
 function createSharedParts(): SharedParts {
   const made = new Map<object, Map<string, unknown>>()
@@ -282,7 +282,7 @@ function createSharedParts(): SharedParts {
     made.set(owner, own)
     const text = JSON.stringify(key)
     if (!own.has(text)) own.set(text, make())
-    // The key says the kind, so what is there was made by the same line.
+    // The key contains the kind, so the value has the type of this call.
     return own.get(text) as T
   }
 }

@@ -16,7 +16,7 @@ import type { Common, Services } from './services.ts'
 import { openWatchedFile } from '../../files/index.ts'
 
 const NOTHING: Runtime = { routes: [], localHandlers: [], close: () => Promise.resolve() }
-/** Whoever connects from inside is one client, and may take its time: what it does not read waits, and takes no more memory. */
+/** In-process connections belong to one client without deadlines: unread data causes backpressure, not more memory. */
 const INLINE_LISTEN = { address: IN_PROCESS, allowedHosts: ['localhost'] }
 const PATIENT = Number.POSITIVE_INFINITY
 const INLINE_DEADLINES = { unreadAnswerMs: PATIENT, unreadBodyMs: PATIENT, bodyIdleMs: PATIENT }
@@ -30,7 +30,7 @@ interface ListenerParts {
   readonly logsClients: boolean | undefined
 }
 
-/** The listener, which serves nothing yet: what routes are called there depends on where it is. */
+/** Opens the listener without routes: the resource URLs of routes depend on its address. */
 export async function openListener(
   config: ResolvedProxy,
   services: Services,
@@ -47,7 +47,7 @@ export async function openListener(
     listen: {
       ...config.listen,
       bufferedBodiesBytes: memory.keptBodiesBytes,
-      // Whoever connects from inside is one client.
+      // In-process connections belong to one client.
       unreadAnswersBytes: isInline ? PATIENT : memory.unreadAnswersBytes,
       tls,
       acceptedAt: common?.url,
@@ -65,7 +65,7 @@ export async function openListener(
   })
 }
 
-/** The admin listener of a proxy; `stack` gets the file that it watches. Throws `config_error` when its address can't be bound. */
+/** Opens the admin listener; `stack` owns the token file watch. Throws `config_error` if the address can't be bound. */
 export function startAdmin(
   { address, tokenFile }: ResolvedProxy['admin'],
   controls: ProxyControls,
@@ -84,15 +84,15 @@ export function startAdmin(
   })
 }
 
-/** Users that requests can be tried as, without a token of one's own: only the lab has some. */
+/** Demo users for test requests from the inspector; only the lab provides them. */
 export interface TryUsers {
   readonly names: readonly string[]
-  /** A token of a user for the route at `routePath` of the proxy at `proxyUrl`; undefined where none is needed. */
+  /** A token of a user for the route at `routePath` of the proxy at `proxyUrl`; undefined if none is needed. */
   tokenOf(user: string, routePath: string, proxyUrl: string): Promise<Secret | undefined>
 }
 
 export interface InspectionOptions {
-  /** About how many bytes of finished requests are kept. */
+  /** Approximate size of the kept requests in bytes. */
   readonly maxBytes: number
   readonly showClaims: boolean
   readonly clock: Clock
@@ -100,17 +100,17 @@ export interface InspectionOptions {
   readonly decisions: DecisionLog
 }
 
-/** The proxy that is inspected. */
+/** The inspected proxy. */
 export interface Inspected extends ProxyControls {
   readonly url: string
   config(): ResolvedProxy
   readiness(): Readiness
 }
 
-/** What is kept of finished requests when nobody says otherwise, in bytes. */
+/** Default size of the kept requests in bytes. */
 export const INSPECT_BYTES = 8 * 1024 * 1024
 
-/** The inspector of a proxy process, which observes its requests; undefined where it is off. */
+/** Opens the inspector, which observes requests; undefined if it is off. */
 export function openInspector(
   mode: ResolvedProxy['admin']['inspector'],
   { decisions, ...options }: InspectionOptions,
@@ -126,7 +126,7 @@ export function openInspector(
   })
 }
 
-/** The pages of an inspector. `inspected` is asked at each look. */
+/** The pages of the inspector; each view reads `inspected` again. */
 export function inspectorPages(
   inspector: Inspector,
   inspected: Inspected,
@@ -150,7 +150,7 @@ export function inspectorPages(
         name,
         path,
         type: auth.type,
-        // Without the query: it may hold what is nobody's business.
+        // Without the query: it may contain secrets.
         target: `${target.origin}${target.path}`,
       })),
     listCache: cache('GET /cache'),
@@ -171,7 +171,7 @@ export function inspectorPages(
 
 const MAX_TOKEN_FILE_BYTES = 64 * 1024
 
-/** The bearer of `admin.tokenFile`, read again when the file changes; undefined where there is no such file configured. */
+/** The token of `admin.tokenFile`, read again when the file changes; undefined if not configured. */
 function openAdminToken(
   path: string | undefined,
   stack: AsyncDisposableStack,

@@ -14,23 +14,23 @@ import type { NamedSeries } from '../named-series.ts'
 import { resourceUrlOf, scopesOf } from '../resource-documents.ts'
 import { storageConfig } from '../storage-config.ts'
 
-// Authenticators and authorization servers are kept over reloads that do not change them: each is opened by the first
-// configuration that names it, and closed with the last.
+// A reload keeps unchanged authenticators and authorization servers: the first configuration that needs
+// one opens it, the last one closes it.
 
 type AuthenticateDeps = Parameters<typeof createAuthenticator>[1]
 
-/** The authenticators of one configuration; routes with the same `auth` section share one. */
+/** The authenticators of one configuration; routes with equal `auth` sections share one. */
 export interface HeldAuthenticators {
-  /** The authenticator of a section, and of an issuer in this process beside it; nothing is fetched for it yet. */
+  /** The authenticator of a section and of an optional local issuer. It has fetched nothing yet. */
   get(section: AuthSection, own?: RouteIssuer): Authenticator
-  /** The configuration is in force: keys are fetched ahead of the first caller. */
+  /** Called when the configuration becomes active: prefetches keys. */
   start(): void
-  /** Names of the providers whose keys were asked for and never came. */
+  /** Names of identity providers whose keys were requested and never received. */
   withoutKeys(): readonly string[]
   release(): Promise<void>
 }
 
-/** Authenticators that are kept over reloads which do not change their section, closed with the last that has it. */
+/** Keeps authenticators over reloads that do not change their section. */
 export interface Authenticators {
   hold(): HeldAuthenticators
 }
@@ -40,7 +40,7 @@ type OpenDeps = Omit<AuthenticateDeps, 'client'> & {
   readonly materials: Materials
 }
 
-/** An authenticator that holds its secrets, its files and the series of its providers until it is closed. Throws as `createAuthenticator` does. */
+/** Opens an authenticator that owns its secrets, files and metric series until it is closed. Throws what `createAuthenticator` throws. */
 export function openAuthenticator(
   section: AuthSection,
   deps: OpenDeps,
@@ -61,7 +61,6 @@ export function openAuthenticator(
   }
 }
 
-/** Keeps one authenticator per different section. */
 export function createAuthenticators(deps: OpenDeps): Authenticators {
   const pool = new RefCountedPool<Authenticator>((authenticator) => authenticator.close())
   const started = new WeakSet<Authenticator>()
@@ -81,7 +80,7 @@ export function createAuthenticators(deps: OpenDeps): Authenticators {
           for (const authenticator of used) {
             if (started.has(authenticator)) continue
             started.add(authenticator)
-            // What fails is logged there and tried again.
+            // The authenticator logs failures and retries.
             void authenticator.start()
           }
         },
@@ -100,11 +99,11 @@ interface AuthServersDeps {
   readonly series: NamedSeries
   readonly materials: Materials
   readonly stores: Pick<Stores, 'open'>
-  /** Keys for a server that has none configured, asked for once. Default: made here. */
+  /** Returns the keys of a server without configured keys; called once per server. Default: generated in this process. */
   readonly ephemeralKeys: ((server: string) => EphemeralKeys) | undefined
 }
 
-/** How a route's authenticator knows its authorization server: the same key, the same verifier. */
+/** The authorization server of a route as its authenticator sees it; equal keys mean the same verifier. */
 export interface RouteIssuer {
   readonly key: string
   readonly provider: InProcessProvider
@@ -113,19 +112,18 @@ export interface RouteIssuer {
 /** The authorization servers of one configuration. */
 export interface HeldAuthServers {
   readonly all: readonly AuthServer[]
-  /** The server at which callers of a route log in; undefined when there is none. */
+  /** The server where callers of a route log in; undefined without one. */
   of(route: ResolvedRoute): AuthServer | undefined
   issuerOf(route: ResolvedRoute): RouteIssuer | undefined
   release(): Promise<void>
 }
 
 /**
- * Authorization servers that are kept over reloads which do not change them. What is stored outlives the others too: the store
- * of a server is found by its name, and keys that were made for want of configured ones are the same for as long as the
- * process lives.
+ * Keeps authorization servers over reloads that do not change them. State survives changes too: the store is found by
+ * the server's name, and generated keys live as long as the process.
  */
 export interface AuthServers {
-  /** Opens those that `config` needs and nobody holds yet. Throws `config_error` for one that can't be opened. */
+  /** Opens the servers of `config` that are not open yet. Throws `config_error` if one can't be opened. */
   hold(config: ResolvedProxy, listenUrl: string, modules: LazyModules): HeldAuthServers
 }
 
@@ -134,7 +132,7 @@ interface Opened {
   close(): Promise<void>
 }
 
-/** Keeps one server per different configuration of a server and of the routes that use it. */
+/** Keeps one server per distinct configuration of the server and its routes. */
 export function createAuthServers(deps: AuthServersDeps): AuthServers {
   const ephemeral = new Map<string, EphemeralKeys>()
   const pool = new RefCountedPool<Opened>((opened) => opened.close())
@@ -146,7 +144,7 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
   ): Opened => {
     const keys = ephemeral.get(name) ?? deps.ephemeralKeys?.(name) ?? createEphemeralKeys()
     ephemeral.set(name, keys)
-    // Its own: the server may outlive the configuration that opened it.
+    // Its own holder: the server may outlive the configuration that opened it.
     const materials = deps.materials.hold()
     const { secrets, tokenFile } = materials
     const store = deps.stores.open(storageConfig(spec.storage ?? { type: 'memory' }, namespace, secrets), name)
@@ -207,7 +205,7 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
   }
 }
 
-/** What clients log in for: each resource of the routes that use the server, with what all of its routes need. */
+/** The resources that clients log in for, each with the combined needs of its routes. */
 function resourcesOf(
   server: ResolvedAuthServer,
   routes: readonly ResolvedRoute[],
@@ -221,15 +219,15 @@ function resourcesOf(
   }))
 }
 
-/** Modules that only some configurations need: each takes 30 ms or more of a start, and 6 MiB. */
+/** Modules that only some configurations need: each costs 30 ms or more at start, and 6 MiB. */
 export interface LazyModules {
-  /** Defined when the configuration has an authorization server. */
+  /** Loaded if the configuration has an authorization server. */
   readonly authServer: typeof authServerModule | undefined
-  /** Defined when a route sends traces. */
+  /** Loaded if a route sends traces. */
   readonly telemetry: typeof telemetryModule | undefined
 }
 
-/** Loads what `config` needs of them. */
+/** Loads the lazy modules that `config` needs. */
 export async function loadModules({ authServers, routes }: ResolvedProxy): Promise<LazyModules> {
   const [authServer, telemetry] = await Promise.all([
     authServers.length > 0 ? import('../../authserver/index.ts') : undefined,

@@ -28,40 +28,40 @@ import { type Common, createServices, type Services } from './services.ts'
 import { createTracing, openTraces } from './tracing.ts'
 
 export interface ProxyProcessOptions extends ProxySources, MemoryOptions {
-  /** Where STS is, for all routes; else as the config says, else `AWS_ENDPOINT_URL_STS`, else by region. */
+  /** STS endpoint of all routes. Default: that of the config, else `AWS_ENDPOINT_URL_STS`, else the regional one. */
   readonly stsEndpoint?: string | undefined
   /** `GET /decisions` shows claim values. Default false. */
   readonly showClaims?: boolean
-  /** How long answers may go on after a stop, in milliseconds. Default 10 s. */
+  /** Grace period for in-flight responses after a stop, in milliseconds. Default 10 s. */
   readonly drainGraceMs?: number
-  /** About how many bytes of finished requests the inspector keeps. Default 8 MiB. */
+  /** Approximate size of the requests that the inspector keeps, in bytes. Default 8 MiB. */
   readonly inspectBytes?: number | undefined
-  /** Users that requests can be tried as from the inspector. Default: none. */
+  /** Demo users for test requests from the inspector. Default: none. */
   readonly tryUsers?: TryUsers | undefined
-  /** Log lines of refused requests name the client's address. Default true. */
+  /** Log lines of rejected requests contain the client address. Default true. */
   readonly logsClients?: boolean | undefined
-  /** Listens nowhere, whatever the files say: only `connect` leads in. Default false. */
+  /** Opens no listener, whatever the files say; `connect` is the only entry. Default false. */
   readonly isInline?: boolean
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: ReportingLog
   readonly clock?: Clock
-  /** Of circuits and rests of other services. Default `STEADY_CLOCK`. */
+  /** Clock of circuit breakers and cool-downs. Default `STEADY_CLOCK`. */
   readonly steadyClock?: Clock
 }
 
-/** One process that proxies, and how it is asked. */
+/** One proxy process and its control operations. */
 export interface ProxyProcess extends ProxyControls {
   /** `http://127.0.0.1:8080`, or `unix:/path`. */
   readonly url: string
-  /** The client end of a new connection, where it `isInline`. */
+  /** Opens a connection and returns the client end; only where `isInline`. */
   connect(): Duplex
-  /** Serves a connection that a supervisor has accepted. False once it drains. */
+  /** Serves a connection that the supervisor accepted. Returns false while draining. */
   take(socket: Socket): boolean
-  /** The configuration that it started with. */
+  /** The initial configuration. */
   readonly first: ResolvedProxy
   readonly memory: MemoryShares
   readonly openMetrics: OpenMetrics
-  /** Of the inspector; undefined where it is off. */
+  /** URL of the inspector; undefined if it is off. */
   readonly pages: Pages | undefined
   config(): ResolvedProxy
   readiness(): Readiness
@@ -70,13 +70,13 @@ export interface ProxyProcess extends ProxyControls {
   decisions(): readonly object[]
 }
 
-/** Milliseconds. */
+/** In milliseconds. */
 export const DEFAULT_DRAIN_GRACE_MS = 10_000
 const STOPPING: ReloadResult = { ok: false, problems: ['the proxy is shutting down'] }
 
 /**
- * Reads the configuration, listens, and follows changes of every file that it read; disposal of `stack` drains it. Throws
- * `ConfigError` with all problems, and `Failure` config_error when the address can't be bound.
+ * Reads the configuration, listens, and watches every file that it read; disposing `stack` drains the proxy. Throws
+ * `ConfigError` with all problems, and `Failure` config_error if the address can't be bound.
  */
 export async function startProxy(
   options: ProxyProcessOptions,
@@ -100,7 +100,7 @@ export async function startProxy(
     isInline || first.listen.tls === undefined
       ? undefined
       : stack.adopt(openTlsMaterial(first.listen.tls, { log, clock, ticketKeys }), (one) => one.close())
-  // Each worker would show its own requests only; without listeners nobody could look.
+  // Each worker would show only its own requests; without a listener the inspector is unreachable.
   const mode = common === undefined && !isInline ? first.admin.inspector : 'off'
   const { inspectBytes: maxBytes = INSPECT_BYTES, showClaims = false } = options
   const inspector = openInspector(mode, { maxBytes, showClaims, clock, log, decisions })
@@ -111,10 +111,10 @@ export async function startProxy(
   )
   stack.defer(() => proxy.drain(options.drainGraceMs ?? DEFAULT_DRAIN_GRACE_MS))
 
-  // All at once: whoever has connected already must not hear that there is no such route.
+  // All routes at once: a client that has already connected must not get a 404.
   const begun = await buildCandidate(first, proxy.url, services, modules, () => Promise.resolve())
   const active = stack.adopt(new ActiveConfiguration(begun, proxy, services), (one) => one.stop())
-  // The listener is open: until then requests hear 503 instead of a route that is not there.
+  // The listener is open: requests get 503 instead of 404 until the routes are installed.
   await begun.prepared()
   const reloader = stack.adopt(
     createReloader({
@@ -155,7 +155,7 @@ export async function startProxy(
   return { ...running, pages }
 }
 
-/** The configuration that requests are answered with, and its replacement by a reload. */
+/** The active configuration and its replacement by reloads. */
 class ActiveConfiguration {
   readonly #proxy: Proxy
   readonly #services: Services
@@ -163,7 +163,7 @@ class ActiveConfiguration {
   #remotes: RemoteWatch | undefined
   #isStopped = false
 
-  /** Installs the first. Throws before anything has changed when it can't be. */
+  /** Installs the initial configuration. On an error nothing has changed. */
   constructor(first: Candidate, proxy: Proxy, services: Services) {
     this.#proxy = proxy
     this.#services = services
@@ -179,7 +179,7 @@ class ActiveConfiguration {
     return this.#candidate.held
   }
 
-  /** Remote servers that cannot be connected to; undefined where nobody asks, and before it is known. */
+  /** Unreachable remote servers; undefined if the watch is off or the first probe is pending. */
   get unreachable(): readonly UnreachableRemote[] | undefined {
     return this.#remotes?.unreachable
   }
@@ -188,7 +188,7 @@ class ActiveConfiguration {
     return this.#isStopped
   }
 
-  /** Builds and installs `next` as a whole. Rejects before anything has changed when it can't be, and once this is stopped. */
+  /** Builds and installs `next` atomically. Rejects if that fails or after `stop`; nothing has changed then. */
   async replace(next: ResolvedProxy): Promise<void> {
     const candidate = await buildCandidate(next, this.#proxy.url, this.#services, await loadModules(next))
     await candidate.prepared()
@@ -200,7 +200,7 @@ class ActiveConfiguration {
     this.#candidate = candidate
   }
 
-  /** Nothing replaces it any more. */
+  /** Ends replacements. */
   stop(): void {
     this.#isStopped = true
     this.#remotes?.close()
@@ -217,7 +217,7 @@ class ActiveConfiguration {
     }
     candidate.adopt()
     this.#remotes?.close()
-    // The operator asks; a proxy without one opens no connection that no caller needs.
+    // Only the operator enables this: other proxies open no connection without a caller.
     this.#remotes = config.revision === undefined ? undefined : new RemoteWatch(config, egressProxy)
     this.#remotes?.start()
     cache.retireConfigs(
@@ -233,18 +233,18 @@ export interface RunningProxy {
   /** `http://127.0.0.1:8080`, or `unix:/path`. */
   readonly url: string
   readonly adminUrl: string
-  /** Address of the inspector's page; undefined where it is off. */
+  /** URL of the inspector; undefined if it is off. */
   readonly inspectUrl: string | undefined
-  /** Of the configuration that it started with. */
+  /** Routes of the initial configuration. */
   readonly routes: readonly ResolvedRoute[]
   readonly reload: Reloader['reload']
-  /** Drains and lets go of everything. */
+  /** Drains and closes everything. */
   close(): Promise<void>
 }
 
 /**
- * Runs the proxy: reads the configuration, listens, and follows changes of every file that it read. Throws `ConfigError`
- * with all problems, and `Failure` config_error when an address can't be bound; nothing is left open then.
+ * Runs the proxy: reads the configuration, listens, and watches every file that it read. Throws `ConfigError`
+ * with all problems, and `Failure` config_error if an address can't be bound; nothing is left open then.
  */
 export async function runProxy(options: RunProxyOptions): Promise<RunningProxy> {
   await using opening = new AsyncDisposableStack()
@@ -255,14 +255,14 @@ export async function runProxy(options: RunProxyOptions): Promise<RunningProxy> 
   log.info({ url, admin: admin.url, routes: first.routes.length, ...memory, version: VERSION }, 'listening')
   const opened = opening.move()
   const close = async (): Promise<void> => {
-    // The admin listener goes last: it says that the proxy is draining while it drains, and its last figures are read.
+    // The admin listener closes last: it reports the drain and serves the final metrics.
     try {
       await opened.disposeAsync()
     } finally {
       await admin.close()
     }
   }
-  // Where others reach it and there is no token, nobody may look, and there is no page.
+  // An inspector that other machines can reach requires a token.
   const isServed = first.admin.tokenFile !== undefined || parseListenAddress(first.admin.address).isLoopback
   const inspectUrl = pages !== undefined && isServed ? `${admin.url}${INSPECT_PATH}` : undefined
   return { url, adminUrl: admin.url, inspectUrl, routes: first.routes, reload: () => proxy.reload(), close }
@@ -272,25 +272,25 @@ export interface InlineProxyOptions extends Omit<
   ProxyProcessOptions,
   'listen' | 'drainGraceMs' | 'isInline' | 'onlyRoute'
 > {
-  /** The route that is asked for; may be left out where there is only one. */
+  /** Name of the route; optional if there is only one. */
   readonly route?: string | undefined
 }
 
-/** The whole pipeline without a listener, for whoever is in this process. */
+/** The pipeline of one route without a listener, for this process. */
 export interface InlineProxy {
-  /** A new connection, its client end. */
+  /** Opens a connection and returns the client end. */
   connect(): Duplex
-  /** Of the route; a reload may move it. */
+  /** Path of the route; a reload may change it. */
   path(): string
   readonly route: ResolvedRoute
   close(): Promise<void>
 }
 
-/** Nobody but this process comes in, so that the rules of a loopback bind hold whatever the files say. */
+/** Only this process connects, so the rules of a loopback bind apply whatever the files say. */
 const LISTEN = '127.0.0.1:0'
 
 /**
- * Runs the proxy without listening anywhere, and follows changes of every file that it read. Throws `ConfigError` with all
+ * Runs the proxy without a listener, and watches every file that it read. Throws `ConfigError` with all
  * problems; nothing is left open then.
  */
 export async function runInlineProxy(options: InlineProxyOptions): Promise<InlineProxy> {
@@ -309,7 +309,7 @@ export async function runInlineProxy(options: InlineProxyOptions): Promise<Inlin
   }
 }
 
-/** Throws `ConfigError` when it is not clear which. */
+/** Selects the route. Throws `ConfigError` if the choice is ambiguous or the route is missing. */
 function chosen(routes: readonly ResolvedRoute[], wanted: string | undefined): ResolvedRoute {
   const names = routes.map(({ name }) => name).join(', ')
   const [only] = routes

@@ -6,7 +6,7 @@ import { ConfigError } from '../config-error.ts'
 import type { ConfigAnswer, ConfigOrder, ConfigSlice } from './config-thread.ts'
 import { loadProxyConfig, type ProxySources, watchedPaths } from '../load-config.ts'
 
-/** What is read at once: some tens of milliseconds. */
+/** Configurations up to this size are read in the main thread within some tens of milliseconds. */
 const SMALL_BYTES = 64 * 1024
 
 const THREAD = programModule('compose/proxy/config-thread')
@@ -28,8 +28,8 @@ const SOURCES: Readonly<Record<keyof ProxySources, true>> = {
 }
 
 /**
- * The same as `loadProxyConfig`, without holding up requests: a large configuration is read by a thread of its own, which
- * also takes with it what reading leaves behind. Throws what that throws.
+ * Like `loadProxyConfig` without blocking requests: a separate thread reads large configurations,
+ * and its heap is freed with it. Throws what `loadProxyConfig` throws.
  */
 export async function readProxyConfig(
   sources: ProxySources,
@@ -63,7 +63,7 @@ function append(lists: Readonly<Record<ConfigSlice['of'], unknown[]>>, { of, ite
 }
 
 async function answerOf(worker: Worker): Promise<ConfigAnswer> {
-  // Rejects with what ends the thread: it may not have had the memory.
+  // Rejects when the thread ends by itself, for example out of memory.
   const [answer] = (await once(worker, 'message')) as [ConfigAnswer]
   return answer
 }

@@ -24,34 +24,34 @@ import { isHeaderForm } from '../../fields/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import type { UnreachableRemote } from './remote-watch.ts'
 
-/** What a configuration has opened, as far as readiness looks at it. */
+/** The open resources of a configuration that readiness inspects. */
 export interface Resources {
   readonly clock: Clock
   readonly secrets: Secrets
-  /** The content of a CA file; undefined while it has never been readable. */
+  /** Content of a CA file; undefined until it has been readable once. */
   readonly certificate: (path: string) => () => Buffer | undefined
-  /** The token in a file; undefined: the file that the environment names. */
+  /** Token in a file. Default path: the one in the environment. */
   readonly tokenFile: (path: string | undefined) => SecretHandle
-  /** Names of identity providers whose keys were asked for and never came. */
+  /** Names of identity providers whose keys were requested and never received. */
   readonly providersWithoutKeys: () => readonly string[]
-  /** What should be otherwise with the stores that it uses. */
+  /** Warnings about the stores in use. */
   readonly storeRemarks?: () => readonly string[]
-  /** Where callers of its routes log in. */
+  /** The authorization servers of its routes. */
   readonly authServers?: readonly Pick<AuthServer, 'name' | 'readiness'>[]
 }
 
 interface Missing {
-  /** The reason that callers of the route are answered with. */
+  /** The reason in the responses to callers of the route. */
   readonly reason: string
-  /** Where the config names what is missing, below its `spec`; never what it is called or where it lies. */
+  /** Field path of the missing item below `spec`; never its name or location. */
   readonly field: string
 }
 
 /**
- * Ready as long as it does not drain and at least one route has all the secrets and files that its type names; degraded
- * while another lacks one, while a certificate or token of ours should have been renewed, while the keys of an identity provider never came, while a store evicts or has lost what was in it,
- * and while nobody can log in at an authorization server; none of these makes it unready: restarting this process would
- * not mend it. What holds for one replica only is said.
+ * Ready unless draining or no route has all secrets and files that its type needs. Degraded: another route lacks one,
+ * a certificate or token is due for renewal, provider keys were never received, a store evicts or lost data, or an
+ * authorization server can't log users in. A restart would fix none of these, so they never make the process unready.
+ * Problems of this replica alone are marked.
  */
 export function readinessOf(
   config: ResolvedProxy,
@@ -93,10 +93,10 @@ export function readinessOf(
   }
 }
 
-/** Later entries only verify what was issued before: taking one away is how a rotation ends. */
+/** Later entries only verify: a rotation ends by removing one. */
 const CURRENT_KEYS: ReadonlySet<string> = new Set(['hmacSecretRefs.0', 'signingKeySecretRefs.0'])
 
-/** The first thing without which a route can answer nothing but 500, by the record of its type. */
+/** The first missing item without which a route fails every request, by the record of its type. */
 function missingOf(
   { auth, authServer, headerForward }: ResolvedRoute,
   { secrets, certificate, tokenFile }: Resources,
@@ -109,7 +109,7 @@ function missingOf(
       const handle = secrets.handle(value, holds === 'bytes' ? 'bytes' : 'text')
       const secret = handle.current()
       const problem = isHeaderForm(holds) ? headerSecretProblem(secret.reveal(), holds) : undefined
-      // After a value that could be used, that one stays in force.
+      // An invalid value after a valid one: the valid one stays active.
       if (problem !== undefined && handle.version <= 1) return { reason: 'config_error', field: path.join('.') }
     } catch (error) {
       return { reason: asFailure(error).code, field: path.join('.') }
@@ -124,14 +124,14 @@ function missingOf(
   return file === undefined ? undefined : { reason: 'config_error', field: file.path.join('.') }
 }
 
-/** What a config authenticates with at authorization servers, and when it ends. */
+/** A client credential at an authorization server, and its expiry. */
 export interface EndingCredential extends CredentialExpiry {
-  /** Whose it is. */
+  /** Owner of the credential. */
   readonly of: 'config' | 'provider' | 'upstream'
   readonly name: string
 }
 
-/** Everything with an end that a configuration authenticates with at authorization servers, each once. */
+/** All expiring client credentials of a configuration, without duplicates. */
 export function endingCredentials(
   { routes, authServers }: Pick<ResolvedProxy, 'routes' | 'authServers'>,
   held: Omit<ClientDeps, 'clock'>,
@@ -151,7 +151,7 @@ export function endingCredentials(
   return endsOf([...ofConfigs, ...ofProviders, ...ofUpstreams], held)
 }
 
-/** The same for the identity providers of one section. */
+/** The expiring client credentials of the identity providers of one section. */
 export const endingOfSection = (section: AuthSection, held: Omit<ClientDeps, 'clock'>): EndingCredential[] =>
   endsOf(clientsOfSections([section]), held)
 
@@ -159,7 +159,7 @@ interface NamedClient extends Pick<EndingCredential, 'of' | 'name'> {
   readonly client: ClientAuth | undefined
 }
 
-/** Each different provider once. */
+/** Distinct providers. */
 function clientsOfSections(sections: readonly AuthSection[]): NamedClient[] {
   const providers = new Map(
     sections.flatMap((section) =>
@@ -181,14 +181,14 @@ const endsOf = (clients: readonly NamedClient[], held: Omit<ClientDeps, 'clock'>
     })),
   )
 
-/** Those that should have been renewed by now, as readiness shows them. */
+/** The credentials that are due for renewal, as readiness shows them. */
 export const expiringOf = (ending: readonly EndingCredential[], clock: Clock): object[] =>
   ending
     .filter(({ renewByMs }) => renewByMs <= clock.now())
     .map(({ of, name, kind, endsAtMs }) => ({ [of]: name, kind, expires: new Date(endsAtMs).toISOString() }))
 
 /**
- * Keeps the gauge of when client credentials end; called when somebody asks for the figures. Its series go with the connections
+ * Updates the gauge of client credential expiry; called on each scrape. Its series are removed with the connections
  * of their config, which have the same name.
  */
 export function noteEnds(ending: readonly EndingCredential[], metrics: Metrics): void {
@@ -198,7 +198,7 @@ export function noteEnds(ending: readonly EndingCredential[], metrics: Metrics):
     ['name', 'kind'],
     'min',
   )
-  // One name may have several: two clients of a config, or one provider of two sections or servers. The first end is told.
+  // A name may have several credentials (two clients of a config, one provider in two sections): the first expiry counts.
   for (const { name, kind, endsAtMs } of ending.toSorted((one, other) => other.endsAtMs - one.endsAtMs))
     gauge.with(name, kind).set(endsAtMs / 1_000)
 }

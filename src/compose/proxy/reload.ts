@@ -11,7 +11,7 @@ import { readProxyConfig } from './read-config.ts'
 const MAX_CONFIG_BYTES = 10 * 1024 * 1024
 
 export interface Reloader {
-  /** Reads everything again: whole new or whole old (decisions §6). One at a time, in the order asked for. */
+  /** Reads everything again, atomically (decisions §6). Reloads run one at a time, in order. */
   reload(): Promise<ReloadResult>
   close(): void
 }
@@ -21,27 +21,27 @@ export interface ReloaderOptions {
   readonly current: () => ResolvedProxy
   /** Called before `install`. */
   readonly prepare?: ((next: ResolvedProxy) => Promise<void>) | undefined
-  /** Puts a configuration in force; rejects before anything has changed. */
+  /** Activates a configuration; rejects before anything has changed. */
   readonly install: (next: ResolvedProxy) => Promise<void>
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
-  /** Milliseconds between looks at files that refused a reload. Default 5 s. */
+  /** Milliseconds between retries after a file made a reload fail. Default 5 s. */
   readonly retryMs?: number | undefined
 }
 
-/** Settings that belong to the process: a reload that changes them runs on with the old ones and says so. */
+/** Settings of the process: a reload that changes them keeps the old values and logs a warning. */
 const FIXED = ['namespace', 'listen', 'admin', 'secretsDirectory', 'sessionKeySecretRef', 'maxCredentials'] as const
 
 export type FixedSettings = Pick<ResolvedProxy, (typeof FIXED)[number]>
 
-/** What of a configuration stays in force until the process ends. */
+/** The settings that stay fixed until the process ends. */
 export const fixedSettings = (config: ResolvedProxy): FixedSettings =>
   Object.fromEntries(FIXED.map((name) => [name, config[name]])) as FixedSettings
 
 /**
- * Reloads when one of the files or directories of `sources` changes, when asked to, and when a file or secret that only a
- * refused configuration names may be there by now.
+ * Reloads on a change of the files or directories of `sources`, on request, and periodically after a reload
+ * failed because of a referenced file or secret.
  */
 export function createReloader(options: ReloaderOptions): Reloader {
   const { sources, current, prepare, install, clock, log, metrics, retryMs } = options
@@ -53,8 +53,8 @@ export function createReloader(options: ReloaderOptions): Reloader {
     try {
       const before = current()
       const next = await readProxyConfig(sources)
-      // What may be served depends on the bind, and the bind stays: routes that only a new, loopback address would allow
-      // must not come into force on the old one.
+      // The rules for routes depend on the bind address, which is fixed: routes that only a new loopback address would
+      // allow must not become active on the old one.
       if (next.listen.address !== before.listen.address)
         await readProxyConfig({ ...sources, listen: before.listen.address })
       const fixed = FIXED.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(before[name]))
@@ -87,7 +87,7 @@ export function createReloader(options: ReloaderOptions): Reloader {
   const reload = (): Promise<ReloadResult> => enqueue(false)
   const onChange = (): void => void reload()
   const watches = watchedPaths(sources).map(({ path, isDirectory }) =>
-    // A directory is read flat: secrets below it rotate without a reload.
+    // Directories are watched without their subdirectories: secrets below rotate without a reload.
     isDirectory
       ? watchDirectory(path, { onChange, onlyFiles: isConfigurationFile })
       : openWatchedFile(path, { maxBytes: MAX_CONFIG_BYTES, onChange }),
@@ -108,9 +108,9 @@ function problemsOf(error: unknown): readonly string[] {
 }
 
 /**
- * What a reload would take away from routes that serve now: secrets that only `next` names and that are not there, or cannot
- * be used. Routes that are new, or that lack a secret already, have nothing to lose: they wait for theirs (decisions §6). In a
- * pod this is the rule: what it mounts was settled when it was made, and its successors have the new ones (ADR 0378).
+ * The secrets that a reload would take from routes that serve now: only `next` references them, and they are missing or
+ * unusable. New routes, and routes that already lack a secret, wait for theirs (decisions §6). This is the rule in pods:
+ * their mounts are fixed at creation, and new pods mount the new secrets (ADR 0378).
  */
 async function lostSecrets(before: ResolvedProxy, next: ResolvedProxy, clock: Clock): Promise<Problem[]> {
   const named = new Set(before.places.secrets.map(({ label }) => label))

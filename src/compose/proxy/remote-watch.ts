@@ -3,22 +3,22 @@ import type { ResolvedProxy } from '../../load/index.ts'
 import { type EgressProxy, probeConnection } from '../../net/index.ts'
 import type { ResolvedRoute } from '../../resources/index.ts'
 
-/** A remote server that refuses connections, or cannot be reached. */
+/** A remote server that refuses connections or is unreachable. */
 export interface UnreachableRemote {
   readonly route: string
   readonly step: string
   readonly code: string
 }
 
-/** Milliseconds between two probes of one configuration. */
+/** Milliseconds between probes of a configuration. */
 const PERIOD_MS = 30_000
 const STEP_MS = 5_000
-/** The operator runs one route; a configuration of many is not worth a connection to each. */
+/** Larger configurations are not probed: the operator runs one route per pod. */
 const MAX_ROUTES = 16
 
 /**
- * Connects to the remote server of each route every 30 s, and sends no request: the state of `/readiness`, which the operator
- * reads. Nothing depends on it, requests least of all.
+ * Connects to the remote server of each route every 30 s without sending a request, for `/readiness`,
+ * which the operator reads. Requests do not depend on the result.
  */
 export class RemoteWatch {
   readonly #routes: readonly ResolvedRoute[]
@@ -32,7 +32,7 @@ export class RemoteWatch {
     this.#egressProxy = egressProxy
   }
 
-  /** Undefined before the first probe has ended. */
+  /** Undefined until the first probe has finished. */
   get unreachable(): readonly UnreachableRemote[] | undefined {
     return this.#unreachable
   }

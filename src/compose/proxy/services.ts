@@ -20,83 +20,83 @@ import { stsEndpoints } from '../sts-endpoint.ts'
 import { type AuthServers, createAuthenticators, createAuthServers, type HeldAuthenticators } from './pools.ts'
 import type { FixedSettings } from './reload.ts'
 
-/** Connections to all backends at a time, kept ones among them. */
+/** Limit of connections to all backends, idle ones included. */
 const MOST_CONNECTIONS = 20_000
 
-/** What lives as long as the process, whatever configuration is in force. */
+/** Services that live as long as the process, independent of the configuration. */
 export interface Services {
   readonly tracing: Tracing
-  /** With what receivers of traces are reached; what is sent to them is not followed itself. */
+  /** Clients of trace receivers; their own requests are not traced. */
   readonly receivers: ReceiverDeps
   readonly clock: Clock
   readonly log: Log
   readonly metrics: OpenMetrics
   readonly egressProxy: EgressProxy | undefined
-  /** Counts the connections to backends of all configurations. */
+  /** Limits the backend connections of all configurations together. */
   readonly backendConnections: ConnectionBudget
   readonly materials: Materials
   readonly authServers: AuthServers
   readonly cache: CredentialCache<Credential>
-  /** With whom that cache is shared, as the configuration in force says. */
+  /** The shared cache of the active configuration. */
   readonly sharing: SharedCacheSlot
   readonly stores: Stores
   readonly decisions: DecisionLog
-  /** What was seen of backends by routes with rules. */
+  /** MCP protocol state of backends, for routes with authorization rules. */
   readonly protocol: ProtocolMemory
-  /** What one configuration uses of those that it shares with others. */
+  /** Acquires the shared parts for one configuration. */
   hold(): Holdings
 }
 
-/** Secrets, files, authenticators and AWS identities that one configuration uses, released together. */
+/** Secrets, files, authenticators and AWS identities of one configuration, released together. */
 export interface Holdings {
   readonly materials: HeldMaterials
   readonly authenticators: HeldAuthenticators
-  /** For the sources of credentials. */
+  /** Dependencies of credential sources. */
   readonly obtain: ObtainDeps
   release(): Promise<void>
 }
 
-/** What the workers of one proxy have in common; a process alone has its own. */
+/** What the workers of one proxy share; a single process has its own. */
 export interface Common {
-  /** Of the supervisor, which accepts connections and hands them round. */
+  /** URL of the supervisor, which accepts and dispatches connections. */
   readonly url: string
-  /** Of the session ids that clients see, where none is configured. */
+  /** Default key of the session ids that clients see. */
   readonly sessionKey: Secret
-  /** 48 bytes with which TLS session tickets are encrypted. */
+  /** 48 bytes that encrypt TLS session tickets. */
   readonly ticketKeys: Buffer
-  /** What the first configuration said of what needs a restart. */
+  /** Restart-only settings of the initial configuration. */
   readonly settings: FixedSettings
-  /** Where `storage: memory` is. */
+  /** State of `storage: memory`. */
   readonly memory: (scope: string) => Store
-  /** Keys for authorization servers that have none configured. */
+  /** Keys of authorization servers without configured keys. */
   readonly ephemeralKeys: (server: string) => EphemeralKeys
-  /** Called before a configuration is put in force: after it `ephemeralKeys` has those of its servers. */
+  /** Called before a configuration becomes active: makes `ephemeralKeys` of its servers available. */
   readonly prepare: (config: ResolvedProxy) => Promise<void>
 }
 
 export interface ServicesOptions {
-  /** Follows what is asked of other services. */
+  /** Traces requests to other services. */
   readonly tracing?: Tracing | undefined
   readonly secretsDirectory: string
   readonly maxCredentials: number | undefined
-  /** How much of the memory is for what is remembered. Default: the shares of one process. */
+  /** Memory of the caches. Default: the shares of a single process. */
   readonly memory?: Pick<MemoryShares, 'callersBytes' | 'credentialsBytes'>
   readonly stsEndpoint?: string | undefined
   readonly showClaims?: boolean
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: ReportingLog
   readonly clock: Clock
-  /** Of circuits and rests of other services. Default `STEADY_CLOCK`. */
+  /** Clock of circuit breakers and cool-downs. Default `STEADY_CLOCK`. */
   readonly steadyClock?: Clock
-  /** Where state is kept. Default: where the configuration says. */
+  /** State stores. Default: those of the configuration. */
   readonly stores?: Stores
   readonly common?: Pick<Common, 'memory' | 'ephemeralKeys'> | undefined
 }
 
-/** Bounds the connections to backends of a whole process: half of its file descriptors are for them, the others for clients. */
+/** Limits backend connections of the process to half of its file descriptors; the other half is for clients. */
 const boundOfBackends = (): ConnectionBudget => new ConnectionBudget(Math.min(MOST_CONNECTIONS, carriedConnections(2)))
 
-/** Makes them; nothing is opened or fetched. Throws `config_error` for an STS endpoint that is none. */
+/** Creates the services without opening or fetching anything. Throws `config_error` for an invalid STS endpoint. */
 export function createServices(options: ServicesOptions): Services {
   const { clock, steadyClock, log, env, common, memory = memorySharesOf({}) } = options
   const metrics = openMetrics()
@@ -170,12 +170,12 @@ export function createServices(options: ServicesOptions): Services {
   }
 }
 
-/** About what a credential holds that its entry in the cache does not. */
+/** Approximate size of a credential in bytes, without its cache entry. */
 function bytesOfCredential(credential: Credential): number {
   if (credential.kind === 'header') return credential.value.reveal().length
   if (credential.kind === 'aws') return AWS_BYTES + (credential.sessionToken?.reveal().length ?? 0)
   return 0
 }
 
-/** Key id, secret and the signing key of a day. */
+/** Key id, secret and derived signing key. */
 const AWS_BYTES = 200

@@ -14,10 +14,10 @@ import type { ResolvedProxy } from '../../load/index.ts'
 import { createSeal, createSealingKeys, type SealingKeys, type Stores, troubleOf } from '../../storage/index.ts'
 import { storageConfig } from '../storage-config.ts'
 
-/** Fewer bytes could be guessed by who reads the store. */
+/** Shorter keys could be guessed by a reader of the store. */
 const LEAST_KEY_BYTES = 32
 
-/** With whom the cache of credentials is shared now; changes with the configuration. */
+/** The current shared cache; changes with the configuration. */
 export interface SharedCacheSlot {
   current: SharedCredentials<Credential> | undefined
 }
@@ -29,22 +29,22 @@ export interface SharedCacheDeps {
   readonly stores: Stores
   readonly cache: CredentialCache<Credential>
   readonly slot: SharedCacheSlot
-  /** The secrets that `config` holds. */
+  /** The secrets that `config` references. */
   readonly secrets: Secrets
 }
 
-/** The sharing that one configuration asks for. */
+/** The shared cache of one configuration. */
 export interface SharedCache {
-  /** Shares from now on, in the place of the one before. */
+  /** Starts sharing and replaces the previous shared cache. */
   adopt(): void
-  /** Why this replica works with its own cache alone, for people; undefined while credentials are shared. */
+  /** Why this replica uses only its local cache; undefined while credentials are shared. */
   readonly problem: string | undefined
   close(): Promise<void>
 }
 
 /**
- * Prepares it. The store is opened here, so that the configuration before does not close connections that this one uses. Throws
- * `config_error` for a sealing secret that is too short.
+ * Prepares the shared cache. It opens the store first, so that the previous configuration does not close a connection
+ * still in use. Throws `config_error` for a sealing secret that is too short.
  */
 export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps): SharedCache {
   const { cache: wanted, namespace } = config
@@ -59,7 +59,7 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
   const store = deps.stores.open(storage, `${namespace}/${wanted.name}`, { isDurable: false })
   let shared: SharedCredentials<Credential> | undefined
 
-  /** Another replica saw secrets change: here they are read again at once instead of when the files tell. */
+  /** Reads secrets again after another replica has seen them change, before the file watch notices. */
   const refresh = async (name: string | undefined) => {
     const of = config.routes
       .flatMap(authsOf)
@@ -101,7 +101,7 @@ function longEnough(secret: Secret, label?: string): void {
   throw new Failure('config_error', { detail: `${name} has fewer than ${LEAST_KEY_BYTES} bytes`, secret: label })
 }
 
-/** One that becomes too short later seals nothing: the replica goes on alone. */
+/** Rejects keys that become too short later: sealing fails, and the replica falls back to its local cache. */
 function checkedKeys(keys: SealingKeys): SealingKeys {
   return {
     isEphemeral: keys.isEphemeral,

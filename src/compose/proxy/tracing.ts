@@ -15,36 +15,36 @@ import type { Materials } from '../materials.ts'
 import { traceSettings } from '../trace-settings.ts'
 import { VERSION } from '../version.ts'
 
-/** What receivers that documents name are reached with. */
+/** Clients and files for trace receivers that documents configure. */
 export interface ReceiverDeps {
   readonly outbound: ObtainDeps['outbound']
   readonly materials: Materials
   readonly log: Log
 }
 
-/** The receivers of one configuration. */
+/** The trace receivers of one configuration. */
 export interface HeldReceivers {
-  /** Its routes are followed for them from now on. */
+  /** Starts tracing its routes. */
   adopt(): void
   release(): Promise<void>
 }
 
-/** Traces of a process: for a receiver of its own, and for those that its documents name. */
+/** Traces of a process: for the receiver of the environment and for those of documents. */
 export interface Tracing {
   readonly observer: RequestObserver
-  /** Follows requests for the receiver of the process from now on. */
+  /** Starts tracing for the receiver of the process. */
   own(telemetry: Telemetry): void
-  /** The same client; its requests are followed as what they are made for is. */
+  /** Returns a client whose requests become child spans of the request that caused them. */
   traced(outbound: Outbound, service: string): Outbound
-  /** Opens what these routes name, each once; what another configuration has open stays as it is. */
+  /** Opens each receiver of these routes once; receivers of another configuration stay open. */
   hold(routes: readonly ResolvedRoute[], deps: ReceiverDeps, module: typeof telemetryModule | undefined): HeldReceivers
 }
 
 const NO_RECEIVERS: HeldReceivers = { adopt() {}, release: () => Promise.resolve() }
 
 /**
- * `isOff`: nothing is sent anywhere, whatever documents say (`OTEL_SDK_DISABLED`). OpenTelemetry is loaded when the
- * environment or a document names a receiver.
+ * Creates the tracing of a process. `isOff` disables all traces (`OTEL_SDK_DISABLED`). OpenTelemetry is loaded only if the
+ * environment or a document configures a receiver.
  */
 export function createTracing(isOff: boolean): Tracing {
   const pool = new RefCountedPool<SpanTarget>((target) => target.close())
@@ -84,10 +84,10 @@ export function createTracing(isOff: boolean): Tracing {
 }
 
 const DEADLINE_MS = 10_000
-/** Answers to exports are at most 64 KiB; each export is repeated once. */
+/** Responses of receivers are limited to 64 KiB; each export is retried once. */
 const EXPORT = { maxBytes: 64 * 1024, retry: true }
 
-/** The same client; closing it releases what it holds. */
+/** Returns a client that also releases `hold` when closed. */
 const releasing = (client: Outbound, hold: { release(): void }): Outbound => ({
   request: client.request.bind(client),
   async close() {
@@ -96,7 +96,7 @@ const releasing = (client: Outbound, hold: { release(): void }): Outbound => ({
   },
 })
 
-/** How a receiver is reached: 10 s, 64 KiB, one retry. */
+/** Opens the client of a receiver: 10 s deadline, 64 KiB, one retry. */
 export function openReceiverClient(
   { name, url, caCertPath, secretHeaders }: ResolvedTelemetry,
   { outbound, materials }: Pick<ReceiverDeps, 'outbound' | 'materials'>,
@@ -115,7 +115,7 @@ export function openReceiverClient(
   }
 }
 
-/** Its secrets and files are its own, as it may outlast the configuration that opened it. */
+/** Holds its own secrets and files, as it may outlive the configuration that opened it. */
 const openNamed = (telemetry: ResolvedTelemetry, deps: ReceiverDeps, module: typeof telemetryModule): SpanTarget =>
   module.openReceiver({
     ...telemetry,
@@ -125,8 +125,7 @@ const openNamed = (telemetry: ResolvedTelemetry, deps: ReceiverDeps, module: typ
   })
 
 /**
- * How the receiver of the process is reached: as those of documents, with the deadline and the files that the environment
- * names.
+ * Opens the client of the process receiver, with the deadline and files of the environment.
  */
 function openProcessReceiverClient(
   { url, timeoutMs, files }: Pick<TraceSettings, 'url' | 'timeoutMs' | 'files'>,
@@ -148,7 +147,7 @@ function openProcessReceiverClient(
   return releasing(client, held)
 }
 
-/** Opens the receiver of traces that the environment names, if any. Throws `ConfigError`. */
+/** Opens the trace receiver of the environment, if any. Throws `ConfigError`. */
 export async function openTraces(
   env: Readonly<Record<string, string | undefined>>,
   tracing: Tracing,

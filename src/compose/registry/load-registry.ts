@@ -4,17 +4,17 @@ import type { RegistryConfig } from '../../resources/index.ts'
 import { checkFiles } from '../check-files.ts'
 import { ConfigError } from '../config-error.ts'
 
-/** A registry file that can be used. */
+/** A valid registry file. */
 export interface LoadedRegistry {
   readonly config: RegistryConfig
   readonly warnings: readonly string[]
-  /** A problem with the source of a registry, where the file says it. */
+  /** A problem with the source of a registry, at its location in the file. */
   sourceProblem(registry: string, message: string): Problem
 }
 
 /**
- * The registry file, whose identity providers name files and secrets that hold what they should. Throws `ConfigError` with every
- * problem of the file, else of what it names.
+ * Loads and validates the registry file, with the files and secrets of its identity providers. Throws `ConfigError`
+ * with all problems of the file, else of the referenced files.
  */
 export async function loadRegistry(path: string, clock: Clock): Promise<LoadedRegistry> {
   const { config, warnings, files, secrets, place, problems } = await loadRegistryFile(path)

@@ -21,25 +21,25 @@ import type { NamedSeries } from '../named-series.ts'
 type Deps = SourceDeps &
   Omit<Parameters<typeof openAuthenticator>[1], 'materials'> & {
     readonly series: NamedSeries
-    /** With the secrets in a directory. */
+    /** Opens materials with the secrets of a directory. */
     readonly materialsIn: (directory: string) => Materials
   }
 
-/** What a registry file asks for, opened: whoever has it closes it. */
+/** The opened parts of a registry file; its holder closes it. */
 export interface OpenContent extends RegistryContent {
   readonly auth: AuthSection
   readonly registries: ReadonlyMap<string, Source>
-  /** Names of identity providers whose keys were asked for and never came. */
+  /** Names of identity providers whose keys were requested and never received. */
   readonly providersWithoutKeys: () => readonly string[]
-  /** What the proxy authenticates with at its providers, and when it expires. */
+  /** Client credentials at identity providers, with their expiry. */
   readonly ending: () => EndingCredential[]
-  /** By what the file says of each part, so that the next content takes over what stays the same. */
+  /** Parts by their configuration; the next content reuses unchanged parts. */
   readonly parts: ReadonlyMap<string, Part>
 }
 
 type Part = Source | Authenticator | Clients
 
-/** Where providers' clients find what they authenticate with. */
+/** Client credentials at identity providers. */
 interface Clients extends Omit<ClientDeps, 'clock'> {
   close(): Promise<void>
 }
@@ -58,9 +58,9 @@ function openClients(materials: Materials): Clients {
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
 /**
- * Opens what a registry file asks for and `before` does not have yet. Throws `ConfigError` when data of a registry that is new or
- * changed can't be used, unless there is no `before`: a server that starts waits for its data. Nothing is left open then,
- * and nothing of `before` has changed.
+ * Opens the parts of a registry file that `before` does not have. Throws `ConfigError` if the data of a new or changed
+ * registry are unusable; without `before` the server waits for its data instead. On an error nothing is left open and
+ * `before` is unchanged.
  */
 export async function openContent(loaded: LoadedRegistry, deps: Deps, before?: OpenContent): Promise<OpenContent> {
   const { config } = loaded
@@ -88,9 +88,9 @@ export async function openContent(loaded: LoadedRegistry, deps: Deps, before?: O
   const materials = deps.materialsIn(secretsDirectory)
   const tokens = await part(key, () => openAuthenticator(auth, { ...deps, materials }))
   const clients = await part(`clients ${key}`, () => Promise.resolve(openClients(materials)))
-  // Keys are fetched ahead of the first caller; what fails is logged there and tried again.
+  // Prefetches keys; the authenticator logs failures and retries.
   if (before?.parts.get(key) === undefined) void tokens.start()
-  // From here on `closeContent` closes the parts.
+  // From here on `closeContent` owns the parts.
   opening.move()
   return {
     auth,
@@ -103,7 +103,7 @@ export async function openContent(loaded: LoadedRegistry, deps: Deps, before?: O
   }
 }
 
-/** Lets go of what `next` does not use any more; of everything without `next`. */
+/** Closes the parts that `next` does not use; without `next`, all of them. */
 export async function closeContent(content: OpenContent, next?: OpenContent): Promise<void> {
   const gone = [...content.parts].filter(([key, part]) => next?.parts.get(key) !== part)
   await Promise.all(gone.map(([, part]) => part.close()))
@@ -124,7 +124,7 @@ function accessOf({ auth, trustedProxies }: RegistryConfig, tokens: Authenticato
 }
 
 /**
- * The RFC 9728 document, at the root and where RFC 9728 §3.1 puts it for the resource's path. In mode `anonymous` the
+ * The protected resource metadata (RFC 9728), at the root and at the path of §3.1. In mode `anonymous` the
  * resource is the server itself (decisions §2.7).
  */
 function documentsOf(auth: AuthSection, url: string): ReadonlyMap<string, object> {

@@ -7,22 +7,22 @@ import { loadRegistry, type LoadedRegistry } from './load-registry.ts'
 const MAX_CONFIG_BYTES = 10 * 1024 * 1024
 
 export interface RegistryReloader {
-  /** Reads the file again: whole new or whole old (decisions §6). One at a time, in the order asked for; never rejects. */
+  /** Reads the file again, atomically (decisions §6). Reloads run one at a time, in order; never rejects. */
   reload(): Promise<void>
-  /** Waits for a reload under way. */
+  /** Waits for a reload in progress. */
   close(): Promise<void>
 }
 
 export interface RegistryReloaderOptions {
   readonly path: string
-  /** Puts a configuration in force; rejects before anything has changed. */
+  /** Activates a configuration; rejects before anything has changed. */
   readonly install: (loaded: LoadedRegistry) => Promise<void>
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
 }
 
-/** Reloads when the registry file changes, and when asked to. */
+/** Reloads when the registry file changes, and on request. */
 export function createRegistryReloader({
   path,
   install,

@@ -14,15 +14,15 @@ import { createRegistryReloader } from './registry-reloader.ts'
 import { VERSION } from '../version.ts'
 
 export interface RunRegistryOptions {
-  /** The registry file (decisions §7). */
+  /** Path of the registry file (decisions §7). */
   readonly configPath: string
   /** Default `:8080`. */
   readonly address?: string | undefined
   /** Default `:8081`. */
   readonly internalAddress?: string | undefined
-  /** How long answers under way may take after a stop, in milliseconds. Default 10 s. */
+  /** Grace period for in-flight responses after a stop, in milliseconds. Default 10 s. */
   readonly drainGraceMs?: number | undefined
-  /** Log lines of refused requests name the client's address. Default true. */
+  /** Log lines of rejected requests contain the client address. Default true. */
   readonly logsClients?: boolean | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: ReportingLog
@@ -35,7 +35,7 @@ export interface RunningRegistry {
   readonly internalUrl: string
   /** Reads the registry file and all data again, without waiting for an event or the next poll; never rejects. */
   reload(): Promise<void>
-  /** Drains and lets go of everything. */
+  /** Drains and closes everything. */
   close(): Promise<void>
 }
 
@@ -43,8 +43,8 @@ const DEFAULT_ADDRESS = ':8080'
 const DEFAULT_INTERNAL_ADDRESS = ':8081'
 
 /**
- * Runs the registry server: its API on one listener, health, readiness, version and metrics on another. Throws
- * `ConfigError` with all problems of the file, and `Failure` config_error when an address can't be bound; nothing is left
+ * Runs the registry server: its API on one listener; health, readiness, version and metrics on another. Throws
+ * `ConfigError` with all problems of the file, and `Failure` config_error if an address can't be bound; nothing is left
  * open then.
  */
 export async function runRegistryServer(options: RunRegistryOptions): Promise<RunningRegistry> {
@@ -112,7 +112,7 @@ export async function runRegistryServer(options: RunRegistryOptions): Promise<Ru
       await Promise.all([...content.registries.values()].map((source) => source.refresh()))
     },
     close: async () => {
-      // The internal server goes last: it says that the registry is draining while it drains.
+      // The internal server closes last: it reports the drain.
       try {
         await reloader.close()
         await opened.disposeAsync()
@@ -124,8 +124,8 @@ export async function runRegistryServer(options: RunRegistryOptions): Promise<Ru
 }
 
 /**
- * Adds identity providers whose keys never came, and what should have been renewed to authenticate at one: a restart would not help,
- * so neither makes anything unready.
+ * Adds identity providers without keys and client credentials due for renewal. A restart would not help, so neither
+ * makes the server unready.
  */
 function withProviders(readiness: Readiness, content: OpenContent, clock: Clock): Readiness {
   const providersWithoutKeys = content.providersWithoutKeys()

@@ -6,28 +6,28 @@ import type { OpenLog } from '../../report/index.ts'
 import type { Io } from '../io.ts'
 import { MAX_MESSAGE_BYTES, type OpenedWay, openWay, type StdioWay } from './way.ts'
 
-/** Clients that end a server kill it about two seconds after they asked; by then the session has to be ended. */
+/** Clients kill a server about two seconds after they asked it to stop; the session must be closed by then. */
 const STOP_GRACE_MS = 500
-/** How often it is looked whether whoever started this still lives, in milliseconds. */
+/** Milliseconds between checks whether the parent process is alive. */
 const PARENT_LOOK_MS = 1000
 
 export interface CarryOptions {
   readonly way: StdioWay
-  /** Go along with each request, names in lower case. */
+  /** Sent with each request; names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** How long running requests may go on after the end of the input, in milliseconds. */
+  /** Grace period for running requests after the end of the input, in milliseconds. */
   readonly graceMs: number
   readonly env: Io['env']
   readonly log: OpenLog
-  /** Resolves, with the reason, when this shall stop. */
+  /** Resolves with the reason for a stop. */
   readonly stop: Promise<string>
   readonly input: Readable
   readonly output: Writable
 }
 
 /**
- * Carries MCP between two streams and a server until the input ends, nobody reads the output any more, whoever started this
- * has ended, or `stop`. Throws `ConfigError` and `UsageError`; nothing is left open.
+ * Relays MCP between two streams and a server until the input ends, the output closes, the parent process ends,
+ * or `stop` resolves. Throws `ConfigError` and `UsageError`; nothing is left open.
  */
 export async function carryStdio(options: CarryOptions): Promise<void> {
   await using opened = new AsyncDisposableStack()
@@ -35,7 +35,7 @@ export async function carryStdio(options: CarryOptions): Promise<void> {
   await carry({ ...way, endpoint: withHeaders(way.endpoint, options.headers) }, options)
 }
 
-/** What the user wants to be on each request; what the bridge says itself goes before. */
+/** Adds the user's headers to each request; headers of the bridge take precedence. */
 const withHeaders = (endpoint: McpEndpoint, headers: CarryOptions['headers']): McpEndpoint => ({
   send: (request) => endpoint.send({ ...request, headers: { ...headers, ...request.headers } }),
   close: () => endpoint.close(),
@@ -61,7 +61,7 @@ async function carry({ endpoint, credentials, server }: OpenedWay, options: Carr
   log.info({ why: why ?? 'input ended' }, 'stopping')
   options.input.destroy()
   const closing = bridge.close(why === undefined ? options.graceMs : STOP_GRACE_MS)
-  // Whoever asked has its short grace; who asks while the long one runs wants no more of it.
+  // A requested stop already uses the short grace period; one during the long period ends it.
   if (why === undefined) void left.then(() => bridge.hurry())
   else void output.gone.then(() => bridge.hurry())
   await closing
@@ -69,7 +69,7 @@ async function carry({ endpoint, credentials, server }: OpenedWay, options: Carr
 
 const inputBroke = (): string => 'input broke off'
 
-/** Resolves when the process that started this one has ended: then nobody will ever end the input. */
+/** Resolves when the parent process has ended, as the input might never end then. */
 function parentGone(): Promise<string> {
   const parent = process.ppid
   return new Promise((resolve) => {

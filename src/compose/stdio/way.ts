@@ -9,17 +9,17 @@ import type { Io } from '../io.ts'
 import { type InlineProxyOptions, runInlineProxy } from '../proxy/index.ts'
 import { noCredentials, tokenInFile } from '../token-file.ts'
 
-/** 64 MiB are what a message may be; what encodes them takes some more. */
+/** Messages may be 64 MiB; their encoding takes more. */
 export const MAX_MESSAGE_BYTES = 128 * 1024 * 1024
 
-/** Where messages go: to an endpoint as it is, or through the pipeline of the proxy. */
+/** The target of messages: a URL, or the proxy pipeline in this process. */
 export type StdioWay =
   | {
       readonly kind: 'url'
       readonly url: URL
       readonly caFile: string | undefined
       readonly tokenFile: string | undefined
-      /** Makes a login in the browser, where one is wanted; its `outbound` is closed with the way. */
+      /** Options of the browser login, if enabled; `outbound` is closed with the connection. */
       readonly login: (() => LoginCredentialsOptions) | undefined
     }
   | {
@@ -28,15 +28,15 @@ export type StdioWay =
       readonly sources: Omit<InlineProxyOptions, 'env' | 'log'>
     }
 
-/** An open way. */
+/** An open connection to the server. */
 export interface OpenedWay {
   readonly endpoint: McpEndpoint
   readonly credentials: EndpointCredentials
-  /** What the server is called in messages. */
+  /** Description of the server in messages. */
   readonly server: string
 }
 
-/** Opens what messages need to get there. Throws `ConfigError` and `UsageError`. */
+/** Opens the connection to the server. Throws `ConfigError` and `UsageError`. */
 export async function openWay(
   way: StdioWay,
   env: Io['env'],
@@ -49,7 +49,7 @@ export async function openWay(
     const http = createMcpEndpoint({ url, caCertPath: caFile, egressProxy: egressFrom(env) })
     const endpoint = stack.adopt(createSseEndpoint(http, url, MAX_MESSAGE_BYTES), (one) => one.close())
     const credentials = login === undefined ? (given ?? noCredentials()) : personal(login(), stack)
-    // Without the query: it may hold what is nobody's business.
+    // Without the query: it may contain secrets.
     return { endpoint, credentials, server: `at ${url.origin}${url.pathname}` }
   }
   const proxy = stack.adopt(await runInlineProxy({ ...way.sources, env, log }), (one) => one.close())
@@ -68,14 +68,14 @@ export async function openWay(
   }
 }
 
-/** What to do where a route of this process wants a token; undefined: what is said of any server. */
+/** What to do if a route in this process requires a token; undefined for the generic message. */
 function whyNoToken({ name, authServer, resourceUrl }: ResolvedRoute): string | undefined {
   if (authServer === undefined) return undefined
   const url = resourceUrl ?? 'https://…'
   return `Callers of the route ${name} log in at its authorization server, which answers browsers only where extauth proxy serves it: run that, and here extauth stdio --url ${url} --login (or extauth login --url ${url} before).`
 }
 
-/** The token of whoever sits in front of the browser. */
+/** Credentials of the interactive user. */
 function personal(options: LoginCredentialsOptions, stack: AsyncDisposableStack): EndpointCredentials {
   stack.adopt(options.outbound, (one) => one.close())
   const ends = new AbortController()
