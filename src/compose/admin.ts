@@ -66,7 +66,7 @@ export function adminEndpoints(controls: ProxyControls): Readonly<Record<string,
 
 const UNTOLD = {
   told: false,
-  detail: 'the store did not hear it: the other replicas are told as soon as it answers, if this one runs till then',
+  detail: 'shared store unavailable: the other replicas receive the purge when it recovers, if this replica still runs',
 }
 
 const refuse = (description: string) => ({

@@ -24,8 +24,7 @@ function check(name: string, value: string | undefined): void {
   if (value === undefined || value === '') return
   const url = URL.parse(value.includes('://') ? value : `http://${value}`)
   const isProxy = url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '' && isDecodable(url)
-  if (!isProxy)
-    throw new Failure('config_error', { detail: `${name} is not the URL of a proxy, expected http://HOST:PORT` })
+  if (!isProxy) throw new Failure('config_error', { detail: `${name} is not a proxy URL, expected http://HOST:PORT` })
 }
 
 /** A user name or password with an invalid percent-encoding can't be sent. */

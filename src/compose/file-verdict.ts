@@ -58,7 +58,7 @@ const EXPECTED: Readonly<Record<Content, string>> = {
   'header value': 'a file with the value of a header on one line',
   'bearer token': 'a file with one token on one line',
   token: 'a file with one token in it',
-  certificates: 'the certificates of authorities in PEM',
+  certificates: 'CA certificates in PEM',
   'certificate chain': 'a certificate in PEM',
   'key of certificate': 'a private key in PEM',
   'client key': 'a private key in PEM or as a JWK',
@@ -68,14 +68,14 @@ const EXPECTED: Readonly<Record<Content, string>> = {
 }
 
 const UNREADABLE: Readonly<Record<FileProblem, readonly [clause: string, remedy: string]>> = {
-  missing: ['is not there', 'Create it, or correct what names it.'],
-  unreadable: ['cannot be read', 'Let the user of the process read it.'],
-  not_a_file: ['is not a regular file', 'Put a file there.'],
-  too_large: ['is too large', 'Keep only what is needed in it.'],
-  outside: ['is a link that leads out of the secrets directory', 'Put the file into the directory.'],
+  missing: ['does not exist', 'Create it, or correct the reference to it.'],
+  unreadable: ['cannot be read', 'Give the user of the process read permission.'],
+  not_a_file: ['is not a regular file', 'Put a regular file there.'],
+  too_large: ['is too large', 'Remove unneeded content.'],
+  outside: ['is a link to a file outside the secrets directory', 'Put the file itself into the directory.'],
 }
 
-const WAITING = 'what needs it is answered with secret_unavailable until it has a value'
+const WAITING = 'requests that need it fail with secret_unavailable until it has a value'
 const FINE: FileVerdict = { level: 'fine', message: 'readable', remedy: '' }
 
 /** Message and consequence in one sentence. */
@@ -120,7 +120,7 @@ export async function judgeSecret(
   try {
     const content = readBounded(name, MAX_PEM_BYTES, directory)
     if (holds !== 'bytes' && !isUtf8(content))
-      return unusable(`the secret ${label} in ${directory} is no text in UTF-8`, WAITING, holds)
+      return unusable(`the secret ${label} in ${directory} is not UTF-8 text`, WAITING, holds)
     const text = content.toString('utf8').replace(/\r?\n$/, '')
     if (text.trim() === '') return unusable(`the secret ${label} in ${directory} is blank`, WAITING, holds)
     if (holds === 'certificates' || holds === 'certificate chain')
@@ -130,7 +130,7 @@ export async function judgeSecret(
     if (problem !== undefined)
       return unusable(
         `the secret ${name} cannot be used: ${problem}; expected ${EXPECTED[holds]}`,
-        'what needs it is answered with config_error',
+        'requests that need it fail with config_error',
         holds,
       )
     const noKey = holds === 'client key' ? await clientKeyProblem(text, algorithm) : undefined
@@ -150,9 +150,9 @@ function judgeOddity(text: string, name: string): FileVerdict {
   if (oddity === undefined) return FINE
   return {
     level: 'doubtful',
-    message: `the secret ${name} is hardly what was meant: ${oddity}`,
-    consequence: 'it is used as it is',
-    remedy: 'Write it anew, the secret alone, or let it be where the other side has the same.',
+    message: `the secret ${name} is probably wrong: ${oddity}`,
+    consequence: 'it is used unchanged',
+    remedy: 'Write only the secret into the file, unless the other side has exactly this value.',
   }
 }
 
@@ -176,7 +176,7 @@ function judgeKey(content: Buffer, name: string, certificate: string | undefined
   }
   if (own?.checkPrivateKey(key) === false)
     throw new ContentProblem(
-      `it is the key of another certificate: ${certificate} and ${name}; both must be PEM and belong together`,
+      `it is the key of another certificate: ${certificate} and ${name}; both must be PEM and match`,
     )
   return { ...FINE, message: 'belongs to the certificate' }
 }
@@ -187,19 +187,27 @@ function judgeValidity(all: readonly X509Certificate[], name: string, holds: Con
   const endsOf = (some: readonly X509Certificate[]): number[] => some.map(({ validToDate }) => validToDate.getTime())
   const lastEnd = Math.max(...endsOf(counting))
   if (expiryOf(lastEnd, nowMs) === 'expired')
-    return { level: 'unusable', message: `the certificate in ${name} ended on ${dayOf(lastEnd)}`, remedy: 'Renew it.' }
+    return {
+      level: 'unusable',
+      message: `the certificate in ${name} expired on ${dayOf(lastEnd)}`,
+      remedy: 'Renew it.',
+    }
   const begin = Math.min(...counting.map(({ validFromDate }) => validFromDate.getTime()))
   if (begin > nowMs) {
-    const message = `the certificate in ${name} begins on ${dayOf(begin)} only`
-    return { level: 'unusable', message, remedy: 'Wait, or look at the clock.' }
+    const message = `the certificate in ${name} is not valid before ${dayOf(begin)}`
+    return { level: 'unusable', message, remedy: 'Wait, or check the clock.' }
   }
   const states = endsOf(all).map((end) => expiryOf(end, nowMs))
   const expired = states.filter((state) => state === 'expired').length
   if (expired > 0)
-    return { level: 'remark', message: `${expired} of ${all.length} in ${name} have ended`, remedy: 'Take them out.' }
+    return {
+      level: 'remark',
+      message: `${expired} of ${all.length} certificates in ${name} have expired`,
+      remedy: 'Remove them.',
+    }
   const firstEnd = dayOf(Math.min(...endsOf(all)))
   if (states.includes('soon')) {
-    const message = `the certificate in ${name} ends on ${firstEnd}`
+    const message = `the certificate in ${name} expires on ${firstEnd}`
     return { level: 'remark', message, remedy: 'Renew it before that.' }
   }
   return { ...FINE, message: `valid until ${firstEnd}${all.length === 1 ? '' : ` (the first of ${all.length})`}` }
@@ -223,7 +231,7 @@ const remedyFor = (holds: Content): string => `Put ${EXPECTED[holds]} there.`
 function fileSentence(name: string, problem: FileProblem, holds: Content): string {
   const expected = `expected ${EXPECTED[holds]}`
   if (problem === 'missing')
-    return `there is no file ${name}; ${expected}, its path absolute or relative to the file that names it`
+    return `there is no file ${name}; ${expected}, with a path that is absolute or relative to the referencing file`
   const clause = `${name} ${clauseOf(problem, name)}`
   return problem === 'unreadable' ? clause : `${clause}; ${expected}`
 }

@@ -89,7 +89,7 @@ export function openNamedFiles(log: Log, env: Readonly<Record<string, string | u
       maxBytes: MAX_CA_BYTES,
       // Node accepts a file without certificates, and would then trust no server.
       accept: areCertificates,
-      onProblem: (reason) => log.warn({ file: path, reason }, 'a CA file cannot be used'),
+      onProblem: (reason) => log.warn({ file: path, reason }, 'CA file unusable'),
     })
   const openPem = (path: string): WatchedFile =>
     openWatchedFile(path, {
@@ -101,7 +101,7 @@ export function openNamedFiles(log: Log, env: Readonly<Record<string, string | u
     openWatchedFile(path, {
       maxBytes: MAX_TOKEN_BYTES,
       accept: (content) => TOKEN.test(textOf(content)),
-      onProblem: (reason) => log.warn({ file: path, reason }, 'a token file cannot be used'),
+      onProblem: (reason) => log.warn({ file: path, reason }, 'token file unusable'),
     })
   return {
     hold() {

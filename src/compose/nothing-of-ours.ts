@@ -11,6 +11,6 @@ export function nothingOfOurs(loaded: Loaded, paths: readonly string[]): Problem
   const count = (amount: number, one: string): string => `${amount} ${one}${amount === 1 ? '' : 's'}`
   return problemOfFile(
     paths[0] ?? '(files)',
-    `${length === 0 ? 'there is no document' : `none of ${count(length, 'document')}`} in ${count(loaded.files, 'file')}${length === 0 ? '' : ' is ours'}; looked for ${OUR_KINDS.join(', ')}, a registry file ("auth" and "registries") and an "auth" section, in files that end in .yaml, .yml or .json and in ConfigMaps`,
+    `${length === 0 ? 'no document' : `none of ${count(length, 'document')}`} in ${count(loaded.files, 'file')}${length === 0 ? '' : ' is supported'}; supported: ${OUR_KINDS.join(', ')}, a registry file ("auth" and "registries") and an "auth" section, in files that end in .yaml, .yml or .json and in ConfigMaps`,
   )
 }

@@ -29,7 +29,7 @@ export function openTlsMaterial(
     try {
       createSecureContext({ cert, key })
     } catch {
-      log.warn({ file: files.certFile }, 'certificate and key do not fit together; the pair from before stays')
+      log.warn({ file: files.certFile }, 'certificate and key do not match; the previous pair stays active')
       return
     }
     pair = { cert, key }
@@ -42,7 +42,7 @@ export function openTlsMaterial(
     openWatchedFile(file, {
       maxBytes: MAX_PEM_BYTES,
       onChange: () => look(),
-      onProblem: (reason) => log.warn({ file, reason }, 'a TLS file of the listener cannot be read'),
+      onProblem: (reason) => log.warn({ file, reason }, 'listener TLS file unreadable'),
     })
   const certFile = open(files.certFile)
   const keyFile = open(files.keyFile)
@@ -54,7 +54,7 @@ export function openTlsMaterial(
   if (pair === undefined) {
     close()
     throw new ConfigError([
-      `listen.tls: no usable pair of certificate and key in ${files.certFile} and ${files.keyFile}; both must be PEM and belong together`,
+      `listen.tls: no usable certificate and key in ${files.certFile} and ${files.keyFile}; both must be PEM and match`,
     ])
   }
   const first = pair

@@ -6,7 +6,7 @@ const MAX_BYTES = 64 * 1024
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
 
 /** No token, for servers that require none. `why` is the user's message if the server does require one, a sentence. */
-export const noCredentials = (why = 'The MCP server wants an access token.'): EndpointCredentials => ({
+export const noCredentials = (why = 'The MCP server requires an access token.'): EndpointCredentials => ({
   current: () => Promise.resolve(undefined),
   refused: () => Promise.reject(new CredentialRefusal('missing_token', why)),
 })
@@ -21,10 +21,11 @@ export function tokenInFile(file: string): EndpointCredentials {
     try {
       text = readBounded(file, MAX_BYTES).toString('utf8').trim()
     } catch (error) {
-      throw new CredentialRefusal('missing_token', `The file ${file} with the access token is ${fileProblem(error)}.`)
+      throw new CredentialRefusal('missing_token', `The access token file ${file} is ${fileProblem(error)}.`)
     }
     const token = text.replace(/^bearer +/i, '')
-    if (!TOKEN.test(token)) throw new CredentialRefusal('missing_token', `The file ${file} holds no access token.`)
+    if (!TOKEN.test(token))
+      throw new CredentialRefusal('missing_token', `The access token file ${file} contains no access token.`)
     return new Secret(token)
   }
   return {
@@ -35,7 +36,7 @@ export function tokenInFile(file: string): EndpointCredentials {
       throw lacks
         ? new CredentialRefusal(
             'insufficient_scope',
-            `The access token in ${file} lacks a scope that the MCP server demands${scopesIn(challenge ?? '')}.`,
+            `The access token in ${file} lacks a scope that the MCP server requires${scopesIn(challenge ?? '')}.`,
           )
         : new CredentialRefusal('invalid_token', `The MCP server does not accept the access token in ${file}.`)
     },

@@ -175,7 +175,7 @@ test('the pod of an MCPRemoteProxy serves service accounts; its configuration an
       expect(JSON.stringify(await get(CLUSTER_TYPES.ConfigMap, 'serves-extauth'))).toContain('token-to-come'),
     )
     await kubelet.sync()
-    await proxy.line('the new configuration cannot be used; the old one stays in force')
+    await proxy.line('new configuration rejected; the previous one stays active')
     expect(await call(`http://127.0.0.1:${port}/other`, token)).toBe(200)
     await client.apply(types.MCPExternalAuthConfig, config('bearer', SPACE))
 

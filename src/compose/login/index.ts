@@ -15,7 +15,7 @@ export function openUserStore(env: Io['env']) {
   if (state !== undefined && path.isAbsolute(state)) return openLoginStore(path.join(state, 'extauth', 'logins'))
   if (process.platform === 'win32' && local !== undefined) return openLoginStore(path.join(local, 'extauth', 'logins'))
   const home = env['HOME'] ?? os.homedir()
-  if (!path.isAbsolute(home)) throw new UsageError('there is no place for logins: set XDG_STATE_HOME or HOME')
+  if (!path.isAbsolute(home)) throw new UsageError('no directory for logins: set XDG_STATE_HOME or HOME')
   return openLoginStore(path.join(home, '.local', 'state', 'extauth', 'logins'))
 }
 

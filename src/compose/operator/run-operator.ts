@@ -121,7 +121,7 @@ async function start(options: RunOperatorOptions, opening: AsyncDisposableStack)
       onFailure(error, failures) {
         waitsFor = `${what}: ${error.status === 0 ? 'no answer from the API server' : `${error.status} ${error.reason}`}`
         const level = failures === 1 ? 'warn' : 'debug'
-        log[level]({ what, status: error.status, cause: causeOf(error) }, 'cannot be read yet, trying again')
+        log[level]({ what, status: error.status, cause: causeOf(error) }, 'cannot read from the API server, retrying')
       },
     })
   const isOurs = apiGroup === DEFAULT_API_GROUP
@@ -225,8 +225,7 @@ function kubeSettings({ kubeconfig, context }: ClusterChoice, env: Io['env']): K
   const file = kubeconfig ?? env['KUBECONFIG']
   const inCluster = kubeconfig === undefined ? inClusterSettings(env) : undefined
   if (inCluster !== undefined) return inCluster
-  if (file === undefined || file === '')
-    throw new UsageError('is not in a cluster: name one with --kubeconfig FILE, or KUBECONFIG')
+  if (file === undefined || file === '') throw new UsageError('not in a cluster: set --kubeconfig FILE or KUBECONFIG')
   let text: string
   try {
     text = readFileSync(file, 'utf8')

@@ -19,7 +19,7 @@ export function followPair(
         onChange: () => {
           for (const listener of listeners) listener()
         },
-        onProblem: (problem) => log.warn({ file: name, problem }, 'the webhook certificate cannot be read'),
+        onProblem: (problem) => log.warn({ file: name, problem }, 'webhook certificate unreadable'),
       }),
       (file) => file.close(),
     )
@@ -31,7 +31,8 @@ export function followPair(
       if (certText === undefined || keyText === undefined) return undefined
       const certificate = readCertificate(certText, new Secret(keyText))
       // The files are replaced one after the other and may not match for a moment.
-      if (certificate === undefined) log.warn({ directory }, 'tls.crt is no certificate, or tls.key is not its key')
+      if (certificate === undefined)
+        log.warn({ directory }, 'tls.crt is not a certificate, or tls.key does not match it')
       return certificate
     },
     onChange(listener) {

@@ -68,7 +68,7 @@ export async function buildCandidate(
   stack.defer(() => holdings.release())
   const close = (): Promise<void> => stack.disposeAsync()
   const refuse = (): void => {
-    close().catch((cause: unknown) => log.error({ cause: causeOf(cause) }, 'a refused configuration did not close'))
+    close().catch((cause: unknown) => log.error({ cause: causeOf(cause) }, 'closing a rejected configuration failed'))
   }
   try {
     const keep: Keep = (part) => stack.adopt(part, (one) => one.close())

@@ -314,8 +314,8 @@ function chosen(routes: readonly ResolvedRoute[], wanted: string | undefined): R
   const names = routes.map(({ name }) => name).join(', ')
   const [only] = routes
   if (wanted === undefined && routes.length === 1 && only !== undefined) return only
-  if (wanted === undefined) throw new ConfigError([`which route? --route NAME, one of: ${names}`])
+  if (wanted === undefined) throw new ConfigError([`several routes: choose one with --route NAME: ${names}`])
   const found = routes.find(({ name }) => name === wanted)
-  if (found === undefined) throw new ConfigError([`there is no route ${JSON.stringify(wanted)}; there is: ${names}`])
+  if (found === undefined) throw new ConfigError([`no route ${JSON.stringify(wanted)}; available routes: ${names}`])
   return found
 }

@@ -71,5 +71,7 @@ async function answerOf(worker: Worker): Promise<ConfigAnswer> {
 function refusedBy(answer: ConfigAnswer): Error {
   if (answer.is === 'refused')
     return new ConfigError(answer.lines, { problems: answer.problems, isAboutFiles: answer.isAboutFiles })
-  return new Failure('internal_error', { detail: answer.is === 'failed' ? answer.detail : 'the thread said nothing' })
+  return new Failure('internal_error', {
+    detail: answer.is === 'failed' ? answer.detail : 'the configuration thread ended without a result',
+  })
 }

@@ -194,7 +194,7 @@ export const expiringOf = (ending: readonly EndingCredential[], clock: Clock): o
 export function noteEnds(ending: readonly EndingCredential[], metrics: Metrics): void {
   const gauge = metrics.gauge(
     'extauth_client_credential_expires_seconds',
-    'When a certificate or token that the proxy authenticates with at an authorization server ends, in seconds since the epoch.',
+    'Expiry of client certificates and tokens used at authorization servers, in seconds since the epoch.',
     ['name', 'kind'],
     'min',
   )

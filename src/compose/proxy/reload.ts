@@ -63,7 +63,7 @@ export function createReloader(options: ReloaderOptions): Reloader {
       if (lost.length > 0) throw new ConfigError(lost.map(renderProblem), { problems: lost, isAboutFiles: true })
       await prepare?.(config)
       await install(config)
-      if (fixed.length > 0) log.warn({ settings: fixed }, 'these settings need a restart; the old ones stay in force')
+      if (fixed.length > 0) log.warn({ settings: fixed }, 'settings need a restart; the previous values stay active')
       reloads.with('ok').add()
       log.info({ routes: next.routes.length }, 'configuration reloaded')
       again.succeeded()
@@ -73,7 +73,7 @@ export function createReloader(options: ReloaderOptions): Reloader {
       const isNews = again.failed(error, problems)
       if (isRetry && !isNews) return { ok: false, problems }
       reloads.with('failed').add()
-      log.error({ problems, cause: causeOf(error) }, 'the new configuration cannot be used; the old one stays in force')
+      log.error({ problems, cause: causeOf(error) }, 'new configuration rejected; the previous one stays active')
       return { ok: false, problems }
     }
   }

@@ -102,7 +102,7 @@ export function createServices(options: ServicesOptions): Services {
   const metrics = openMetrics()
   countLostLines(log, metrics)
   const egressProxy = egressFrom(env)
-  if (egressProxy !== undefined) log.info(describeEgress(egressProxy), 'connections go out through an egress proxy')
+  if (egressProxy !== undefined) log.info(describeEgress(egressProxy), 'using an egress proxy')
   const sharing: SharedCacheSlot = { current: undefined }
   const cache = createCredentialCache<Credential>({
     clock,

@@ -77,7 +77,7 @@ export async function openContent(loaded: LoadedRegistry, deps: Deps, before?: O
     const opened = await part(`registry ${name} ${JSON.stringify(source)}`, () => openSource(name, source, deps))
     const { snapshot, problem } = opened.state()
     if (before !== undefined && before.registries.get(name) !== opened && snapshot === undefined) {
-      const message = `registry ${name}: its data cannot be used (${problem ?? 'none'}); the ones from before stay`
+      const message = `registry ${name}: unusable data (${problem ?? 'none'}); the previous data stay active`
       const found = loaded.sourceProblem(name, message)
       throw new ConfigError([renderProblem(found)], { problems: [found] })
     }

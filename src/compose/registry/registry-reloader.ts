@@ -49,7 +49,7 @@ export function createRegistryReloader({
       const isNews = again.failed(error, problems)
       if (isRetry && !isNews) return
       reloads.with('failed').add()
-      log.error({ problems, cause: causeOf(error) }, 'the new configuration cannot be used; the old one stays in force')
+      log.error({ problems, cause: causeOf(error) }, 'new configuration rejected; the previous one stays active')
     }
   }
 

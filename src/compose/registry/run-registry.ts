@@ -56,7 +56,7 @@ export async function runRegistryServer(options: RunRegistryOptions): Promise<Ru
   const metrics = openMetrics()
   countLostLines(log, metrics)
   const egressProxy = egressFrom(env)
-  if (egressProxy !== undefined) log.info(describeEgress(egressProxy), 'connections go out through an egress proxy')
+  if (egressProxy !== undefined) log.info(describeEgress(egressProxy), 'using an egress proxy')
   const series = createNamedSeries(metrics)
   const egress = egressProxy === undefined ? {} : { egressProxy }
   const outbound = (wanted: Omit<Parameters<typeof createOutbound>[0], 'clock'>) =>

@@ -55,7 +55,7 @@ async function carry({ endpoint, credentials, server }: OpenedWay, options: Carr
     maxMessageBytes: MAX_MESSAGE_BYTES,
     secrets: Object.values(options.headers).map((value) => new Secret(value)),
   })
-  log.info({ server }, 'carrying messages')
+  log.info({ server }, 'relaying messages')
   const left = Promise.any([options.stop, output.gone.then(() => 'output closed'), parentGone()])
   const why = await Promise.race([bridge.run().then(() => undefined, inputBroke), left])
   log.info({ why: why ?? 'input ended' }, 'stopping')
@@ -67,7 +67,7 @@ async function carry({ endpoint, credentials, server }: OpenedWay, options: Carr
   await closing
 }
 
-const inputBroke = (): string => 'input broke off'
+const inputBroke = (): string => 'input failed'
 
 /** Resolves when the parent process has ended, as the input might never end then. */
 function parentGone(): Promise<string> {
@@ -76,7 +76,7 @@ function parentGone(): Promise<string> {
     const timer = setInterval(() => {
       if (process.ppid === parent) return
       clearInterval(timer)
-      resolve('parent gone')
+      resolve('parent process ended')
     }, PARENT_LOOK_MS)
     timer.unref()
   })

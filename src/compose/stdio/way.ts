@@ -72,7 +72,7 @@ export async function openWay(
 function whyNoToken({ name, authServer, resourceUrl }: ResolvedRoute): string | undefined {
   if (authServer === undefined) return undefined
   const url = resourceUrl ?? 'https://…'
-  return `Callers of the route ${name} log in at its authorization server, which answers browsers only where extauth proxy serves it: run that, and here extauth stdio --url ${url} --login (or extauth login --url ${url} before).`
+  return `Callers of the route ${name} log in at its authorization server, which serves browsers only under extauth proxy. Run extauth proxy, then extauth stdio --url ${url} --login (or first extauth login --url ${url}).`
 }
 
 /** Credentials of the interactive user. */

@@ -85,7 +85,7 @@ async function listFiles(paths: readonly string[], problems: Problem[]): Promise
           problems.push(
             fileProblem(
               name,
-              `no file in this directory ends in .yaml, .yml or .json; looked for documents of ${OUR_KINDS.join(', ')}`,
+              `no file in this directory ends in .yaml, .yml or .json; supported kinds: ${OUR_KINDS.join(', ')}`,
             ),
           )
         files.push(...found.sort().map((entry) => path.join(name, entry)))

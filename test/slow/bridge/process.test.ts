@@ -71,7 +71,7 @@ test('standard output has messages only, whatever comes in; the log goes to stan
   bridge.child.stdin?.end()
   expect(await bridge.ended).toEqual([0, null])
   expect(bridge.messages().map(({ id }) => id)).toEqual([0, 1, null, 2])
-  expect(bridge.printed.stderr).toContain('"msg":"carrying messages"')
+  expect(bridge.printed.stderr).toContain('"msg":"relaying messages"')
   expect(sessions()).toBe(0)
 }, 40_000)
 
@@ -223,7 +223,7 @@ spec:
   expect(other.printed.stderr).toContain('of-others')
   const misspelled = start(['--config', file, '--route', 'thiers'])
   await misspelled.ended
-  expect(misspelled.printed.stderr).toContain('there is no route "thiers"; there is: mine, theirs')
+  expect(misspelled.printed.stderr).toContain('no route "thiers"; available routes: mine, theirs')
 }, 60_000)
 
 test('a route whose callers log in says where they can, when no token is stored', async () => {

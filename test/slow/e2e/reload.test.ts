@@ -102,7 +102,7 @@ describe('a running proxy', () => {
     await proxy.write('auth.json', next)
     const refused = await proxy.reload()
     expect(refused.ok).toBe(false)
-    expect(JSON.stringify(refused)).toMatch(/the secret next\/key is not there, expected [^;"]*\/next\/key \(routes/)
+    expect(JSON.stringify(refused)).toMatch(/the secret next\/key does not exist, expected [^;"]*\/next\/key \(routes/)
     expect([await statusOf('old'), await statusOf('new')]).toEqual([200, 403])
     await proxy.write('secrets/next/key', NEW)
     // Nobody says so: it looks again.
@@ -110,7 +110,7 @@ describe('a running proxy', () => {
     await proxy.close()
   }, 20_000)
 
-  it('goes over to a secret that is hardly what was meant: it can be used as it is', async () => {
+  it('goes over to a secret that is probably wrong: it can be used as it is', async () => {
     proxy = await run({
       ...files('a'),
       'secrets/api/key': OLD,

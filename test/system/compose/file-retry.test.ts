@@ -43,7 +43,7 @@ describe('a reload that a file refused', () => {
       metrics,
       retryMs: 20,
     })
-    const refusals = () => log.lines.filter((line) => line.includes('the old one stays in force'))
+    const refusals = () => log.lines.filter((line) => line.includes('the previous one stays active'))
     try {
       await put('proxy.json', routes({ targetTls: { caCertPath: '../later.pem' } }))
       expect(await reloader.reload()).toMatchObject({ ok: false })

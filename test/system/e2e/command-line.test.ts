@@ -150,7 +150,7 @@ describe('HTTPS_PROXY', () => {
     }
     const env = { HTTPS_PROXY: `http://me:my-password@${proxyAddress}`, NO_PROXY: 'localhost' }
     const { url } = await start(files, () => [], env)
-    const shown = await running?.line('connections go out through an egress proxy')
+    const shown = await running?.line('using an egress proxy')
     expect(shown).toMatchObject({ httpsProxy: proxyAddress, noProxy: 'localhost' })
     expect(await (await fetch(`${url}/out`)).text()).toBe(`/mcp ${KEY}`)
     const credentials = Buffer.from('me:my-password').toString('base64')

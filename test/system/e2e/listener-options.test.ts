@@ -127,7 +127,7 @@ describe('listen.tls', () => {
   it('without a usable pair is refused, with the names of the files', async () => {
     const files = { 'a.crt': TLS.server.cert.toString(), 'a.key': TLS.otherServer.key.toString() }
     await expect(start({ tls: { certFile: 'a.crt', keyFile: 'a.key' } }, {}, files)).rejects.toMatchObject({
-      lines: [expect.stringMatching(/a\.crt and .*a\.key; both must be PEM and belong together/)],
+      lines: [expect.stringMatching(/a\.crt and .*a\.key; both must be PEM and match/)],
     })
   })
 })

@@ -48,7 +48,7 @@ it('extauth operator that still waits stops at once', async () => {
   const where = ['--kubeconfig', '{dir}/kubeconfig', '--namespace', 'n', '--operator-namespace', 'n']
   const rest = ['--pod-name', 'me', '--webhook-address', 'off', '--admin', '127.0.0.1:0', '--log-format', 'json']
   const running = await startWith(sockets, { kubeconfig: kubeconfig(server.url) }, ['operator', ...where, ...rest])
-  await running.line('cannot be read yet, trying again')
+  await running.line('cannot read from the API server, retrying')
   running.process.kill('SIGTERM')
   expect(await running.ended).toBe(0)
 }, 90_000)

@@ -91,7 +91,7 @@ describe('extauth proxy as a process', () => {
     running = extauth(['proxy', '--config', directory, ...FREE])
     const { url, admin } = (await running.line('listening')) as { url: string; admin: string }
     await write('proxy.json', files('one')['proxy.json'].replace('"routes"', '"rutes"'))
-    const line = await running.line('the new configuration cannot be used; the old one stays in force')
+    const line = await running.line('new configuration rejected; the previous one stays active')
     expect(JSON.stringify(line['problems'])).toContain('rutes')
     expect((await post(`${url}/one`, INITIALIZE)).status).toBe(200)
     const answer = await fetch(`${admin}/reload`, { method: 'POST' })

@@ -98,8 +98,8 @@ describe('a changed registry file', () => {
     configure({ default: 'one.json' })
     const running = await start()
     write('registry.yaml', text)
-    await expect.poll(() => said('the old one stays in force'), { timeout: 10_000 }).toBeGreaterThan(0)
-    expect(log.lines.find((line) => line.includes('the old one stays in force'))).toContain(why)
+    await expect.poll(() => said('the previous one stays active'), { timeout: 10_000 }).toBeGreaterThan(0)
+    expect(log.lines.find((line) => line.includes('the previous one stays active'))).toContain(why)
     expect(idsOf(await list(running))).toEqual(['a/one 1'])
     // The data that stay in force are still followed.
     data('one.json', 'a/one', 'b/one')

@@ -166,20 +166,20 @@ describe('files that hold nothing of ours', () => {
     'MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig, ProxyConfig, RoleTest, MCPServer, MCPRemoteProxy, MCPServerEntry, VirtualMCPServer'
 
   test.each([
-    ['a file', 'foreign/deployment.yaml', 'foreign/deployment.yaml:1:1  none of 2 documents in 1 file is ours'],
-    ['a folder', 'foreign', 'foreign:1:1  none of 2 documents in 1 file is ours'],
+    ['a file', 'foreign/deployment.yaml', 'foreign/deployment.yaml:1:1  none of 2 documents in 1 file is supported'],
+    ['a folder', 'foreign', 'foreign:1:1  none of 2 documents in 1 file is supported'],
   ])('%s: what was looked for, and where', async (_name, name, start) => {
     const { code, lines } = await run(at(name))
     expect(code).toBe(1)
     expect(lines).toEqual([
-      `${start}; looked for ${kinds}, a registry file ("auth" and "registries") and an "auth" section, in files that end in .yaml, .yml or .json and in ConfigMaps`,
+      `${start}; supported: ${kinds}, a registry file ("auth" and "registries") and an "auth" section, in files that end in .yaml, .yml or .json and in ConfigMaps`,
     ])
   })
 
   test('a folder without such files', async () => {
     expect(await run(at('bare'))).toEqual({
       code: 1,
-      lines: [`bare:1:1  no file in this directory ends in .yaml, .yml or .json; looked for documents of ${kinds}`],
+      lines: [`bare:1:1  no file in this directory ends in .yaml, .yml or .json; supported kinds: ${kinds}`],
     })
   })
 
@@ -206,7 +206,7 @@ describe('files and secrets that are named', () => {
     expect(await run(at('proxy.yaml'))).toEqual({
       code: 0,
       lines: [
-        'proxy.yaml:4:43  MCPExternalAuthConfig/token  spec.bearerToken.tokenSecretRef  warning: the secret a/b is not there, expected sec/a/b; what needs it is answered with secret_unavailable until it has a value (route "r")',
+        'proxy.yaml:4:43  MCPExternalAuthConfig/token  spec.bearerToken.tokenSecretRef  warning: the secret a/b does not exist, expected sec/a/b; requests that need it fail with secret_unavailable until it has a value (route "r")',
       ],
     })
     await mkdir(at('sec/a'))
@@ -241,10 +241,7 @@ describe('files and secrets that are named', () => {
     await mkdir(at('sec/a'))
     await writeFile(at('sec/a/b'), text)
     const { code, lines } = await run(at('client.yaml'), '--secrets-dir', at('sec'))
-    expect([code, lines]).toEqual([
-      0,
-      [expect.stringContaining(`sec/a/b is hardly what was meant: ${why}; it is used`)],
-    ])
+    expect([code, lines]).toEqual([0, [expect.stringContaining(`sec/a/b is probably wrong: ${why}; it is used`)]])
     await rm(at('sec/a'), { recursive: true })
   })
 
@@ -262,7 +259,7 @@ describe('files and secrets that are named', () => {
     const { code, lines } = await run(at('unused.yaml'), '--secrets-dir', at('nowhere'))
     expect(code).toBe(1)
     expect(lines).toEqual([
-      expect.stringMatching(/^unused\.yaml:\d+:\d+ .*\/x .*there is no file nowhere\.pem.*file that names it$/),
+      expect.stringMatching(/^unused\.yaml:\d+:\d+ .*\/x .*there is no file nowhere\.pem.*referencing file$/),
     ])
     const config = await loadProxyConfig({ configPaths: [at('unused.yaml')] })
     expect(config.places.files.map((file) => [path.basename(file.path), file.at.routes])).toEqual([
@@ -275,7 +272,7 @@ describe('files and secrets that are named', () => {
 
 describe('the environment', () => {
   test.each([
-    ['HTTPS_PROXY', '(environment)  HTTPS_PROXY is not the URL of a proxy, expected http://HOST:PORT'],
+    ['HTTPS_PROXY', '(environment)  HTTPS_PROXY is not a proxy URL, expected http://HOST:PORT'],
     ['AWS_ENDPOINT_URL_STS', '(environment)  AWS_ENDPOINT_URL_STS is not an http(s) URL without credentials'],
     ['EXTAUTH_LISTEN', undefined],
   ])('%s counts as it does for the proxy', async (name, line) => {

@@ -26,7 +26,7 @@ describe('the egress proxy of the environment', () => {
     expect(() => egressFrom({ [name]: value })).toThrow(
       expect.objectContaining({
         code: 'config_error',
-        detail: `${name} is not the URL of a proxy, expected http://HOST:PORT`,
+        detail: `${name} is not a proxy URL, expected http://HOST:PORT`,
       }),
     )
   })

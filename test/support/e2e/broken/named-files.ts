@@ -33,7 +33,7 @@ export const TARGET_TLS: readonly BrokenSetup[] = [
     'authorities that are not there',
     'caCertPath: ca.pem',
     'ca.pem',
-    /there is no file \S+\/ca\.pem; expected the certificates/,
+    /there is no file \S+\/ca\.pem; expected CA certificates/,
   ),
   route('an empty file', 'caCertPath: ca.pem', 'ca.pem', /ca\.pem cannot be used: it is empty, expected PEM/, {
     'ca.pem': '',
@@ -57,7 +57,7 @@ export const TARGET_TLS: readonly BrokenSetup[] = [
   route('a second one that is damaged', 'caCertPath: ca.pem', 'ca.pem', /certificate 2 of 2 in it cannot be read/, {
     'ca.pem': `${TLS.ca.toString()}${damaged}`,
   }),
-  route('a directory', 'caCertPath: secrets', 'secrets }', /secrets is not a regular file; expected the certificates/),
+  route('a directory', 'caCertPath: secrets', 'secrets }', /secrets is not a regular file; expected CA certificates/),
   route('a file that is too large', 'caCertPath: ca.pem', 'ca.pem', /ca\.pem is too large/, {
     'ca.pem': 'x'.repeat(1024 * 1024 + 1),
   }),
@@ -69,7 +69,7 @@ export const TARGET_TLS: readonly BrokenSetup[] = [
     'the key of another certificate',
     pair('k.pem'),
     'k.pem',
-    /key of another certificate: \S+c\.pem and \S+k\.pem; both must be PEM and belong together/,
+    /key of another certificate: \S+c\.pem and \S+k\.pem; both must be PEM and match/,
     { ...client, 'k.pem': TLS.server.key },
   ),
   route('a key with a passphrase', pair('k.pem'), 'k.pem', /its key is encrypted, expected one without passphrase/, {
@@ -101,7 +101,7 @@ export const LISTENERS: readonly BrokenSetup[] = [
     'listen.tls: a pair that is none',
     'listen: { tls: { certFile: l.crt, keyFile: l.key } }',
     'l.key',
-    /l\.crt and \S+l\.key; both must be PEM and belong together/,
+    /l\.crt and \S+l\.key; both must be PEM and match/,
     { 'l.crt': TLS.server.cert, 'l.key': TLS.otherServer.key },
   ),
   ofProcess(

@@ -42,9 +42,9 @@ describe('files that break while they are used', () => {
         expect.stringMatching(/proxy\.json:1:\d+ .*targetTls\.caCertPath .*it holds no certificate.* \(route "r"\)$/),
       ],
     })
-    expect(proxy.log.lines.some((line) => line.includes('the old one stays in force') && line.includes('ca.pem'))).toBe(
-      true,
-    )
+    expect(
+      proxy.log.lines.some((line) => line.includes('the previous one stays active') && line.includes('ca.pem')),
+    ).toBe(true)
     expect(await status()).toBe(200)
     // Another authority is taken up: this one does not know the backend.
     await proxy.write('ca.pem', TLS.otherCa.toString())
@@ -151,7 +151,7 @@ describe('a registry', () => {
       await put('registry.yaml', text)
       await registry.reload()
       await vi.waitFor(() => {
-        const refusals = log.lines.slice(before).filter((line) => line.includes('stays in force'))
+        const refusals = log.lines.slice(before).filter((line) => line.includes('stays active'))
         expect(refusals).toContainEqual(expect.stringMatching(problem))
       })
     }

@@ -203,7 +203,7 @@ describe('extauth check names what is wrong with the proxy itself', () => {
         return { listen: { address: '127.0.0.1:0', tls: { certFile: './tls2.pem', keyFile: './tls2.key' } } }
       },
       'certificate',
-      /ended on/,
+      /expired on/,
     ],
     [
       'the key of the listener is none',
@@ -225,7 +225,7 @@ describe('extauth check names what is wrong with the proxy itself', () => {
       'the key of sessions is missing',
       () => Promise.resolve({ sessionKeySecretRef: { name: 'nowhere', key: 'k' } }),
       'secret',
-      /is not there/,
+      /does not exist/,
     ],
   ])('%s', async (_, spec, check, detail) => {
     const { failed, code } = await failedOf(NONE, undefined, { auth: ANONYMOUS, ...(await spec()) })

@@ -111,7 +111,7 @@ const BROKEN: readonly Broken[] = [
     'the file with the authority is missing',
     async () => ({ target: 'https://127.0.0.1/mcp', targetTls: { caCertPath: './nowhere.pem' } }),
     'certificate',
-    /^there is no file \S+nowhere\.pem; expected the certificates/,
+    /^there is no file \S+nowhere\.pem; expected CA certificates/,
   ],
   [
     'the file with the authority holds none',
@@ -129,7 +129,7 @@ const BROKEN: readonly Broken[] = [
       return { target: 'https://127.0.0.1/mcp', targetTls: { caCertPath: './old.pem' } }
     },
     'certificate',
-    /ended on \d{4}/,
+    /expired on \d{4}/,
   ],
   [
     'the client certificate has ended',
@@ -143,7 +143,7 @@ const BROKEN: readonly Broken[] = [
       }
     },
     'certificate',
-    /ended on/,
+    /expired on/,
   ],
   [
     'client certificate and key are no pair',
@@ -251,13 +251,13 @@ describe('extauth check names what is wrong on the way to a backend', () => {
 describe('extauth check names what is wrong with a secret', () => {
   const FILE = 'secrets/broken/token'
   const CASES: readonly (readonly [string, () => Promise<unknown>, string, RegExp])[] = [
-    ['missing', async () => {}, 'secret', /is not there, expected \S+secrets\/broken\/token;.*\(a tokenSecretRef\)/],
+    ['missing', async () => {}, 'secret', /does not exist, expected \S+secrets\/broken\/token;.*\(a tokenSecretRef\)/],
     ['empty', () => folder.write(FILE, '\n'), 'secret', /is blank/],
     [
       'no text',
       async () => writeFile(await folder.write(FILE, ''), Buffer.from([0xff, 0xfe, 0x00])),
       'secret',
-      /is no text in UTF-8/,
+      /is not UTF-8 text/,
     ],
     ['a directory', () => mkdir(folder.at(FILE), { recursive: true }), 'secret', /is not a regular file/],
     [
@@ -267,7 +267,7 @@ describe('extauth check names what is wrong with a secret', () => {
         await symlink('/etc/hostname', folder.at(FILE))
       },
       'secret',
-      /leads out of the secrets directory/,
+      /outside the secrets directory/,
     ],
     [
       'to be changed by everybody',
