@@ -158,7 +158,7 @@ describe('a registry', () => {
     await says(file(', caCertPath: ca.pem'), /registry\.yaml:1:\d+ .*there is no file/)
     await says(
       file('', 'none.json'),
-      /registry\.yaml:4:3 {2}RegistryConfig {2}registries\[0\]\.source {2}registry default: its data cannot be used/,
+      /registry\.yaml:4:3 {2}RegistryConfig {2}registries\[0\]\.source {2}registry default: unusable data/,
     )
   })
 })
