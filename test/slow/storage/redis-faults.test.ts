@@ -94,7 +94,7 @@ describe('a store that is not there', () => {
     const before = attempts()
     await atOnce(200, () => replica.store.get('a').catch(() => undefined))
     expect(attempts() - before).toBeLessThanOrEqual(1)
-    expect(replica.log.lines.filter((line) => line.includes('store is unavailable'))).toHaveLength(1)
+    expect(replica.log.lines.filter((line) => line.includes('store unavailable'))).toHaveLength(1)
   })
 })
 

@@ -38,7 +38,7 @@ const UNUSABLE = 'identity_provider_error'
 const ELSEWHERE: Answer = { status: 302, headers: { location: 'https://evil.example/x' } }
 
 const DISCOVERY: readonly Case[] = [
-  row('answers 500', (at) => (at.discovery = { status: 500 }), UNAVAILABLE, 'answered 500'),
+  row('answers 500', (at) => (at.discovery = { status: 500 }), UNAVAILABLE, 'returned 500'),
   row('answers 429', (at) => (at.discovery = { status: 429, headers: { 'retry-after': '7' } }), UNAVAILABLE, '429', 7),
   row('answers 404', (at) => (at.discovery = { status: 404 }), UNUSABLE, 'answered 404'),
   row('leads elsewhere', (at) => (at.discovery = ELSEWHERE), UNUSABLE, 'redirects to another origin'),
@@ -101,7 +101,7 @@ const TOKEN: readonly Case[] = [
     (at) => (at.token = oauth('incorrect_client_credentials', 200)),
     'config_error',
   ),
-  row('answers 500', (at) => (at.token = { status: 500, body: MARK }), UNAVAILABLE, 'answered 500'),
+  row('answers 500', (at) => (at.token = { status: 500, body: MARK }), UNAVAILABLE, 'returned 500'),
   row('answers 503 with an error', (at) => (at.token = oauth('invalid_grant', 503)), UNAVAILABLE),
   row('answers 429', (at) => (at.token = { status: 429, headers: { 'retry-after': '9' } }), UNAVAILABLE, '429', 9),
   row('is busy', (at) => (at.token = oauth('temporarily_unavailable')), UNAVAILABLE),
@@ -199,7 +199,7 @@ export const USER_INFO_ANSWERS: readonly Case[] = [
     'answers 500',
     withoutName((at) => (at.userInfo = { status: 500 })),
     UNAVAILABLE,
-    'answered 500',
+    'returned 500',
   ),
   row(
     'answers 429',

@@ -50,7 +50,7 @@ describe('what ended a request is named with its value and the place where it is
     expect(why).toMatch(
       /^the connection attempt timed out: https:\S+ \(UND_ERR_CONNECT_TIMEOUT\); the limit is 200 ms \(timeouts\.connect of the route\)$/,
     )
-    expect(remedy).toMatch(/Raise timeouts\.connect of the route where that much is meant\.$/)
+    expect(remedy).toMatch(/Raise timeouts\.connect of the route if that is expected\.$/)
     expect(await onPage(requestId)).toMatchObject({ cause: why, remedy })
   })
 

@@ -59,7 +59,7 @@ describe('where to log in', () => {
     [
       'plain http elsewhere',
       (all) => (all[AS_METADATA] = paper.metadata({ token_endpoint: 'http://example.com/' })),
-      'usable',
+      'lack a valid',
     ],
     [
       'a page as an endpoint',
@@ -67,16 +67,16 @@ describe('where to log in', () => {
         (all[AS_METADATA] = paper.metadata({
           authorization_endpoint: 'javascript:alert(1)',
         })),
-      'usable',
+      'lack a valid',
     ],
     [
-      'another resource',
+      'for a different resource',
       (all) =>
         (all[RESOURCE_METADATA] = {
           resource: 'https://example.com/mcp',
           authorization_servers: [paper.origin],
         }),
-      'another resource',
+      'for a different resource',
     ],
     [
       'a sibling',
@@ -85,7 +85,7 @@ describe('where to log in', () => {
           resource: `${paper.origin}/mc`,
           authorization_servers: [paper.origin],
         }),
-      'another resource',
+      'for a different resource',
     ],
     [
       'no registration',
@@ -109,7 +109,7 @@ describe('where to log in', () => {
     [
       'user information in an address',
       (all) => (all[AS_METADATA] = paper.metadata({ authorization_endpoint: 'https://bank.example@example.com/' })),
-      'usable',
+      'lack a valid',
     ],
     [
       'registration over plain http',

@@ -283,7 +283,7 @@ describe('a certificate in TLS', () => {
     const { client } = rig()
     await expect(client.authenticate({ url: 'http://127.0.0.1/token' })).rejects.toMatchObject({
       code: 'config_error',
-      detail: 'the client certificate in secret tls/cert is for TLS, and http://127.0.0.1/token is plain http',
+      detail: 'the client certificate in secret tls/cert requires TLS, but http://127.0.0.1/token is plain http',
     })
   })
 

@@ -46,7 +46,7 @@ describe('what a client is held to is named with its value:', () => {
   it('the silence within a body that is streamed', async () => {
     const proxy = await start({ bodyIdleMs: 7000 })
     rawConnect(proxy.url, `${head('Transfer-Encoding: chunked\r\n')}3\r\nabc\r\n`)
-    expect(await whyOf(proxy)).toBe('nothing more of the body came; the limit is 7 s (fixed)')
+    expect(await whyOf(proxy)).toBe('the body stalled; the limit is 7 s (fixed)')
   })
 
   it('the time for a header section', async () => {
@@ -81,7 +81,7 @@ describe('what a client is held to is named with its value:', () => {
     const client = rawConnect(proxy.url, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
     client.socket.pause()
     expect(await whyOf(proxy)).toBe(
-      'the client does not read its response: it reads less than 240 bytes a second; the limit is 60 s (fixed)',
+      'the client reads its response at less than 240 bytes a second; the limit is 60 s (fixed)',
     )
   })
 })

@@ -19,7 +19,7 @@ it.each([
   const stores = createStores({ clock: { now: () => Date.now() + offMs }, log, metrics, random: Math.random })
   try {
     await stores.open({ type: 'kvstore', kvstore: deployment.config() }, newScope()).get('a')
-    const lines = log.lines.filter((line) => line.includes('clock of the store'))
+    const lines = log.lines.filter((line) => line.includes('store clock differs'))
     expect(lines).toHaveLength(warnings)
     expect(metrics.value('extauth_store_clock_offset_seconds') * -1_000).toBeGreaterThan(offMs - 1_500)
     expect(metrics.value('extauth_store_clock_offset_seconds') * -1_000).toBeLessThan(offMs + 1_500)

@@ -133,7 +133,7 @@ it('data of another type are logged with their key, once a minute', async () => 
   await redis('rpush', key('v:ended:3'), 'a')
   await store.get('ended:3')
   await store.get('ended:3')
-  const lines = log.lines.filter((line) => line.includes('another type'))
+  const lines = log.lines.filter((line) => line.includes('store key is not a string'))
   expect(lines).toHaveLength(1)
   expect(lines[0]).toContain(key('v:ended:3'))
 })

@@ -79,7 +79,7 @@ describe('extauth explain', () => {
     const { code, out } = await explain(`--config proxy.yaml --route aws -v --claims ${claims}`)
     expect(code).toBe(3)
     expect(out).toMatch(/omitted +claim "everyone" .* — the issuer omitted the claim "groups" from the token/)
-    expect(out).toMatch(/role +none: the issuer left "groups" out of the token/)
+    expect(out).toMatch(/role +none: the issuer omitted "groups" from the token/)
   })
 
   test('shows each mapping in the order of evaluation, the role and what was changed in the session name', async () => {

@@ -39,7 +39,7 @@ function open() {
   const source = { file: 'test.yaml', line: 1 }
   const auth = { name: 'a', namespace: 'n', configHash: 'h', source, type: 'unauthenticated', spec: {} } as const
   const stage = createObtain(auth, { ...rig.deps, secrets }, WRITTEN)
-  const known = { caller: ANONYMOUS, matched: { authorization: [] } } as unknown as Known
+  const known = { caller: ANONYMOUS, matched: { route: { name: 'r' }, authorization: [] } } as unknown as Known
   return { stage, armed: () => stage.obtain(known) as Armed }
 }
 const textOf = ({ forwarded = [] }: Armed): string[] => forwarded.map(({ name, value }) => `${name}: ${value.reveal()}`)

@@ -40,7 +40,10 @@ function open(type: 'headerInjection' | 'bearerToken', headerName = 'X-Api-Key')
       ? createObtain({ ...common, type, spec: { tokenSecretRef: ref } }, deps)
       : createObtain({ ...common, type, spec: { headerName, valueSecretRef: ref } }, deps)
   const obtain = () => {
-    const armed = stage.obtain({ caller: ANONYMOUS, matched: { authorization: [] } } as unknown as Known)
+    const armed = stage.obtain({
+      caller: ANONYMOUS,
+      matched: { route: { name: 'r' }, authorization: [] },
+    } as unknown as Known)
     if (armed instanceof Promise) throw new Error('a static credential is there at once')
     return armed
   }

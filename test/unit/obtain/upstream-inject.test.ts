@@ -43,7 +43,7 @@ test('a refused token is renewed once for all who were given it', async () => {
   const callers = [loggedIn('one', { token: 'first' }), loggedIn('one', { token: 'second' })]
   const armed = await Promise.all(
     callers.map(async (caller) => ({
-      known: { caller } as unknown as Known,
+      known: { caller, matched: { route: { name: 'r' } } } as unknown as Known,
       credential: await credentialOf(obtain(caller)),
     })),
   )
