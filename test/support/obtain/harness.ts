@@ -128,7 +128,10 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
   const open = (auth: ResolvedAuth) => {
     const stage = createObtain(auth, deps)
     const known = (caller: Caller) =>
-      ({ caller, matched: { route: { name: 'r' }, authorization: [`Bearer ${tokenOf(caller).reveal()}`] } }) as unknown as Known
+      ({
+        caller,
+        matched: { route: { name: 'r' }, authorization: [`Bearer ${tokenOf(caller).reveal()}`] },
+      }) as unknown as Known
     return {
       stage,
       /** The credential as a backend would see it: `name: value`. */

@@ -58,7 +58,9 @@ test('a token that can’t be renewed is not tried again', async () => {
   tokens.canRefresh = false
   const caller = loggedIn('one')
   const credential = await credentialOf(obtain(caller))
-  const armed = { known: { caller }, credential } as unknown as Parameters<typeof stage.reject>[0]
+  const armed = { known: { caller, matched: { route: { name: 'r' } } }, credential } as unknown as Parameters<
+    typeof stage.reject
+  >[0]
   expect(await stage.reject(armed)).toBe(false)
 })
 
