@@ -111,7 +111,7 @@ const LAB_IS_ENTERED_BY = 'cli/commands/command-table.ts'
 const FORBIDDEN_NAMES = /(^|\/)(utils?|common|helpers?|shared|misc)(\.ts|\/|$)/
 
 /** Rooms that know that they run in a process. */
-const READ_THE_ENVIRONMENT: readonly string[] = ['compose', 'cli', 'main']
+const READ_THE_ENVIRONMENT: ReadonlySet<string> = new Set(['compose', 'cli', 'main'])
 
 /** A room has one door; a wing of it, which is loaded only when it is needed, has its own. */
 const DOOR = /^[a-z]+(\/[a-z-]+)?\/index\.ts$/
@@ -128,7 +128,7 @@ export function violations(rooms: readonly Room[], files: readonly SourceFile[])
       continue
     }
     if (FORBIDDEN_NAMES.test(file.path)) found.push(`${file.path}: a thing has a room or it has no place`)
-    if (file.readsEnvironment && !READ_THE_ENVIRONMENT.includes(room.name))
+    if (file.readsEnvironment && !READ_THE_ENVIRONMENT.has(room.name))
       found.push(`${file.path}: only compose, cli and main.ts read process.env`)
     for (const specifier of file.imports) found.push(...judgeImport(file, room, specifier, byName))
   }

@@ -104,7 +104,7 @@ test.each([
   [['stdio'], 'needs one of'],
   [['stdio', '--url', 'http://mcp.example.com/', '--login'], '--url must be https'],
   [['stdio', '--url', 'http://mcp.example.com/', '--token-file', 'x'], '--url must be https'],
-  [['stdio', '--url', 'https://mcp.example.com/', '--token-file', '-'], 'messages come on standard input'],
+  [['stdio', '--url', 'https://mcp.example.com/', '--token-file', '-'], 'standard input carries messages'],
   [['stdio', '--url', 'https://mcp.example.com/', '--target', 'https://mcp.example.com/'], 'needs one of'],
   [['stdio', '--target', 'https://mcp.example.com/'], 'must be given together'],
   [['stdio', '--config', 'x', '--login'], '--login requires --url'],

@@ -95,15 +95,15 @@ it('check shows the backend the same headers, and names a secret that is missing
     'tenant.json': manifest('MCPServerEntry', { remoteUrl: `${remoteUrl}/mcp`, headerForward: HEADER_FORWARD }),
   }
   const check = async (more: Readonly<Record<string, string>>): Promise<string> => {
-    const args = ['check', '--config', '{dir}/tenant.json', '--secrets-dir', '{dir}/secrets']
+    const args = ['check', '-v', '--config', '{dir}/tenant.json', '--secrets-dir', '{dir}/secrets']
     const running = await startWith(sockets, { ...files, ...more }, args)
     await running.ended
     return running.stdout() + running.stderr()
   }
-  expect(await check({ 'secrets/tenant/api-key': 'the-key' })).toMatch(/tenant .*answers initialize/)
+  expect(await check({ 'secrets/tenant/api-key': 'the-key' })).toMatch(/tenant .*responds to initialize/)
   const without = await check({ 'secrets/tenant/other': 'the-key' })
   expect(without).toContain('headerForward.addHeadersFromSecret.0.valueSecretRef')
-  expect(without).not.toContain('answers initialize')
+  expect(without).not.toContain('responds to initialize')
 }, 60_000)
 
 it('a remote server is trusted by the authorities of its manifest alone', async () => {

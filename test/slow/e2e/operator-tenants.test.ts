@@ -158,6 +158,6 @@ describe('extauth operator --secrets-by-label', () => {
   it('is refused where labels can not be seen', async () => {
     const running = extauth(['operator', '--secrets-by-label', '--kubeconfig', '/nowhere'])
     expect(await running.ended).toBe(2)
-    expect(running.stderr()).toContain('--secrets-by-label goes with --watch-secrets')
+    expect(running.stderr()).toContain('--secrets-by-label requires --watch-secrets')
   }, 60_000)
 })

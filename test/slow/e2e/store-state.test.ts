@@ -44,7 +44,7 @@ async function startProxy() {
 
 /** Lines of `check` about the store and the time. */
 async function checked(): Promise<string> {
-  const check = extauth(['check', '--config', await folder()])
+  const check = extauth(['check', '-v', '--config', await folder()])
   await check.ended
   return check.stdout()
 }
@@ -85,7 +85,7 @@ describe('a store that throws keys away when it is full', () => {
       const { proxy, readiness } = await startProxy()
       await proxy.line('store user may not call INFO, eviction policy unknown (grant +info)')
       expect(await readiness()).toMatchObject({ status: 200, body: { status: 'ready' } })
-      expect(await checked()).toMatch(/may not ask INFO[^]*\+info/)
+      expect(await checked()).toMatch(/lacks the permission for INFO[^]*\+info/)
       expect(proxy.stderr().split('ask INFO')).toHaveLength(2)
     } finally {
       await redis('acl', 'setuser', 'extauth', '+info')

@@ -113,7 +113,7 @@ describe('the list', () => {
     const why = page.getByRole('region', { name: 'Error', exact: true })
     await why.getByText('https://somebody-else').waitFor()
     expect(await why.innerText()).toMatch(
-      /Error: 401 invalid_token[^]*\(iss\) is none of the providers[^]*Fix \(.*\)[^]*Get a token[^]*Received[^]*Expected/,
+      /Error: 401 invalid_token[^]*\(iss\) matches no provider[^]*Fix \(.*\)[^]*Get a token[^]*Received[^]*Expected/,
     )
     expect(await why.innerText()).not.toContain('alice')
     expect(troubles).toEqual([])

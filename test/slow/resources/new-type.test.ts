@@ -124,7 +124,7 @@ describe('a new type of external auth', { timeout: 120_000 }, () => {
     await writeFile(path.join(folder, 'claims.json'), '{"sub":"ada"}')
     const explained = await run('explain', '--config', config, '--claims', path.join(folder, 'claims.json'))
     expect(explained).toMatchObject({ code: 0, stdout: expect.stringContaining('Bearer (the secret)') as string })
-    const checked = await run('check', '--config', config)
+    const checked = await run('check', '-v', '--config', config)
     backend.close()
     expect(checked).toMatchObject({ code: 0, stdout: expect.stringContaining('(gcpSts)') as string })
     const secret = await readFile(path.join(folder, 'secrets/backend/token'), 'utf8')

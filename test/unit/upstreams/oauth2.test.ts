@@ -193,8 +193,8 @@ describe('fieldMapping', () => {
 
   it.each<[string, unknown, string]>([
     ['no subject field', { login: 'octocat' }, 'no subject field'],
-    ['a number that two users would share', '{"id":9007199254740993}', 'beyond 2\^53'],
-    ['a fraction', { id: 1.5 }, 'beyond 2\^53'],
+    ['a number that two users would share', '{"id":9007199254740993}', 'beyond 2^53'],
+    ['a fraction', { id: 1.5 }, 'beyond 2^53'],
     ['a subject of 1,025 characters', { id: 'x'.repeat(1025) }, 'longer than 1024'],
     ['a list', [{ id: 'i' }], 'not a JSON object'],
     ['an error', { error: 'invalid_token' }, 'no subject field'],

@@ -162,7 +162,7 @@ describe('a sealing secret that is removed after a rotation', () => {
     old.shared.close()
     const [one, other] = [join({ seal: [NEXT] }), join({ seal: [NEXT] })]
     await Promise.all([one.get('alice'), other.get('alice')])
-    expect(one.shared.problem).toContain('sealed with a secret that is not configured here')
+    expect(one.shared.problem).toContain('sealed with a secret that is not configured')
     clock.advance(6 * 60_000)
     await expect.poll(() => [one.shared.problem, other.shared.problem], settled).toEqual([undefined, undefined])
     const token = await one.get('carol')
@@ -230,7 +230,7 @@ describe('a store that refuses some commands', () => {
       )
       const replica = world.join({ user: 'limited' })
       for (const subject of ['a', 'b', 'c', 'd', 'e']) expect(await replica.get(subject)).toContain(`of-${subject}`)
-      await expect.poll(() => replica.shared.problem, settled).toContain('lacks a right')
+      await expect.poll(() => replica.shared.problem, settled).toContain('lacks a permission')
     },
     30_000,
   )

@@ -210,7 +210,7 @@ export const TYPES: readonly BrokenSetup[] = [
     'tokenExchange',
     'tokenUrl: "https://127.0.0.1:1", audience: a, clientAuth: { method: privateKeyJwt, clientId: us, key: { secretRef: { name: k, key: pem }, algorithm: RS256 } }',
     'secretRef',
-    /secrets\/k\/pem cannot be used: its key \(EC \S+\) cannot sign with algorithm RS256, but with ES\d+/,
+    /secrets\/k\/pem cannot be used: its key \(EC \S+\) cannot sign with RS256, only with ES\d+/,
     { 'secrets/k/pem': TLS.client.key },
   ),
   auth(
