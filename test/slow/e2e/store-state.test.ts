@@ -86,7 +86,7 @@ describe('a store that throws keys away when it is full', () => {
       await proxy.line('store user may not call INFO, eviction policy unknown (grant +info)')
       expect(await readiness()).toMatchObject({ status: 200, body: { status: 'ready' } })
       expect(await checked()).toMatch(/lacks the permission for INFO[^]*\+info/)
-      expect(proxy.stderr().split('ask INFO')).toHaveLength(2)
+      expect(proxy.stderr().split('call INFO')).toHaveLength(2)
     } finally {
       await redis('acl', 'setuser', 'extauth', '+info')
     }
