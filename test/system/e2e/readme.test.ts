@@ -66,8 +66,11 @@ function bash(text: string): Promise<{ code: number; stdout: string; stderr: str
   const script = withPorts(text)
   const env = { ...process.env, EXTAUTH_IDP_PORT: String(ports.get(8082)), EXTAUTH_PORT: String(ports.get(8080)) }
   return new Promise((resolve) => {
-    execFile('bash', ['--norc', '-uo', 'pipefail', '-c', script], { cwd: ROOT, env, timeout: 60_000 }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr }),
+    execFile(
+      'bash',
+      ['--norc', '-uo', 'pipefail', '-c', script],
+      { cwd: ROOT, env, timeout: 60_000 },
+      (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code ?? 1), stdout, stderr }),
     )
   })
 }
