@@ -47,7 +47,7 @@ export async function askMcpClient(
 /** The lab runs in this process, so that the script must not be waited for in a way that stops it. */
 function run(executable: string, cases: readonly object[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    const script = path.join(import.meta.dirname, 'mcp.py')
+    const script = path.join(import.meta.dirname, 'tools.py')
     const child = spawn(executable, [script], { stdio: ['pipe', 'pipe', 'pipe'], timeout: LIMIT_MS })
     let [stdout, stderr] = ['', '']
     child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))

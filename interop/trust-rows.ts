@@ -42,7 +42,7 @@ const MANY_ROLES = {
   allowedAccounts: [THEIRS, MORE, OURS],
 }
 const MANY = { source: POD_SOURCE, roleMappings: [MANY_ROLES] }
-const denied = (action: string) => new RegExp(`^role_denied .*sts:${action} is not allowed`)
+const denied = (action: string) => new RegExp(`^role_denied .*sts:${action} is denied by`)
 
 /** Callers, and what IAM makes of them. */
 // prettier-ignore
@@ -73,5 +73,5 @@ export const ROWS: readonly TrustRow[] = [
   { what: 'through a hub', spec: { source: HUB_SOURCE(), fallbackRoleArn: ROLE(THEIRS, 'mcp-behind') }, expect: 'mcp-behind' },
   { what: 'past the hub', spec: { ...FROM_POD, fallbackRoleArn: ROLE(THEIRS, 'mcp-behind') }, expect: denied('AssumeRole') },
   { what: 'a hub that asks for an external id', spec: { source: { ...HUB_SOURCE('mcp-extauth'), through: { ...HUB_SOURCE('mcp-extauth').through, roleArn: ROLE(OURS, 'mcp-hub-id') } }, fallbackRoleArn: ROLE(THEIRS, 'mcp-hubbed') }, expect: 'mcp-hubbed' },
-  { what: 'a hub with a wrong external id', spec: { source: { ...HUB_SOURCE('others'), through: { ...HUB_SOURCE('others').through, roleArn: ROLE(OURS, 'mcp-hub-id') } }, fallbackRoleArn: ROLE(THEIRS, 'mcp-hubbed') }, expect: /^config_error .*sts:AssumeRole is not allowed/ },
+  { what: 'a hub with a wrong external id', spec: { source: { ...HUB_SOURCE('others'), through: { ...HUB_SOURCE('others').through, roleArn: ROLE(OURS, 'mcp-hub-id') } }, fallbackRoleArn: ROLE(THEIRS, 'mcp-hubbed') }, expect: /^config_error .*sts:AssumeRole is denied by/ },
 ]
