@@ -203,8 +203,10 @@ test('a running proxy moves over with no lost request', async () => {
 
   // 4. Delete the earlier proxy: what it owns goes with it, and nothing of the new one.
   await client.remove(others.MCPRemoteProxy, SPACE, 'tickets')
-  await eventually(() =>
-    expect(client.get(CLUSTER_TYPES.Service, SPACE, EARLIER)).rejects.toMatchObject({ status: 404 }),
+  // The garbage collector learns of new kinds every 30 s, and waits longer after a failed discovery.
+  await eventually(
+    () => expect(client.get(CLUSTER_TYPES.Service, SPACE, EARLIER)).rejects.toMatchObject({ status: 404 }),
+    120_000,
   )
   await eventually(async () => {
     const { items } = await client.list(CLUSTER_TYPES.Pod, { namespace: SPACE, labelSelector: 'app=theirs' })
