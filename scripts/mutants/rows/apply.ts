@@ -22,7 +22,7 @@ export default [
         "throw new Failure('internal_error', { detail: 'a request body was not kept for signing' })",
         "return 'UNSIGNED-PAYLOAD'",
       ],
-      ['signing headers that are there already go away', '  dropOwned(headers)\n', ''],
+      ['signing headers that are there already go away', '  removeHeaders(headers, OWNED)\n', ''],
       ['a signing key is for one day', ' || signing.day !== day', ''],
     ],
   ),
