@@ -22,7 +22,7 @@ export const REGISTRY_SPEC: CommandSpec = {
       type: 'string',
       is: LISTEN_ADDRESS,
       value: 'ADDR',
-      help: 'Listen address: Listen address: host:port, :port or unix:/path. Default :8080.',
+      help: 'Listen address: host:port, :port or unix:/path. Default :8080.',
     },
     'internal-address': {
       type: 'string',

@@ -52,7 +52,7 @@ export const SOURCE_OPTIONS = {
     type: 'string',
     is: LISTEN_ADDRESS,
     value: 'ADDR',
-    help: 'Listen address: Listen address: host:port, :port or unix:/path. Default 127.0.0.1:8080.',
+    help: 'Listen address: host:port, :port or unix:/path. Default 127.0.0.1:8080.',
   },
   admin: {
     type: 'string',
