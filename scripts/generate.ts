@@ -67,12 +67,9 @@ function stampReleases(): void {
   for (const name of pages) {
     const text = files.get(name) ?? current(name) ?? ''
     const stamped = text
-      .replaceAll(/(?<![\w./-])[\w.-]+(?:\/[\w.-]+)*:\d+\.\d+\.\d+(?:-[\w.]+)?(?![\w.-])/g, (reference) =>
-        /(?:^|\/)mcp-extauth:/.test(reference) && !reference.startsWith('registry.example.com/')
-          ? `${image}:${version}`
-          : reference,
+      .replaceAll(/((?:[\w.-]+\/)*)mcp-extauth:\d+\.\d+\.\d+(?:-[\w.]+)?/g, (_, registry: string) =>
+        registry === 'registry.example.com/' ? `${registry}mcp-extauth:${version}` : `${image}:${version}`,
       )
-      .replaceAll(/(registry\.example\.com\/mcp-extauth:)\d+\.\d+\.\d+(?:-[\w.]+)?/g, `$1${version}`)
       .replaceAll(/(mcp-extauth-)\d+\.\d+\.\d+(?:-[\w.]+)?(?=\.tgz)/g, `$1${version}`)
     files.set(
       name,
