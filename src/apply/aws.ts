@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Failure, type AwsCredential, type Body } from '../core/index.ts'
+import { removeHeaders } from '../http/index.ts'
 import type { Applier } from './applier.ts'
 import { amzDate, authorization, EMPTY_HASH, isS3, payloadHash, signingKey } from './sigv4.ts'
 import { targetOfS3 } from './sigv4-canonical.ts'
@@ -15,7 +16,7 @@ export const applyAws: Applier<AwsCredential> = (draft, credential) => {
   const date = amzDate(draft.nowMs)
   const bodyHash = hashOf(draft.body)
   draft.path = isS3(service) ? targetOfS3(withoutPlus(draft.path)) : withoutPlus(draft.path)
-  dropOwned(headers)
+  removeHeaders(headers, OWNED)
   headers.push('x-amz-date', date)
   if (credential.sessionToken !== undefined) headers.push('x-amz-security-token', credential.sessionToken.reveal())
   headers.push('x-amz-content-sha256', bodyHash)
@@ -56,9 +57,3 @@ function keyOf(credential: AwsCredential, day: string): Uint8Array {
 }
 
 const OWNED = new Set(['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256'])
-
-function dropOwned(headers: string[]): void {
-  for (let index = headers.length - 2; index >= 0; index -= 2) {
-    if (OWNED.has(headers[index]?.toLowerCase() ?? '')) headers.splice(index, 2)
-  }
-}

@@ -1,5 +1,5 @@
 import { type AnswerFilter, type Caller, Failure, type FilterAnswer, type RequestView } from '../core/index.ts'
-import { isEventStream } from '../http/index.ts'
+import { isEventStream, isUtf8Json } from '../http/index.ts'
 import { jsonRpcIdOf } from '../mcp/index.ts'
 import { EventFilter } from './event-filter.ts'
 import { canonical, MessageFilter, type MessageRules, unclear } from './message-filter.ts'
@@ -42,8 +42,7 @@ export function createAnswerFilter(options: AnswerFilterOptions): FilterAnswer {
       throw new Failure('unknown_session', { detail: 'the backend answered 404' })
     if (status !== 200) throw unclear(`status ${status}`)
     if (isEvents) return eventFilter(options, true)
-    if (!/^application\/json[\t ]*(?:;[\t ]*charset="?utf-8"?[\t ]*)?$/i.test(type ?? ''))
-      throw unclear('another media type')
+    if (!isUtf8Json(type ?? '')) throw unclear('another media type')
     return listFilter(options)
   }
 }

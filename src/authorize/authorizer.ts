@@ -6,6 +6,7 @@ import {
   type RequestView,
   type RuleDecision,
 } from '../core/index.ts'
+import { removeHeaders } from '../http/index.ts'
 import type { Authorization } from '../resources/index.ts'
 import { createAnswerFilter } from './answer-filter.ts'
 import type { BackendMemory } from './protocol-memory.ts'
@@ -26,6 +27,7 @@ export interface AuthorizerOptions {
 
 /** The metric label of a decision by no rule. */
 const DEFAULT = 'default'
+const ACCEPT_ENCODING: ReadonlySet<string> = new Set(['accept-encoding'])
 
 /**
  * The stage between `authenticate` and `obtain` on routes whose requests are read: reads the message strictly, and decides
@@ -60,7 +62,9 @@ export function createAuthorizer(options: AuthorizerOptions): Authorize {
       if (rules !== undefined) {
         const hasSession = request.headers['mcp-session-id'] !== undefined
         matched.filterAnswer = createAnswerFilter({ route, caller, view, rules, memory, hasSession })
-        takeUncoded(matched.headers)
+        // Answers that are read must not be encoded.
+        removeHeaders(matched.headers, ACCEPT_ENCODING)
+        matched.headers.push('accept-encoding', 'identity')
       }
       if (rules === undefined || view.subjects.length === 0) return
       const decision = rules.decideAll(view.subjects, { caller, route })
@@ -69,13 +73,6 @@ export function createAuthorizer(options: AuthorizerOptions): Authorize {
       if (!decision.allowed) throw refusalOf(decision)
     },
   }
-}
-
-/** Answers that are read must not be encoded. */
-function takeUncoded(headers: string[]): void {
-  for (let at = headers.length - 2; at >= 0; at -= 2)
-    if (headers[at]?.toLowerCase() === 'accept-encoding') headers.splice(at, 2)
-  headers.push('accept-encoding', 'identity')
 }
 
 /** Nothing of it says which tool, or whether there is one of this name. */

@@ -1,5 +1,5 @@
 import { type Claims, Failure, type ListField } from '../core/index.ts'
-import { foldName, JsonError, parseJsonObject } from '../http/index.ts'
+import { foldedNames, foldName, isInOtherCase, JsonError, parseJsonObject } from '../http/index.ts'
 import { isObject } from '../mcp/index.ts'
 
 /** Characters of one item of a list, of a value that decides, and of a field name that is compared. */
@@ -17,9 +17,9 @@ const KEYS: Readonly<Record<ListField, string>> = {
   resources: 'uri',
   resourceTemplates: 'uriTemplate',
 }
-const ROOT_FIELDS = namesOf(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
-const RESULT_FIELDS = namesOf([...Object.keys(KEYS), 'cacheScope', 'ttlMs', 'task', 'taskId'])
-const PARAMS_FIELDS = namesOf(['uri'])
+const ROOT_FIELDS = foldedNames(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
+const RESULT_FIELDS = foldedNames([...Object.keys(KEYS), 'cacheScope', 'ttlMs', 'task', 'taskId'])
+const PARAMS_FIELDS = foldedNames(['uri'])
 
 /** What decides on the parts of a message from a backend. */
 export interface MessageRules {
@@ -287,12 +287,10 @@ export class MessageFilter {
     const top = this.#stack.at(-1)
     if (top?.names === undefined) return
     const name = unquoted(this.#token)
-    const folded = foldName(name)
     const { names, part } = top
-    if (names.size === names.add(folded).size) throw unclear('a field twice')
-    const known = (part === 'root' ? ROOT_FIELDS : part === 'result' ? RESULT_FIELDS : PARAMS_FIELDS).get(folded)
-    // Some clients ignore case: they would take it for the field that is filtered.
-    if (known !== undefined && known !== name) throw unclear('a field in another case')
+    if (names.size === names.add(foldName(name)).size) throw unclear('a field twice')
+    const known = part === 'root' ? ROOT_FIELDS : part === 'result' ? RESULT_FIELDS : PARAMS_FIELDS
+    if (isInOtherCase(known, name)) throw unclear('a field in another case')
     top.field = name
   }
 
@@ -409,10 +407,6 @@ const isScalar = (code: number): boolean =>
   code === 0x2d ||
   code === 0x2e ||
   code === 0x2b
-
-function namesOf(names: readonly string[]): ReadonlyMap<string, string> {
-  return new Map(names.map((name) => [foldName(name), name]))
-}
 
 const partBelow = (above: Frame | undefined): Frame['part'] => {
   if (above === undefined) return 'root'

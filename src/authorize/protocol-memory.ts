@@ -1,12 +1,10 @@
-import type { Caller, Claims, ClaimValue, McpView } from '../core/index.ts'
+import { type Caller, type Claims, type ClaimValue, type McpView, NO_CLAIMS } from '../core/index.ts'
 
 const MAX_TOOLS = 10_000
 const MAX_TASKS = 10_000
 const MAX_TASKS_OF_CALLER = 256
 const MAX_NAME = 256
 const HINTS: ReadonlySet<string> = new Set(['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'])
-
-const EMPTY: Claims = Object.freeze(Object.create(null) as Record<string, ClaimValue>)
 
 /** What this process has seen of a backend: hints of its tools, and which call created which task. */
 export interface BackendMemory {
@@ -41,7 +39,7 @@ export function createProtocolMemory(): ProtocolMemory {
       const ownerOf = (caller: Caller): string =>
         JSON.stringify(caller.kind === 'anonymous' ? [route] : [route, caller.issuer, caller.identity])
       return {
-        annotationsOf: (tool) => hints.get(`${target}\n${tool}`) ?? EMPTY,
+        annotationsOf: (tool) => hints.get(`${target}\n${tool}`) ?? NO_CLAIMS,
         noteTool(tool, annotations) {
           const key = `${target}\n${tool}`
           hints.delete(key)

@@ -1,24 +1,22 @@
 import {
   type ClientRequest,
   type Claims,
-  type ClaimValue,
   Failure,
   type ListField,
   type McpKind,
   type McpView,
+  NO_CLAIMS,
   NO_REQUEST,
   type RequestView,
   type RuleCode,
 } from '../core/index.ts'
-import { foldName, readJsonObject } from '../http/index.ts'
+import { foldedNames, type FoldedNames, isInOtherCase, isUtf8Json, readJsonObject } from '../http/index.ts'
 import { isObject, messageOf, namedIn, type Params, textOfHeader } from '../mcp/index.ts'
 
 /** JSON depth of a body that is evaluated. */
 const MAX_DEPTH = 64
 /** JSON-RPC error code for headers that differ from the body (MCP 2026-07-28). */
 const HEADER_MISMATCH = -32_020
-
-const EMPTY: Claims = Object.freeze(Object.create(null) as Record<string, ClaimValue>)
 /** A request without a message, or a response of the client. */
 const noMessage = (): RequestView => ({ mcp: NO_REQUEST, subjects: [], id: undefined, list: undefined })
 
@@ -41,10 +39,10 @@ const NEVER_EVALUATED: ReadonlySet<string> = new Set([
 ])
 
 /** Fields by which requests are evaluated: in another case, some readers take them for these. */
-const ENVELOPE_FIELDS = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
-const PARAMS_FIELDS = ['name', 'arguments', 'uri', 'ref', 'taskId', 'notifications', 'task', '_meta']
-const REF_FIELDS = ['type', 'name', 'uri']
-const LISTEN_FIELDS = ['resourceSubscriptions', 'taskIds']
+const ENVELOPE_FIELDS = foldedNames(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
+const PARAMS_FIELDS = foldedNames(['name', 'arguments', 'uri', 'ref', 'taskId', 'notifications', 'task', '_meta'])
+const REF_FIELDS = foldedNames(['type', 'name', 'uri'])
+const LISTEN_FIELDS = foldedNames(['resourceSubscriptions', 'taskIds'])
 
 /** What is known of calls and tools beside the request. */
 export interface ReadContext {
@@ -58,7 +56,8 @@ const refused = (rule: RuleCode, rpcCode?: number): Failure => new Failure('bad_
 
 /** Refuses before its body is read what could be understood in two ways. Throws `bad_request`. */
 export function admitRequest(method: string, request: ClientRequest): void {
-  const has = (name: string): readonly string[] => valuesOf(request, name)
+  const { headersDistinct } = request
+  const has = (name: string): readonly string[] => headersDistinct[name] ?? []
   if (has('mcp-method').length > 1 || has('mcp-name').length > 1) throw refused('mcp_header_repeated', HEADER_MISMATCH)
   const hasBody =
     request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
@@ -68,17 +67,9 @@ export function admitRequest(method: string, request: ClientRequest): void {
     return
   }
   const [type = '', ...more] = has('content-type')
-  if (more.length > 0 || !/^application\/json[\t ]*(?:;[\t ]*charset="?utf-8"?[\t ]*)?$/i.test(type))
-    throw refused('mcp_media_type')
+  if (more.length > 0 || !isUtf8Json(type)) throw refused('mcp_media_type')
   const codings = has('content-encoding')
   if (codings.some((coding) => coding.trim().toLowerCase() !== 'identity')) throw refused('mcp_encoding')
-}
-
-function valuesOf({ rawHeaders }: ClientRequest, name: string): readonly string[] {
-  const values: string[] = []
-  for (let at = 0; at < rawHeaders.length; at += 2)
-    if (rawHeaders[at]?.toLowerCase() === name) values.push(rawHeaders[at + 1] ?? '')
-  return values
 }
 
 /**
@@ -120,24 +111,15 @@ export function readMessage(
 
 const STRICT = { maxDepth: MAX_DEPTH, caseInsensitiveIn: 'params', wellFormed: true }
 
-const foldedFields = new Map<readonly string[], ReadonlyMap<string, string>>()
-
 /** Some readers of JSON ignore case: a field that differs from a known one by case only is taken for it there. */
-function expectExact(object: Readonly<Record<string, unknown>>, fields: readonly string[]): void {
-  let known = foldedFields.get(fields)
-  if (known === undefined) {
-    known = new Map(fields.map((field) => [foldName(field), field]))
-    foldedFields.set(fields, known)
-  }
-  for (const name of Object.keys(object)) {
-    const meant = known.get(foldName(name))
-    if (meant !== undefined && meant !== name) throw refused('mcp_field_case')
-  }
+function expectExact(object: Readonly<Record<string, unknown>>, known: FoldedNames): void {
+  if (Object.keys(object).some((name) => isInOtherCase(known, name))) throw refused('mcp_field_case')
 }
 
 function compareHeaders(request: ClientRequest, method: string, params: Params): void {
+  const { headersDistinct } = request
   const differs = (name: string, expected: string): boolean => {
-    const [value] = valuesOf(request, name)
+    const value = headersDistinct[name]?.[0]
     return value !== undefined && textOfHeader(value.trim()) !== expected
   }
   if (differs('mcp-method', method) || differs('mcp-name', namedIn(method, params) ?? ''))
@@ -146,7 +128,7 @@ function compareHeaders(request: ClientRequest, method: string, params: Params):
 
 function viewOf(method: string, params: Params, { annotationsOf, taskOf }: ReadContext): McpView {
   const view = (kind: McpKind, name: string, uri: string, more: Partial<McpView> = {}): McpView =>
-    Object.freeze({ method, kind, name, uri, args: EMPTY, annotations: EMPTY, ...more })
+    Object.freeze({ method, kind, name, uri, args: NO_CLAIMS, annotations: NO_CLAIMS, ...more })
   switch (method) {
     case 'tools/call': {
       const name = textOf(params['name'])
@@ -185,7 +167,14 @@ function subjectsOf(mcp: McpView, params: Params, { taskOf }: ReadContext): read
     const tasks = textsOf(notifications['taskIds'])
     if (uris.length + tasks.length === 0) return [mcp]
     return [
-      ...uris.map((uri): McpView => ({ method, kind: 'resource', name: '', uri, args: EMPTY, annotations: EMPTY })),
+      ...uris.map((uri): McpView => ({
+        method,
+        kind: 'resource',
+        name: '',
+        uri,
+        args: NO_CLAIMS,
+        annotations: NO_CLAIMS,
+      })),
       ...tasks.map((id) => taskOf(id) ?? UNKNOWN_TASK),
     ]
   }
@@ -208,7 +197,7 @@ const textsOf = (value: unknown = []): readonly string[] => {
 }
 
 function argumentsOf({ arguments: given }: Params): Claims {
-  if (given === undefined || given === null) return EMPTY
+  if (given === undefined || given === null) return NO_CLAIMS
   if (!isObject(given)) throw refused('mcp_params')
   // Read strictly with the body: frozen, without prototypes.
   return given as Claims

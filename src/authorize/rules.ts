@@ -13,10 +13,10 @@ import {
 import {
   type Caller,
   type Claims,
-  type ClaimValue,
   Failure,
   type ListField,
   type McpView,
+  NO_CLAIMS,
   type RuleDecision,
   type RuleStep,
   scopesOf,
@@ -66,8 +66,6 @@ const USES: Readonly<Record<ListField, { readonly kind: McpView['kind']; readonl
   resources: { kind: 'resource', methods: ['resources/read', 'resources/subscribe'] },
   resourceTemplates: { kind: 'resource', methods: ['resources/read', 'resources/subscribe'] },
 }
-
-const EMPTY: Claims = Object.freeze(Object.create(null) as Record<string, ClaimValue>)
 
 /**
  * Compiles the rules of a route: sorted once by priority, absent last, ties in the order of the file; the first match
@@ -138,7 +136,7 @@ export function compileRules(authorization: Authorization): Rules {
     couldAllow(list, key, annotations, context) {
       const { kind, methods } = USES[list]
       const isResource = kind === 'resource'
-      const named = { kind, name: isResource ? '' : key, uri: isResource ? key : '', args: EMPTY, annotations }
+      const named = { kind, name: isResource ? '' : key, uri: isResource ? key : '', args: NO_CLAIMS, annotations }
       return methods.some((method) => couldAllowUse({ ...named, method }, list === 'resourceTemplates', context))
     },
   }
@@ -168,7 +166,7 @@ const ALLOWED: RuleDecision = Object.freeze({ allowed: true, rule: undefined, mi
 
 const about = (mcp: McpView, { caller, route }: RuleContext) => ({
   mcp,
-  claims: 'claims' in caller ? caller.claims : EMPTY,
+  claims: 'claims' in caller ? caller.claims : NO_CLAIMS,
   route,
 })
 

@@ -1,4 +1,4 @@
-import type { Claims, ClaimValue, McpView } from '../core/index.ts'
+import { type Claims, type McpView, NO_CLAIMS } from '../core/index.ts'
 import { requestVariables, type RequestVariables } from './request-matcher.ts'
 
 /** A pattern in which `*` means any characters, none included. */
@@ -122,8 +122,6 @@ export function variablesOf(
 ): RequestVariables {
   const act = claims['act']
   const isActor = typeof act === 'object' && act !== null && !Array.isArray(act)
-  const actor = isActor ? (act as Claims) : EMPTY
+  const actor = isActor ? (act as Claims) : NO_CLAIMS
   return requestVariables({ mcp: mcp as unknown as Claims, claims, actor, route }, onRead)
 }
-
-const EMPTY: Claims = Object.freeze(Object.create(null) as Record<string, ClaimValue>)

@@ -8,6 +8,9 @@ export type ClaimValue =
 /** All claims of a verified token: deeply frozen, no prototype, so that a claim called `constructor` is just a claim. */
 export type Claims = Readonly<Record<string, ClaimValue>>
 
+/** No claims; it has no prototype, as parsed claims have none. */
+export const NO_CLAIMS: Claims = Object.freeze(Object.create(null) as Record<string, never>)
+
 /** The route or registry is in mode `anonymous`. */
 export interface AnonymousCaller {
   readonly kind: 'anonymous'

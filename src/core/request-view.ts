@@ -1,4 +1,4 @@
-import type { Claims } from './caller.ts'
+import { type Claims, NO_CLAIMS } from './caller.ts'
 
 /** Kind of the MCP object a request addresses. */
 export type McpKind = 'tool' | 'prompt' | 'resource' | 'other'
@@ -17,16 +17,14 @@ export interface McpView {
   readonly annotations: Claims
 }
 
-const EMPTY: Claims = Object.freeze(Object.create(null) as Claims)
-
 /** A request without a message, a response of the client, and what is not read. */
 export const NO_REQUEST: McpView = Object.freeze({
   method: '',
   kind: 'other',
   name: '',
   uri: '',
-  args: EMPTY,
-  annotations: EMPTY,
+  args: NO_CLAIMS,
+  annotations: NO_CLAIMS,
 })
 
 /** The result field of a list request, whose items are filtered. */

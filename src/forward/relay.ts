@@ -11,7 +11,7 @@ import {
   type RequestTrace,
   type Sealed,
 } from '../core/index.ts'
-import type { ParsedHeaders, ResponseHead } from '../http/index.ts'
+import { type ParsedHeaders, removeHeaders, type ResponseHead } from '../http/index.ts'
 import { judgeBody, PEEK_BYTES, type Rejection } from './aws-rejection.ts'
 import { credentialTexts } from './credential-texts.ts'
 import { failureOf, isConnectionLost, isIdempotent, abortedBy } from './failure-of.ts'
@@ -202,7 +202,7 @@ export class Relay implements ExchangeHandler {
       return this.#discardRest(controller)
     }
     if (this.#filter !== undefined && !this.#filter.isExact) {
-      withoutFields(head.headers, OF_EXACT_BODY)
+      removeHeaders(head.headers, OF_EXACT_BODY)
       this.#announced = -1
     }
     if (this.#filter?.isHeld === true) this.#pending = { head, location }
@@ -402,10 +402,5 @@ const OF_EXACT_BODY: ReadonlySet<string> = new Set([
   'etag',
   'accept-ranges',
 ])
-
-function withoutFields(headers: string[], names: ReadonlySet<string>): void {
-  for (let at = headers.length - 2; at >= 0; at -= 2)
-    if (names.has(headers[at]?.toLowerCase() ?? '')) headers.splice(at, 2)
-}
 
 const flushHead = (relay: Relay): void => relay.flush()

@@ -8,11 +8,13 @@ export { checkHostHeader, hasSeveralHosts } from './host-header.ts'
 export { metadataPath, metadataUrl } from './metadata-url.ts'
 export { checkPath, checkQuery, readAsBackends } from './path-check.ts'
 export { withoutAmzParameters } from './query-policy.ts'
+export { removeHeaders } from './remove-headers.ts'
 export { originFormOf, readRequestTarget } from './request-target.ts'
 export {
   createResponsePolicy,
   holdsOne,
   isEventStream,
+  isUtf8Json,
   type ParsedHeaders,
   type ResponseDropRule,
   type ResponseHead,
@@ -21,6 +23,15 @@ export {
 export { parseHttpDate } from './http-date.ts'
 export { parseRetryAfter, retryAfterFor } from './retry-after.ts'
 export { shownUrl } from './shown-url.ts'
-export { foldName, JsonError, parseJsonObject, readJsonObject, type StrictJsonOptions } from './strict-json.ts'
+export {
+  foldedNames,
+  type FoldedNames,
+  foldName,
+  isInOtherCase,
+  JsonError,
+  parseJsonObject,
+  readJsonObject,
+  type StrictJsonOptions,
+} from './strict-json.ts'
 export { checkTokenInHost, checkTokenInTarget } from './token-in-target.ts'
 export { HOP_BY_HOP } from './hop-by-hop.ts'

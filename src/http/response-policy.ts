@@ -111,6 +111,10 @@ export function isEventStream(contentType: string | undefined): boolean {
   return contentType !== undefined && /^\s*text\/event-stream\s*(?:;|$)/i.test(contentType)
 }
 
+/** True for `application/json` in UTF-8, with no other parameter. */
+export const isUtf8Json = (contentType: string): boolean =>
+  /^application\/json[\t ]*(?:;[\t ]*charset="?utf-8"?[\t ]*)?$/i.test(contentType)
+
 const joined = (value: string | readonly string[]): string => (typeof value === 'string' ? value : value.join(','))
 
 const first = (value: string | readonly string[] | undefined): string | undefined =>

@@ -16,6 +16,18 @@ export interface StrictJsonOptions {
 /** A name as readers that ignore case compare it: simple folding, `ſ` and the Kelvin sign included. */
 export const foldName = (name: string): string => name.toUpperCase().toLowerCase()
 
+/** Known names of fields by their folded form. */
+export type FoldedNames = ReadonlyMap<string, string>
+
+export const foldedNames = (names: readonly string[]): FoldedNames =>
+  new Map(names.map((name) => [foldName(name), name]))
+
+/** Whether `name` is a known name in another case: readers that ignore case take it for that one. */
+export function isInOtherCase(known: FoldedNames, name: string): boolean {
+  const meant = known.get(foldName(name))
+  return meant !== undefined && meant !== name
+}
+
 const SPACE = /[\t\n\r ]*/y
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 

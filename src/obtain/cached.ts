@@ -159,6 +159,7 @@ export function createCachedSource<P extends Plan>(
     },
     reject: (caller, credential, request) => cache.reject(slotOf(caller, request), credential),
     isFreshAfterRejection: (caller, request) => cache.isFreshAfterRejection(slotOf(caller, request)),
+    readsRequest: source.readsRequest === true,
     close: async () => source.close?.(),
   }
 }

@@ -6,7 +6,7 @@ import { createForwarded } from './forwarded.ts'
 import { createSource } from './sources.ts'
 
 export * from './cloud-sts/index.ts'
-export { createSelectedObtain, readsRequest } from './selected.ts'
+export { createSelectedObtain } from './selected.ts'
 export type { ObtainDeps, SourceOutboundOptions } from './deps.ts'
 export { createForwarded, type Forwarded } from './forwarded.ts'
 export { refusedByToken } from './refused-by-token.ts'
@@ -14,10 +14,10 @@ export { createSource } from './sources.ts'
 export type { Fetched, FetchingSource, Plan, Source } from './source.ts'
 export { storedCredential } from './stored-credential.ts'
 
-const contextOf = ({ matched: { view, route } }: Known) => ({ view, route: route.name })
-
 /** The stage `obtain` of one config; close it after its routes are gone. */
 export interface OpenObtain extends Obtain {
+  /** Whether the credential depends on the request: then requests are read. */
+  readsRequest(): boolean
   close(): Promise<void>
 }
 
@@ -34,18 +34,19 @@ export function createObtain(auth: ResolvedAuth, deps: ObtainDeps, headerForward
   const forwarded = createForwarded(headerForward, deps)
   return {
     obtain(known) {
-      const credential = source.obtain(known.caller, presentedToken(known.matched.authorization), contextOf(known))
+      const credential = source.obtain(known.caller, presentedToken(known.matched.authorization), known.matched)
       return credential instanceof Promise
         ? credential.then((fetched) => arm(known, fetched, forwarded?.current()))
         : arm(known, credential, forwarded?.current())
     },
-    isFreshAfterRejection: ({ known }) => source.isFreshAfterRejection?.(known.caller, contextOf(known)) === true,
+    isFreshAfterRejection: ({ known }) => source.isFreshAfterRejection?.(known.caller, known.matched) === true,
     reject(armed) {
-      const hasAnother = source.reject(armed.known.caller, armed.credential, contextOf(armed.known))
+      const hasAnother = source.reject(armed.known.caller, armed.credential, armed.known.matched)
       if (forwarded === undefined || armed.forwarded === undefined) return hasAnother
       return Promise.all([hasAnother, forwarded.reject(armed.forwarded)]).then((each) => each.includes(true))
     },
-    lookup: (known) => source.lookup?.(known.caller, contextOf(known)) ?? { from: 'config' },
+    lookup: (known) => source.lookup?.(known.caller, known.matched) ?? { from: 'config' },
+    readsRequest: () => source.readsRequest === true,
     close: async () => source.close?.(),
   }
 }

@@ -1,15 +1,9 @@
 import { compileRequestMatcher, compileSelector, selects, variablesOf } from '../cel/index.ts'
-import { type Claims, type ClaimValue, Failure, type Known, NO_REQUEST, type Obtain } from '../core/index.ts'
-import { hasRoles, type ResolvedAuth, type ResolvedCredential } from '../resources/index.ts'
-import { createRoleMapper } from './cloud-sts/index.ts'
-
-/** Whether a credential of this config depends on the request: then requests are read. */
-export const readsRequest = (auth: ResolvedAuth): boolean => hasRoles(auth) && createRoleMapper(auth.spec).readsRequest
+import { Failure, type Known, NO_CLAIMS, NO_REQUEST, type Obtain } from '../core/index.ts'
+import type { ResolvedCredential } from '../resources/index.ts'
 
 /** A credential for the requests that it matches. */
 export type SelectedCredential = Omit<ResolvedCredential, 'auth'> & { readonly obtain: Obtain }
-
-const EMPTY: Claims = Object.freeze(Object.create(null) as Record<string, ClaimValue>)
 
 /**
  * The stage `obtain` of a route with several configs: the first entry that matches the request decides, else `own`. An
@@ -25,7 +19,7 @@ export function createSelectedObtain(own: Obtain, entries: readonly SelectedCred
 
   const choose = ({ matched: { view, route }, caller }: Known): Obtain => {
     const mcp = view?.mcp ?? NO_REQUEST
-    const claims = caller.kind === 'authenticated' ? caller.claims : EMPTY
+    const claims = caller.kind === 'authenticated' ? caller.claims : NO_CLAIMS
     for (const { selector, matcher, obtain } of compiled) {
       if (!selects(selector, mcp)) continue
       const outcome = matcher?.evaluate(variablesOf({ mcp, claims, route: route.name })).outcome ?? 'matched'

@@ -3,17 +3,14 @@ import type {
   Caller,
   Credential,
   CredentialLookup,
-  RequestView,
+  Matched,
   Secret,
   SecretHandle,
   PresentedToken,
 } from '../core/index.ts'
 
 /** The request that a credential is for; sources that do not read requests ignore it. */
-export interface RequestContext {
-  readonly view: RequestView | undefined
-  readonly route: string
-}
+export type RequestContext = Pick<Matched, 'view' | 'route'>
 
 /** Credentials of callers for one MCPExternalAuthConfig. A source never modifies headers. */
 export interface Source {
@@ -25,6 +22,8 @@ export interface Source {
   lookup?(caller: Caller, request?: RequestContext): CredentialLookup
   /** True when this caller's credential just replaced a rejected one. Absent: never. */
   isFreshAfterRejection?(caller: Caller, request?: RequestContext): boolean
+  /** The credential depends on the request, not only on the caller. Default false. */
+  readonly readsRequest?: boolean
   /** Closes connections; nothing is obtained afterwards. */
   close?(): Promise<void>
 }

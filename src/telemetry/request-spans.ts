@@ -12,6 +12,7 @@ import {
   type RequestTrace,
   type Sealed,
 } from '../core/index.ts'
+import { removeHeaders } from '../http/index.ts'
 import { attributesOfHeaders, attributesOfBody, withoutSecrets } from './mcp.ts'
 import { formatTraceparent, parseTraceparent } from './traceparent.ts'
 
@@ -157,9 +158,10 @@ export function serverOf(origin: string): Record<string, string | number> {
   return { 'server.address': url.hostname, 'server.port': port }
 }
 
+const TRACEPARENT: ReadonlySet<string> = new Set(['traceparent'])
+
 /** Replaces the client's `traceparent`; `tracestate` and `baggage` stay. */
 function continueTrace(headers: string[], traceparent: string): void {
-  for (let index = headers.length - 2; index >= 0; index -= 2)
-    if (headers[index]?.toLowerCase() === 'traceparent') headers.splice(index, 2)
+  removeHeaders(headers, TRACEPARENT)
   headers.push('traceparent', traceparent)
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { Failure } from '../core/index.ts'
+import { Failure, NO_CLAIMS } from '../core/index.ts'
 import { grantedScopes, readCallback, type TokenResponse } from '../oauth/index.ts'
 import type { OAuth2Config, UpstreamProvider, UserInfo } from '../resources/index.ts'
 import { authorizationUrl, codeForm } from './authorization-url.ts'
@@ -10,8 +10,6 @@ import { createTokenEndpoint } from './token-endpoint.ts'
 import type { Upstream, UpstreamTokenSet } from './upstream.ts'
 import { createConfiguredClient, type ShownCertificate, type UpstreamClient } from './upstream-client.ts'
 import { fetchUserInfo } from './user-info.ts'
-
-const NO_CLAIMS = Object.freeze(Object.create(null) as Record<string, never>)
 
 /** The user of an upstream without user information: a new identity for each login. */
 const synthesizedIdentity = () => ({ subject: `synthesized-${randomUUID()}`, claims: NO_CLAIMS })

@@ -1,4 +1,4 @@
-import { asFailure, type Claims, type ClaimValue, Failure, type FailureCode } from '../core/index.ts'
+import { asFailure, type Claims, type ClaimValue, Failure, type FailureCode, NO_CLAIMS } from '../core/index.ts'
 import { clockTolerance, createKeyStore, grantedScopes, readCallback, type TokenResponse } from '../oauth/index.ts'
 import type { OidcConfig, UpstreamProvider } from '../resources/index.ts'
 import { authorizationUrl, codeForm } from './authorization-url.ts'
@@ -20,7 +20,6 @@ const MAY_HAVE_MOVED: ReadonlySet<FailureCode> = new Set([
   'identity_provider_error',
   'identity_provider_unavailable',
 ])
-const NO_CLAIMS: Claims = Object.freeze(Object.create(null) as Record<string, never>)
 
 type Kept = Pick<UpstreamTokenSet, 'refreshToken' | 'idToken' | 'idTokenExpiresAtMs' | 'scopes'>
 

@@ -1,4 +1,4 @@
-import type { Claims, Clock, Log, Metrics } from '../../core/index.ts'
+import { type Claims, type Clock, type Log, type Metrics, NO_CLAIMS } from '../../core/index.ts'
 import { subjectOf } from '../tokens/subject.ts'
 import { type Lifespans, WITHOUT_LOGIN_MS } from '../lifespans.ts'
 import { OAuthError, RefusedAssertion } from '../oauth-error.ts'
@@ -36,8 +36,6 @@ export interface GrantsOptions {
   /** Undefined when not configured. */
   readonly workloads: Workloads | undefined
 }
-
-const NO_CLAIMS: Claims = Object.freeze(Object.create(null) as Record<string, never>)
 
 export function createGrantsWithoutLogin(options: GrantsOptions): GrantsWithoutLogin {
   const { issuer, clock, log, lifespans, resources, issue, identityAssertions, workloads } = options

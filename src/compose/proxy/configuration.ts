@@ -14,7 +14,7 @@ import {
   type EgressProxy,
 } from '../../net/index.ts'
 import type { DecisionLog } from '../../obtain/cloud-sts/index.ts'
-import { createObtain, createSelectedObtain, type ObtainDeps, readsRequest } from '../../obtain/index.ts'
+import { createObtain, createSelectedObtain, type ObtainDeps, type OpenObtain } from '../../obtain/index.ts'
 import type { Runtime } from '../../proxy/index.ts'
 import {
   authsOf,
@@ -169,6 +169,7 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps,
   const { requiredScopes, allowBoundTokens } = resolved
   const publicPaths = callers.mode === 'oauth' ? callers.oauth.publicPaths : []
   const { shared, clock } = deps
+  const own = obtainOf(resolved, deps, keep)
   return {
     ...resolved,
     type: auth.type,
@@ -184,8 +185,8 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps,
     authenticate: shared(authenticator, ['authenticate', requiredScopes, allowBoundTokens, publicPaths], () =>
       createRouteAuthenticate(authenticator, { requiredScopes, allowBoundTokens, publicPaths }),
     ),
-    authorize: authorizeOf(resolved, deps),
-    obtain: obtainsOf(resolved, deps, keep),
+    authorize: authorizeOf(resolved, own, deps),
+    obtain: withCredentials(own, resolved, deps, keep),
     apply: shared(backend, ['apply', target.host, signsBody], () =>
       createApply({ host: target.host, needsBody: signsBody, clock }),
     ),
@@ -194,10 +195,12 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps,
 }
 
 /** Undefined where neither rules nor credentials depend on request bodies: these are not read then. */
-function authorizeOf(resolved: ResolvedRoute, { obtain, decisions, protocol }: RouteDeps): Route['authorize'] {
-  const { name, authorization, limits, target } = resolved
-  const isRead = authorization !== undefined || resolved.credentials.length > 0 || authsOf(resolved).some(readsRequest)
-  if (!isRead) return undefined
+function authorizeOf(
+  { name, authorization, credentials, limits, target }: ResolvedRoute,
+  source: OpenObtain,
+  { obtain, decisions, protocol }: RouteDeps,
+): Route['authorize'] {
+  if (authorization === undefined && credentials.length === 0 && !source.readsRequest()) return undefined
   const own = decisions.forRoute(name)
   return createAuthorizer({
     route: name,
@@ -210,8 +213,7 @@ function authorizeOf(resolved: ResolvedRoute, { obtain, decisions, protocol }: R
 }
 
 /** The credential source of the route, with the exceptions for some requests. */
-function obtainsOf(resolved: ResolvedRoute, deps: RouteDeps, keep: Keep): Route['obtain'] {
-  const own = obtainOf(resolved, deps, keep)
+function withCredentials(own: OpenObtain, resolved: ResolvedRoute, deps: RouteDeps, keep: Keep): Route['obtain'] {
   if (resolved.credentials.length === 0) return own
   const entries = resolved.credentials.map(({ auth, ...request }) => {
     const { whenRejected } = TYPE_RECORDS[auth.type]
@@ -222,7 +224,7 @@ function obtainsOf(resolved: ResolvedRoute, deps: RouteDeps, keep: Keep): Route[
 }
 
 /** Routes share a source unless the credential is per caller. */
-function obtainOf(resolved: ResolvedRoute, deps: RouteDeps, keep: Keep): Route['obtain'] {
+function obtainOf(resolved: ResolvedRoute, deps: RouteDeps, keep: Keep): OpenObtain {
   const { auth, headerForward, onMatcherError } = resolved
   if (credentialOf(auth) !== 'caller') {
     const { namespace, name, configHash } = auth

@@ -65,7 +65,7 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
       const session = identity.keyParts(caller)
       const view = mapper.readsRequest ? request?.view : undefined
       const decision = decide(config, spec, mapper, caller, {
-        request: request && { mcp: view?.mcp ?? NO_REQUEST, route: request.route },
+        request: request && { mcp: view?.mcp ?? NO_REQUEST, route: request.route.name },
       })
       deps.decisions?.remember(caller, decision, view)
       report(decision)
