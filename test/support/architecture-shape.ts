@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { SourceFile } from './architecture.ts'
 
 /** Circles of files that import each other, whatever they import; each as its files in order of their names. */
-export function circles(files: readonly Pick<SourceFile, 'path' | 'imports'>[]): string[][] {
+export function cycles(files: readonly Pick<SourceFile, 'path' | 'imports'>[]): string[][] {
   const targets = new Map(
     files.map((file) => [
       file.path,
@@ -26,14 +26,14 @@ export function circles(files: readonly Pick<SourceFile, 'path' | 'imports'>[]):
       if (stack.includes(next)) lowest.set(file, Math.min(lowest.get(file) ?? 0, lowest.get(next) ?? 0))
     }
     if (lowest.get(file) !== order.get(file)) return
-    const circle = stack.splice(stack.indexOf(file))
-    if (circle.length > 1) found.push(circle.sort())
+    const cycle = stack.splice(stack.indexOf(file))
+    if (cycle.length > 1) found.push(cycle.sort())
   }
   for (const file of targets.keys()) if (!order.has(file)) visit(file)
   return found.sort(([one = ''], [other = '']) => (one < other ? -1 : 1))
 }
 
-/** Files that are no TypeScript; those that a browser reads as they are come from the folders in `pages`. */
+/** Scripts that are not TypeScript, except those in the folders `pages`, which a browser loads. */
 export const scripts = (root: string, pages: readonly string[]): string[] =>
   readdirSync(root, { recursive: true, encoding: 'utf8' })
     .map((name) => name.split(path.sep).join('/'))

@@ -3,40 +3,40 @@ import path from 'node:path'
 import ts from 'typescript-api'
 
 /** One row of the table in ARCHITECTURE.md. */
-export interface Room {
+export interface Module {
   readonly level: number
   readonly name: string
-  /** `below`: every room of a lower level. */
+  /** `below`: every module of a lower level. */
   readonly mayImport: readonly string[] | 'below'
 }
 
-/** What one source file says, read from its syntax tree. */
+/** The imports and casts of one source file, from its syntax tree. */
 export interface SourceFile {
   /** Path below the root, `/` as separator. */
   readonly path: string
   readonly imports: readonly string[]
-  /** Those of `imports` that run as soon as this file does: neither types alone nor `import()`. */
+  /** The static imports among `imports`, without type-only ones. */
   readonly loads: readonly string[]
   /** Names of types that the file casts to with `as`. */
   readonly casts: readonly string[]
   readonly readsEnvironment: boolean
 }
 
-/** The table of rooms as ARCHITECTURE.md has it: the page is the rule. */
-export function readRooms(markdown: string): Room[] {
-  const rooms: Room[] = []
+/** Parses the module table of ARCHITECTURE.md. */
+export function readModules(markdown: string): Module[] {
+  const modules: Module[] = []
   for (const line of markdown.split('\n')) {
     const cells = line.split('|').map((cell) => cell.trim())
     const name = /^`([a-z]+)`$/.exec(cells[2] ?? '')?.[1]
     if (!/^\d$/.test(cells[1] ?? '') || name === undefined) continue
     const may = cells[4] ?? ''
-    rooms.push({
+    modules.push({
       level: Number(cells[1]),
       name,
       mayImport: may === 'below' ? 'below' : may.split(/\s+/).filter((word) => word !== '–'),
     })
   }
-  return rooms
+  return modules
 }
 
 /** Paths of all `.ts` files below `root`, `/` as separator. */
@@ -91,9 +91,9 @@ function parse(root: string, name: string): SourceFile {
   return { path: name, imports, loads, casts, readsEnvironment }
 }
 
-const roomOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : 'main')
+const moduleOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : 'main')
 
-/** Packages that only some rooms may load, with the reason in ARCHITECTURE.md or the name itself. */
+/** Packages that only some modules may load, with the reason in ARCHITECTURE.md or the name itself. */
 const CONFINED: Readonly<Record<string, readonly string[]>> = {
   undici: ['net', 'forward'],
   '@aws-sdk/client-sts': ['obtain'],
@@ -113,75 +113,85 @@ const FORBIDDEN_NAMES = /(^|\/)(utils?|common|helpers?|shared|misc)(\.ts|\/|$)/
 /** Rooms that know that they run in a process. */
 const READ_THE_ENVIRONMENT: ReadonlySet<string> = new Set(['compose', 'cli', 'main'])
 
-/** A room has one door; a wing of it, which is loaded only when it is needed, has its own. */
-const DOOR = /^[a-z]+(\/[a-z-]+)?\/index\.ts$/
+/** The entry point of a module, or of a lazily loaded part of it. */
+const ENTRY_POINT = /^[a-z]+(\/[a-z-]+)?\/index\.ts$/
 
-/** Everything in `files` that breaks the rules, a sentence each. */
-export function violations(rooms: readonly Room[], files: readonly SourceFile[]): string[] {
-  const byName = new Map(rooms.map((room) => [room.name, room]))
+/** Returns the violations of the rules in `files`, one sentence each. */
+export function violations(modules: readonly Module[], files: readonly SourceFile[]): string[] {
+  const byName = new Map(modules.map((module) => [module.name, module]))
   const found: string[] = []
   for (const file of files) {
-    const name = roomOf(file.path)
-    const room: Room | undefined = name === 'main' ? { level: 9, name, mayImport: 'below' } : byName.get(name)
-    if (room === undefined) {
-      found.push(`${file.path}: no room called ${name} in ARCHITECTURE.md`)
+    const name = moduleOf(file.path)
+    const module: Module | undefined = name === 'main' ? { level: 9, name, mayImport: 'below' } : byName.get(name)
+    if (module === undefined) {
+      found.push(`${file.path}: no module ${name} in ARCHITECTURE.md`)
       continue
     }
-    if (FORBIDDEN_NAMES.test(file.path)) found.push(`${file.path}: a thing has a room or it has no place`)
-    if (file.readsEnvironment && !READ_THE_ENVIRONMENT.has(room.name))
+    if (FORBIDDEN_NAMES.test(file.path))
+      found.push(`${file.path}: a file belongs to a module, not to a collection of helpers`)
+    if (file.readsEnvironment && !READ_THE_ENVIRONMENT.has(module.name))
       found.push(`${file.path}: only compose, cli and main.ts read process.env`)
-    for (const specifier of file.imports) found.push(...judgeImport(file, room, specifier, byName))
+    for (const specifier of file.imports) found.push(...checkImport(file, module, specifier, byName))
   }
   return found
 }
 
-function judgeImport(file: SourceFile, room: Room, specifier: string, rooms: ReadonlyMap<string, Room>): string[] {
+function checkImport(
+  file: SourceFile,
+  module: Module,
+  specifier: string,
+  modules: ReadonlyMap<string, Module>,
+): string[] {
   if (specifier === '<computed>') return [`${file.path}: computed import`]
   if (!specifier.startsWith('.')) {
     const confined = Object.entries(CONFINED).find(([name]) => specifier === name || specifier.startsWith(`${name}/`))
-    if (confined === undefined || confined[1].includes(room.name)) return []
+    if (confined === undefined || confined[1].includes(module.name)) return []
     return [`${file.path}: ${confined[0]} belongs to ${confined[1].join(', ')}`]
   }
   const target = path.posix.normalize(path.posix.join(path.posix.dirname(file.path), specifier))
   if (target.startsWith('../lab/') && file.path === LAB_IS_ENTERED_BY) {
-    return target === '../lab/cli/index.ts' ? [] : [`${file.path}: enters lab by ${target}, its door is index.ts`]
+    return target === '../lab/cli/index.ts'
+      ? []
+      : [`${file.path}: enters lab by ${target}, its entry point is index.ts`]
   }
   if (target.startsWith('..')) return [`${file.path}: imports ${specifier}, outside of src`]
-  const other = roomOf(target)
-  if (other === room.name) return []
+  const other = moduleOf(target)
+  if (other === module.name) return []
   const problems: string[] = []
-  if (!DOOR.test(target)) problems.push(`${file.path}: enters ${other} by ${target}, its door is index.ts`)
-  const otherRoom = rooms.get(other)
-  if (room.mayImport !== 'below' && !room.mayImport.includes(other))
-    problems.push(`${file.path}: ${room.name} may not import ${other}`)
-  if (otherRoom !== undefined && otherRoom.level >= room.level)
-    problems.push(`${file.path}: ${other} is not below ${room.name}`)
+  if (!ENTRY_POINT.test(target))
+    problems.push(`${file.path}: enters ${other} by ${target}, its entry point is index.ts`)
+  const otherModule = modules.get(other)
+  if (module.mayImport !== 'below' && !module.mayImport.includes(other))
+    problems.push(`${file.path}: ${module.name} may not import ${other}`)
+  if (otherModule !== undefined && otherModule.level >= module.level)
+    problems.push(`${file.path}: ${other} is not below ${module.name}`)
   return problems
 }
 
 /**
- * What breaks the rules of lab/, a sentence each: it uses rooms by their doors, and nothing but a dynamic import of the table
- * of commands loads it.
+ * Returns the violations of the rules of lab/, one sentence each: it imports modules by their entry points, and only a
+ * dynamic import of the command table loads it.
  */
 export function labViolations(
-  rooms: readonly Room[],
+  modules: readonly Module[],
   lab: readonly SourceFile[],
   src: readonly SourceFile[],
 ): string[] {
-  const isDoor = (target: string): boolean =>
+  const isEntryPoint = (target: string): boolean =>
     target.startsWith('../src/') &&
-    DOOR.test(target.slice('../src/'.length)) &&
-    names.has(roomOf(target.slice('../src/'.length)))
-  const names = new Set(rooms.map(({ name }) => name))
+    ENTRY_POINT.test(target.slice('../src/'.length)) &&
+    names.has(moduleOf(target.slice('../src/'.length)))
+  const names = new Set(modules.map(({ name }) => name))
   const found: string[] = []
   for (const file of lab) {
-    if (FORBIDDEN_NAMES.test(file.path)) found.push(`lab/${file.path}: a thing has a room or it has no place`)
+    if (FORBIDDEN_NAMES.test(file.path))
+      found.push(`lab/${file.path}: a file belongs to a module, not to a collection of helpers`)
     if (file.readsEnvironment) found.push(`lab/${file.path}: reads process.env`)
     for (const specifier of file.imports) {
       const target = path.posix.normalize(path.posix.join(path.posix.dirname(file.path), specifier))
       if (specifier === '<computed>') found.push(`lab/${file.path}: computed import`)
-      else if (specifier.startsWith('.') && target.startsWith('..') && !isDoor(target))
-        found.push(`lab/${file.path}: ${target} is no door of a room`)
+      else if (specifier.startsWith('.') && target.startsWith('..') && !isEntryPoint(target))
+        found.push(`lab/${file.path}: ${target} is not the entry point of a module`)
     }
   }
   for (const file of src) {
