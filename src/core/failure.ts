@@ -1,3 +1,4 @@
+import type { ConnectionNeed } from './connections.ts'
 import { FAILURES, type FailureCode } from './failures.ts'
 import type { ReachedLimit } from './limit.ts'
 import { type RuleCode, RULES } from './rules.ts'
@@ -62,6 +63,8 @@ export interface FailureOptions {
   readonly rule?: RuleCode | undefined
   /** JSON-RPC error code on MCP routes. Default -32000. */
   readonly rpcCode?: number | undefined
+  /** The connection that the caller needs, for `not_connected`. */
+  readonly connection?: ConnectionNeed | undefined
 }
 
 /**
@@ -82,6 +85,7 @@ export class Failure extends Error {
   readonly refusal: OAuthRefusal | undefined
   readonly rule: RuleCode | undefined
   readonly rpcCode: number | undefined
+  readonly connection: ConnectionNeed | undefined
 
   constructor(code: FailureCode, options: FailureOptions = {}) {
     const { stackTraceLimit } = Error
@@ -102,6 +106,7 @@ export class Failure extends Error {
     this.at = options.at
     this.refusal = options.refusal
     this.rpcCode = options.rpcCode
+    this.connection = options.connection
   }
 
   /**

@@ -1,5 +1,6 @@
 export * from './address.ts'
 export * from './caller.ts'
+export * from './connections.ts'
 export * from './credential.ts'
 export * from './denied.ts'
 export * from './explanation.ts'
