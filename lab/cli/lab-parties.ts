@@ -57,6 +57,7 @@ export async function mountsFor(identity: LabIdentityProvider, sts: LabSts, work
     '/unauthenticated': { kind: 'none' },
     '/header-injection': { kind: 'header', name: 'X-Api-Key', value: await secretOf('lab-api-key', 'value') },
     '/bearer-token': { kind: 'bearer', token: await secretOf('lab-bearer', 'token') },
+    '/rules': { kind: 'bearer', token: await secretOf('lab-bearer', 'token') },
     '/client-credentials': {
       kind: 'jwt',
       issuer: identity.url,

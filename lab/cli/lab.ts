@@ -170,6 +170,11 @@ const ROWS: readonly Row[] = [
   { path: '/unauthenticated', backendSees: 'no credential' },
   { path: '/header-injection', backendSees: 'the header X-Api-Key' },
   { path: '/bearer-token', backendSees: 'a fixed bearer token', token: '--sub alice' },
+  {
+    path: '/rules',
+    backendSees: 'a fixed bearer token, in requests that rules allow',
+    token: '--sub bob --groups dev',
+  },
   { path: '/client-credentials', backendSees: "the proxy's own token", token: '--sub alice' },
   {
     path: '/token-exchange',

@@ -24,6 +24,10 @@ const WAIT = z.object({
   label: z.string().max(200).default('wait'),
 })
 const STATUS = z.object({ status: z.number().int().min(400).max(599) })
+const MAX_NOTES = 100
+const NOTE_ID = z.string().min(1).max(100)
+const NOTE = z.object({ id: NOTE_ID.default('welcome') })
+const NEW_NOTE = z.object({ id: NOTE_ID, text: z.string().max(1000) })
 const BYTES = z.object({
   bytes: z
     .number()
@@ -110,5 +114,37 @@ export function registerLabTools(server: McpServer, state: LabState): void {
     'large_result',
     { description: 'Returns a text of `bytes` bytes.', inputSchema: BYTES },
     ({ bytes }) => text('0123456789abcdef'.repeat(Math.ceil(bytes / 16)).slice(0, bytes)),
+  )
+}
+
+/** Tools that read, write and delete, for rules that treat them differently. */
+export function registerNoteTools(server: McpServer, { notes }: LabState): void {
+  const missing = (id: string) => ({ isError: true, ...text(`There is no note "${id}".`) })
+
+  server.registerTool(
+    'read_note',
+    { description: 'Returns the text of a note.', inputSchema: NOTE, annotations: { readOnlyHint: true } },
+    ({ id }) => {
+      const note = notes.get(id)
+      return note === undefined ? missing(id) : text(note)
+    },
+  )
+
+  server.registerTool(
+    'write_note',
+    { description: 'Creates or replaces a note.', inputSchema: NEW_NOTE, annotations: { idempotentHint: true } },
+    ({ id, text: note }) => {
+      notes.delete(id)
+      notes.set(id, note)
+      const [oldest] = notes.keys()
+      if (notes.size > MAX_NOTES && oldest !== undefined) notes.delete(oldest)
+      return text(`note "${id}" written`)
+    },
+  )
+
+  server.registerTool(
+    'delete_note',
+    { description: 'Deletes a note.', inputSchema: NOTE, annotations: { destructiveHint: true } },
+    ({ id }) => (notes.delete(id) ? text(`note "${id}" deleted`) : missing(id)),
   )
 }

@@ -3,7 +3,7 @@ import { createRequestStateCodec, McpServer } from '@modelcontextprotocol/server
 import { registerAskingPrompt, registerAskingTools, registerRoundTools } from './fixture-input.ts'
 import { registerPrompts, registerResources } from './fixture-resources.ts'
 import { registerContentTools, registerStreamingTools } from './fixture-tools.ts'
-import { registerLabTools } from './lab-tools.ts'
+import { registerLabTools, registerNoteTools } from './lab-tools.ts'
 import type { LabState } from './state.ts'
 
 /**
@@ -28,6 +28,7 @@ export function createMcpServerFactory(state: LabState, conformance: boolean): (
       },
     )
     registerLabTools(server, state)
+    registerNoteTools(server, state)
     if (conformance) {
       registerContentTools(server)
       registerStreamingTools(server, state)

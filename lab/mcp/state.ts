@@ -32,6 +32,8 @@ export interface LabState {
   /** The HTTP request that the running tool call came with. */
   readonly current: AsyncLocalStorage<RecordedRequest>
   readonly waits: WaitOutcome[]
+  /** Notes by id, which the tools read, write and delete. */
+  readonly notes: Map<string, string>
   /** Goes up with each `test_trigger_tool_change`; shown in a tool's description, so that the list really changes. */
   toolsRevision: number
   promptsRevision: number
@@ -44,6 +46,7 @@ export function createLabState(): LabState {
   return {
     current: new AsyncLocalStorage(),
     waits: [],
+    notes: new Map([['welcome', 'Rules decide which tools a caller sees.']]),
     toolsRevision: 0,
     promptsRevision: 0,
     announce: () => undefined,

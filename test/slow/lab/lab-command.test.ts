@@ -38,7 +38,7 @@ describe('extauth lab', () => {
       .stdout()
       .split('\n')
       .filter((line) => line.startsWith('    curl '))
-    expect(commands).toHaveLength(14)
+    expect(commands).toHaveLength(15)
     for (const command of commands) {
       const { stdout } = await promisify(execFile)('bash', ['-c', command], { cwd: ROOT })
       expect(stdout).toMatch(
@@ -47,8 +47,8 @@ describe('extauth lab', () => {
     }
   }, 60_000)
 
-  test('lists the six tools of the lab; those of the conformance suite need --conformance', async () => {
-    expect(await toolsOf(lab.stdout())).toHaveLength(6)
+  test('lists the nine tools of the lab; those of the conformance suite need --conformance', async () => {
+    expect(await toolsOf(lab.stdout())).toHaveLength(9)
     const whole = start([...ANY_LAB_PORT, '--conformance'])
     try {
       await whole.shows(READY)

@@ -98,7 +98,7 @@ describe("the tour, run word for word against npm start's lab", () => {
 
   it('has all its stations', () => {
     expect(lab.stderr()).toBe('')
-    expect(TOUR).toHaveLength(9)
+    expect(TOUR).toHaveLength(10)
     expect(needsToken).toContain('lab token')
   })
 
@@ -117,7 +117,7 @@ describe("the tour, run word for word against npm start's lab", () => {
   )
 
   it('shows what it promises', () => {
-    const [apiKey, challenge, bearer, exchanged, role, rules, login, mistake, inspector] = printed
+    const [apiKey, challenge, bearer, exchanged, role, tests, tools, login, mistake, inspector] = printed
     expect(apiKey).toContain('x-api-key')
     expect(challenge).toContain('HTTP/1.1 401')
     expect(challenge).toContain(`"authorization_servers":["http://127.0.0.1:${ports.get(8082)}"]`)
@@ -126,8 +126,13 @@ describe("the tour, run word for word against npm start's lab", () => {
     expect(exchanged).toContain('"type":"tokenExchange"')
     expect(role).toContain('AWS4-HMAC-SHA256')
     expect(role).toContain('role/lab-admin')
-    expect(rules).toContain('7 passed, 0 failed')
-    expect(rules).toContain('STS returned credentials')
+    expect(tests).toContain('11 passed, 0 failed')
+    expect(tests).toContain('STS returned credentials')
+    expect(tools?.match(/\w+_note(?=")/g)).toEqual([
+      ...['read_note', 'write_note', 'delete_note'],
+      ...['read_note', 'write_note'],
+    ])
+    expect(tools).toContain('not_allowed')
     expect(login).toContain('workspaceUser')
     expect(login).toContain('lab-backend')
     expect(mistake).toContain('bearerToken')
