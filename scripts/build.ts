@@ -16,13 +16,20 @@ const target = path.resolve(root, process.argv[2] ?? 'dist')
 /** Takes the place of `target` when it is whole: programs may start meanwhile, and another may make the same. */
 const folder = `${target}.${process.pid}`
 
-/** Packages that are installed beside dist/. All others are bundled, each into the chunk that needs it. */
-const INSTALLED: ReadonlySet<string> = new Set(
-  Object.keys(
-    (JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { dependencies: Record<string, string> })
-      .dependencies,
-  ),
-)
+/** Packages that not every process needs: each is an entry of its own in dist/packages/, read when it is first used. */
+const LATE = [
+  '@aws-sdk/client-sts',
+  '@aws-sdk/credential-providers',
+  '@bufbuild/cel',
+  '@bufbuild/cel/ext',
+  '@bufbuild/protobuf/wkt',
+  '@bufbuild/re2',
+  '@smithy/core/config',
+  'ioredis',
+  'jose',
+]
+const LATE_PREFIX = 'late:'
+const lateFile = (name: string): string => `packages/${name.replaceAll('/', '-')}`
 /** What stays a file of its own because a thread starts with it; by its name below src/. */
 const THREADS = ['compose/proxy/config-thread', 'registry/parse-worker']
 /** What is served as it is. */
@@ -38,20 +45,33 @@ const inputOptions = (input: Record<string, string>): InputOptions => ({
   input,
   cwd: root,
   platform: 'node',
-  external: (name) => {
-    const owner = packageOf(name)
-    return owner !== undefined && INSTALLED.has(owner)
-  },
-  plugins: [{ name: 'required where it is needed', transform: plainRequire }],
+  plugins: [
+    {
+      name: 'required where it is needed',
+      transform: plainRequire,
+      // Among themselves these packages share modules; everything else loads the entry.
+      resolveId: (name, importer) =>
+        importer === undefined || packageOf(importer) !== undefined || !LATE.includes(name)
+          ? undefined
+          : { id: LATE_PREFIX + name, external: true },
+      renderChunk: (code, { fileName }) =>
+        code.replaceAll(/\brequire\("late:([^"]+)"\)/g, (_, name: string) => {
+          const file = path.posix.relative(path.posix.dirname(fileName), `${lateFile(name)}.cjs`)
+          return `require("${file.startsWith('.') ? file : `./${file}`}")`
+        }),
+    },
+  ],
   onLog(level, log) {
     if (level === 'warn') throw new Error(log.message)
   },
 })
-/** What a module loads by `createRequire` when it is needed: as the `require` that a bundler knows, it is inside and still waits. */
+/** Calls of `createRequire`, and imports of late packages, as the `require` that the bundler knows; they stay lazy. */
 function plainRequire(code: string): string {
-  return code.replaceAll(/\bload\('([^']+)'\)/g, (whole, name: string) =>
-    INSTALLED.has(packageOf(name) ?? '') ? whole : `require('${name}')`,
-  )
+  return code
+    .replaceAll(/\bload\('([^']+)'\)/g, "require('$1')")
+    .replaceAll(/\bimport\('([^']+)'\)/g, (whole, name: string) =>
+      LATE.includes(name) ? `Promise.resolve().then(() => require('${name}'))` : whole,
+    )
 }
 
 const chunksOf = ({ output }: RolldownOutput): OutputChunk[] => output.filter((part) => part.type === 'chunk')
@@ -120,6 +140,7 @@ const made = sources()
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 mkdirSync(folder, { recursive: true })
 const chunks = [...(await bundle({ main: 'src/main.ts' }, await loadedWith('src/cli/proxy.ts')))]
+chunks.push(...(await bundle(Object.fromEntries(LATE.map((name) => [lateFile(name), name])))))
 for (const name of THREADS) chunks.push(...(await bundle({ [name]: `src/${name}.ts` })))
 for (const name of PAGES)
   cpSync(path.join(root, 'src', name), path.join(folder, name), {

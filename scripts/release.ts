@@ -32,7 +32,13 @@ else make()
 /** Names that only the owner of a registry and a domain can give; all of them are fields of package.json. */
 function check(): void {
   const changelog = readFileSync(path.join(root, 'CHANGELOG.md'), 'utf8')
+  const bases = [...readFileSync(path.join(root, 'Dockerfile'), 'utf8').matchAll(/^FROM (\S+)/gm)].map(
+    ([, name = '']) => name,
+  )
   const missing = [
+    ...bases
+      .filter((name) => !name.includes('@sha256:'))
+      .map((name) => `Dockerfile: FROM ${name} has no digest; expected ${name}@sha256:DIGEST`),
     about.private === true && 'package.json private: true; remove it to publish the package',
     about.homepage === '' && 'package.json homepage: empty; expected the URL of the project',
     !about.image.includes('/') && `package.json image: "${about.image}" has no registry; expected REGISTRY/NAME`,

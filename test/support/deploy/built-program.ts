@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { extauth, type Running } from '../e2e/process.ts'
@@ -17,20 +17,12 @@ export interface BuiltProgram {
   remove(): void
 }
 
-/** Builds it: dist/ and what goes with it, without sources, and with the packages that it depends on and no others. */
+/** Builds it: dist/ and what goes with it, without sources and without any package. */
 export function buildProgram(): BuiltProgram {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'extauth-built-'))
   putProgram(folder)
   for (const name of ['bin', 'config', 'package.json'])
     cpSync(path.join(root, name), path.join(folder, name), { recursive: true })
-  const lock = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, { dev?: boolean; devOptional?: boolean; optional?: boolean }>
-  }
-  for (const [name, { dev, devOptional, optional }] of Object.entries(lock.packages)) {
-    if (!/^node_modules\/(@[^/]+\/)?[^/]+$/.test(name) || dev || devOptional || optional) continue
-    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
-    symlinkSync(path.join(root, name), path.join(folder, name))
-  }
   const started: Running[] = []
   const start: BuiltProgram['start'] = (args, program = 'bin/extauth.cjs') => {
     const running = extauth(args, { cwd: folder, program: path.join(folder, program), stdin: 'pipe' })
