@@ -10,12 +10,12 @@ import {
 import type { PoolOptions } from '../../../src/wire/pool.ts'
 import type { Sockets } from '../sockets.ts'
 
-/** A handler that keeps what it is told. */
-export class Told implements ExchangeHandler {
+/** Records the events of an exchange. */
+export class RecordingHandler implements ExchangeHandler {
   readonly events: string[] = []
   readonly over: Promise<string>
   control: ExchangeControl | undefined
-  /** What `dispatch` gave. */
+  /** Result of `dispatch`. */
   dispatched: ExchangeControl | undefined
   socket: Duplex | undefined
   body = ''
@@ -64,7 +64,7 @@ export interface Peer {
   readonly pool: Pool
   /** Its connections, in the order in which they came. */
   readonly connections: Socket[]
-  readonly send: (request?: Partial<WireRequest>, told?: Told) => Told
+  readonly send: (request?: Partial<WireRequest>, recorded?: RecordingHandler) => RecordingHandler
 }
 
 /** A peer that does this with each of its connections, and a pool of connections to it. */
@@ -95,9 +95,9 @@ export async function startPeer(
   return {
     pool,
     connections,
-    send: (request = {}, told = new Told()) => {
-      told.dispatched = pool.dispatch({ method: 'GET', path: '/', headers: [], body: null, ...request }, told)
-      return told
+    send: (request = {}, recorded = new RecordingHandler()) => {
+      recorded.dispatched = pool.dispatch({ method: 'GET', path: '/', headers: [], body: null, ...request }, recorded)
+      return recorded
     },
   }
 }

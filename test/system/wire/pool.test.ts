@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm'
 import { type Duplex, duplexPair } from 'node:stream'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSockets } from '../../support/sockets.ts'
-import { answering, OK, startPeer, Told, turns } from '../../support/wire/harness.ts'
+import { answering, OK, startPeer, RecordingHandler, turns } from '../../support/wire/harness.ts'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -58,8 +58,8 @@ describe('a connection that was used', () => {
       return Promise.resolve(Object.assign(ours, { setNoDelay: () => ours }) as unknown as Socket)
     }
     const peer = await startPeer(sockets, () => undefined, { connect })
-    const second = new Told()
-    const first = new Told({
+    const second = new RecordingHandler()
+    const first = new RecordingHandler({
       end: () => {
         peer.send({}, second)
         setImmediate(() => peers[0]?.write(OK.replace('ok', 'no')))
@@ -106,13 +106,13 @@ describe('requests beyond the bound of connections', () => {
   it('wait in the order in which they came', async () => {
     const { held, asked, onConnection } = hold()
     const { send, connections } = await startPeer(sockets, onConnection, { maxConnections: 2 })
-    const told = Array.from({ length: 7 }, (_, index) => send({ path: `/${index}` }))
+    const recorded = Array.from({ length: 7 }, (_, index) => send({ path: `/${index}` }))
     for (let count = 2; count <= 7; count++) {
       await expect.poll(() => asked.length).toBe(count)
       held.shift()?.write(OK)
     }
     held.shift()?.write(OK)
-    expect(await Promise.all(told.map(({ over }) => over))).toEqual(Array(7).fill('end ok'))
+    expect(await Promise.all(recorded.map(({ over }) => over))).toEqual(Array(7).fill('end ok'))
     expect(asked.slice(2)).toEqual(['2', '3', '4', '5', '6'])
     expect(connections).toHaveLength(2)
   })
@@ -145,9 +145,9 @@ describe('a connection that cannot be made', () => {
     const { send } = await startPeer(sockets, () => undefined, {
       connect: () => Promise.reject(Object.assign(new Error('no'), { code: 'ECONNREFUSED' })),
     })
-    const told = [send(), send(), send()]
-    expect(await Promise.all(told.map(({ over }) => over))).toEqual(Array(3).fill('ECONNREFUSED'))
-    expect(told[0]?.events).toEqual(['ECONNREFUSED'])
+    const recorded = [send(), send(), send()]
+    expect(await Promise.all(recorded.map(({ over }) => over))).toEqual(Array(3).fill('ECONNREFUSED'))
+    expect(recorded[0]?.events).toEqual(['ECONNREFUSED'])
   })
 })
 
@@ -184,26 +184,26 @@ describe('a request that is aborted while it waits', () => {
 
   it('leaves its place to those behind it', async () => {
     const { send, attempts } = await startSlow()
-    const told = Array.from({ length: 5 }, () => send())
+    const recorded = Array.from({ length: 5 }, () => send())
     await turns()
-    for (const one of told.slice(0, 4)) one.dispatched?.abort(new Error('gone'))
-    await turns()
-    for (const { open } of attempts) open()
+    for (const one of recorded.slice(0, 4)) one.dispatched?.abort(new Error('gone'))
     await turns()
     for (const { open } of attempts) open()
-    expect(await told[4]?.over).toBe('end ok')
-    expect(told.slice(0, 4).flatMap(({ events }) => events)).toEqual(Array(4).fill('gone'))
+    await turns()
+    for (const { open } of attempts) open()
+    expect(await recorded[4]?.over).toBe('end ok')
+    expect(recorded.slice(0, 4).flatMap(({ events }) => events)).toEqual(Array(4).fill('gone'))
   })
 
   it('keeps its body no longer', async () => {
     const { send } = await startSlow()
     let body: Buffer | null = Buffer.alloc(1024)
     const kept = new WeakRef(body.buffer)
-    const told = send({ method: 'POST', body })
+    const recorded = send({ method: 'POST', body })
     body = null
     await turns()
-    told.dispatched?.abort(new Error('gone'))
-    expect(await told.over).toBe('gone')
+    recorded.dispatched?.abort(new Error('gone'))
+    expect(await recorded.over).toBe('gone')
     await expect.poll(() => collected(kept), { timeout: 10_000 }).toBe(true)
   })
 })
@@ -224,10 +224,10 @@ describe('the end of a pool', () => {
 
   it('that is meant at once ends everything', async () => {
     const { send, pool } = await startPeer(sockets, () => undefined, { maxConnections: 1 })
-    const told = [send(), send()]
-    await expect.poll(() => told[0]?.events).toEqual(['start'])
+    const recorded = [send(), send()]
+    await expect.poll(() => recorded[0]?.events).toEqual(['start'])
     await pool.destroy()
-    expect(await Promise.all(told.map(({ over }) => over))).toEqual(['WIRE_POOL_CLOSED', 'WIRE_POOL_CLOSED'])
-    expect(await send(undefined, new Told()).over).toBe('WIRE_POOL_CLOSED')
+    expect(await Promise.all(recorded.map(({ over }) => over))).toEqual(['WIRE_POOL_CLOSED', 'WIRE_POOL_CLOSED'])
+    expect(await send(undefined, new RecordingHandler()).over).toBe('WIRE_POOL_CLOSED')
   })
 })

@@ -87,7 +87,7 @@ describe('discovery', () => {
     expect((await refusalOf(authenticator, await token())).status).toBe(503)
   })
 
-  it('is remembered over refreshes of the keys, and done again when the keys have moved', async () => {
+  it('is cached across key refreshes, and repeated when the key URL changes', async () => {
     const { world, authenticator, token } = setUp(issuer)
     const document = (uri: string) => json({ issuer, jwks_uri: uri }, { 'cache-control': 'max-age=86400' })
     world.on(`${issuer}${OIDC}`, () => document(`${issuer}/a`))

@@ -43,7 +43,7 @@ describe('a mistake in a token is explained by its cause, whose turn it is, and 
       /operator of the identity provider/,
       /audience/,
     ],
-    ['for somebody else', () => token({ aud: 'other' }), /wrong audience/, /^the client$/, /Request a token/],
+    ['for another audience', () => token({ aud: 'other' }), /wrong audience/, /^the client$/, /Request a token/],
     ['that has ended', () => token({ exp: now - 60 }), /has expired/, /^the client$/, /new token/],
     [
       'without an end',

@@ -81,7 +81,7 @@ describe('a JWT of a provider that introspects', () => {
     ['nbf', { nbf: start + 60 }, 'invalid_token'],
     ['aud', { aud: 'other' }, 'invalid_token'],
     ['iss', { iss: 'https://evil.example.com' }, 'invalid_token'],
-  ])('with a wrong %s is refused for good: nobody is asked', async (_name, changes, code) => {
+  ])('with a wrong %s is rejected without a request to a provider', async (_name, changes, code) => {
     const { world, authenticator } = setUp()
     expect((await refusalOf(authenticator, await token(imposter, changes))).code).toBe(code)
     expect(world.calls).toEqual([])
@@ -129,7 +129,7 @@ describe('providers that share an issuer', () => {
   }
   const es256 = (changes: object) => signed(own, { alg: 'ES256', kid: 'own' }, { ...claims, ...changes })
 
-  it('are told apart by the audience', async () => {
+  it('are selected by the audience', async () => {
     const { authenticator } = two()
     expect((await callerOf(authenticator, await token(known))).provider).toBe('corporate')
     expect((await callerOf(authenticator, await es256({ aud: 'second' }))).provider).toBe('second')

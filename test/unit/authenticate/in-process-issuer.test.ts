@@ -81,8 +81,8 @@ describe('a token of an issuer in this process', () => {
     ['no audience', () => token({ aud: undefined })],
     ['no exp', () => token({ exp: undefined })],
     ['a subject that is no string', () => token({ sub: 7 })],
-    ['the key of somebody else', () => token({}, {}, next)],
-    ['the key of somebody else under our kid', () => token({}, { kid: 'ours' }, next)],
+    ['a foreign key', () => token({}, {}, next)],
+    ['a foreign key with the kid of this issuer', () => token({}, { kid: 'ours' }, next)],
     ['no kid', () => token({}, { kid: undefined })],
     ['another alg', () => token({}, { alg: 'RS256', kid: 'ours' }, theirs)],
     [
@@ -123,7 +123,7 @@ describe('a token of an issuer in this process', () => {
 })
 
 describe('a session that is revoked', () => {
-  it('ends a token that is remembered, at once', async () => {
+  it('invalidates a cached token at once', async () => {
     const authenticator = open()
     const caller = await token()
     await callerOf(authenticator, caller)

@@ -102,7 +102,7 @@ describe('an answer that refuses', () => {
 
 describe('what is no answer', () => {
   it.each<[string, Respond]>([
-    ['nobody there', unreachable],
+    ['connection refused', unreachable],
     ['a page', () => ({ status: 200, headers: { 'content-type': 'text/html' }, body: Buffer.from('<html>') })],
     ['an empty body', () => ({ status: 200, headers: {}, body: Buffer.alloc(0) })],
     ['no JSON object', () => json([active])],
@@ -121,7 +121,7 @@ describe('what is no answer', () => {
     ['429', () => status(429)],
     ['500', () => status(500)],
     ['503', () => status(503)],
-  ])('%s is 503 and is not remembered', async (_name, respond) => {
+  ])('%s is 503 and is not cached', async (_name, respond) => {
     const { world, authenticator } = setUp(respond)
     for (let count = 1; count <= 3; count++) {
       const failure = await refusalOf(authenticator, 'opaque-1')
@@ -147,7 +147,7 @@ it.each([
   expect((await callerOf(authenticator, 'opaque-1')).subject).toBe('alice')
 })
 
-it('a provider that too many wait for is overloaded, which passes by itself', async () => {
+it('a provider with too many waiting calls is overloaded, and recovers without intervention', async () => {
   const { authenticator } = setUp(() => {
     throw new OutboundError('overloaded')
   })
@@ -182,7 +182,7 @@ describe('several providers', () => {
     ['is down', unreachable],
     ['hangs', never],
     ['answers nonsense', () => json({})],
-    ['knows the token for somebody else', () => json({ ...active, aud: 'other' })],
+    ['returns another audience', () => json({ ...active, aud: 'other' })],
   ])('take the one that says yes when the other %s', async (_name, other) => {
     for (const pair of [
       [other, yes],

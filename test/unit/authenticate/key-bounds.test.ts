@@ -4,7 +4,7 @@ import { readKeySet } from '../../../src/oauth/key-set.ts'
 import { jwks, rsaKey, signed } from '../../support/authenticate/keys.ts'
 import { AUDIENCE, createWorld, ISSUER, json, JWKS_URL, provider, refusalOf } from '../../support/authenticate/world.ts'
 
-/** A modulus of exactly so many bits; nobody has to know its factors. */
+/** A modulus of exactly this many bits; its factors are not needed. */
 function modulus(bits: number): string {
   const bytes = randomBytes(bits / 8)
   bytes[0] = (bytes[0] ?? 0) | 0x80

@@ -24,7 +24,7 @@ let world: World
 let authenticator: Authenticator
 let serial = 0
 
-/** A token nobody has seen before, so that no remembered result answers for it. */
+/** A token without a cached result. */
 const token = (key: TestKey) => {
   const exp = world.nowSeconds() + 7200
   const payload = { iss: ISSUER, aud: AUDIENCE, sub: 'alice', exp, jti: String(serial++) }
@@ -44,7 +44,7 @@ beforeEach(() => {
 })
 
 describe('keys', () => {
-  it('are fetched once for everybody who waits', async () => {
+  it('are fetched once for all waiting callers', async () => {
     const tokens = await Promise.all(Array.from({ length: 50 }, () => token(old)))
     const callers = await Promise.all(tokens.map((one) => callerOf(authenticator, one)))
     expect(callers.every((caller) => caller.subject === 'alice')).toBe(true)
@@ -149,7 +149,7 @@ describe('keys', () => {
     world.serveKeys([made])
     expect(await Promise.all(Array.from({ length: 20 }, () => accepted(made)))).toHaveLength(20)
     expect(world.asked(JWKS_URL)).toBe(2)
-    // Whoever signs with another key fetches nothing more for now.
+    // A token with another unknown key causes no further fetch yet.
     for (let count = 0; count < 20; count++) {
       expect(await refused(old)).toMatchObject({ code: 'invalid_token', detail: 'the signature is wrong' })
       world.clock.advance(14_900)
@@ -217,7 +217,7 @@ describe('keys', () => {
 
 describe('keys that reach their age', () => {
   it.each<[string, Record<string, string>, number]>([
-    ['10 minutes without a word', {}, 10 * MINUTE],
+    ['10 minutes without cache headers', {}, 10 * MINUTE],
     ['what max-age says', { 'cache-control': 'public, max-age=1200' }, 20 * MINUTE],
     ['what max-age says, less Age', { 'cache-control': 'max-age=1200', age: '300' }, 15 * MINUTE],
     ['5 minutes at least', { 'cache-control': 'max-age=1' }, 5 * MINUTE],
@@ -328,7 +328,7 @@ describe('a provider that does not answer', () => {
     expect(await refused(old)).toMatchObject({ code: 'identity_provider_error', status: 502 })
   })
 
-  it('is told to the log once when it turns bad and once when it is good again, without what it said', async () => {
+  it('is logged once when it fails and once when it recovers, without the response text', async () => {
     world.on(JWKS_URL, () => status(500))
     for (let count = 0; count < 5; count++) {
       await refused(old)

@@ -71,7 +71,7 @@ describe('a provider whose keys', () => {
   })
 })
 
-describe('an answer that comes after its provider was closed changes no figure and is not told', () => {
+describe('a response after its provider was closed changes no metric and is not logged', () => {
   const introspects = { jwksUrl: undefined, introspectionUrl: INTROSPECTION_URL }
   it.each<[string, string, object, Respond]>([
     ['keys', JWKS_URL, {}, () => json(jwks([key]))],

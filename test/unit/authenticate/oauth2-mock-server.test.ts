@@ -66,7 +66,7 @@ describe('oauth2-mock-server', () => {
 
   it.each<[string, number, Record<string, unknown>, number | 'accepted']>([
     ['active', 200, { active: true, aud: AUDIENCE }, 'accepted'],
-    ['active for somebody else', 200, { active: true, aud: 'other' }, 401],
+    ['active for another audience', 200, { active: true, aud: 'other' }, 401],
     ['inactive', 200, { active: false }, 401],
     ['active as a text', 200, { active: 'true', aud: AUDIENCE }, 503],
     ['an error', 400, { error: 'invalid_request' }, 503],

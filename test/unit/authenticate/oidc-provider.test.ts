@@ -28,7 +28,7 @@ const newKeys = async (kidPrefix: string): Promise<JWK[]> =>
     }),
   )
 
-/** Somebody else's identity provider; called again with other keys it has rotated. */
+/** An independent identity provider; another call with other keys is a rotation. */
 const createProvider = (keys: readonly JWK[]) =>
   new Provider(issuer, {
     jwks: { keys: [...keys] },
@@ -156,13 +156,13 @@ describe('opaque tokens of oidc-provider', () => {
 
   it('that were made up or revoked are refused', async () => {
     const authenticator = introspecting()
-    expect((await refusalOf(authenticator, 'made-up')).code).toBe('invalid_token')
+    expect((await refusalOf(authenticator, 'invalid')).code).toBe('invalid_token')
     const token = await issue()
     expect((await post('/token/revocation', { token })).status).toBe(200)
     expect((await refusalOf(authenticator, token)).code).toBe('invalid_token')
   })
 
-  it('cannot be judged with a wrong client secret: 500, and nothing is said about the token', async () => {
+  it('is 500 with a wrong client secret, without a verdict about the token', async () => {
     writeFileSync(join(directory, 'wrong'), 'wrong')
     const authenticator = open({
       introspectionUrl: `${issuer}/token/introspection`,

@@ -12,10 +12,10 @@ afterEach(() => sockets.closeAll())
 const key = await rsaKey({ kid: 'one' })
 const serveKeys = keysListener([key])
 
-/** A provider whose introspection endpoint does with each token what it begins with; what hangs does so until it is told. */
+/** A provider whose introspection endpoint responds according to the token's prefix; hanging requests wait for `answer`. */
 async function provided(deadlineMs = 60_000) {
   const asked: string[] = []
-  const { promise: told, resolve: answer } = Promise.withResolvers<void>()
+  const { promise: released, resolve: answer } = Promise.withResolvers<void>()
   const listener: RequestListener = (request, response) => {
     if (request.url === '/jwks') {
       serveKeys(request, response)
@@ -32,7 +32,7 @@ async function provided(deadlineMs = 60_000) {
       }
       if (token.startsWith('broken')) response.writeHead(500).end()
       else if (token.startsWith('busy')) response.writeHead(503).end()
-      else if (token.startsWith('hanging')) void told.then(good)
+      else if (token.startsWith('hanging')) void released.then(good)
       else good()
     })
   }
@@ -73,7 +73,7 @@ describe('a stranger whose tokens', () => {
     expect(await ask(jwt, STRANGER)).toBe('bob')
   })
 
-  it('make introspection hang holds up nobody else', async () => {
+  it('make introspection hang delays no other caller', async () => {
     const { ask, asked, answer } = await provided()
     const hanging = range(100).map((index) => ask(`hanging-${index}`, STRANGER))
     const others = range(100).map((index) => `good-${index}`)

@@ -190,7 +190,7 @@ describe('redirects', () => {
 })
 
 describe('caCertPath', () => {
-  it('that cannot be read means that nobody is asked: the system roots do not stand in', async () => {
+  it('that cannot be read causes no request: the system roots are not a fallback', async () => {
     const { world, authenticator, jwt } = setUp({ caCertPath: join(directory, 'absent.pem') })
     expect((await refusalOf(authenticator, await jwt())).code).toBe('config_error')
     expect(world.calls).toEqual([])

@@ -100,7 +100,7 @@ describe('a provider that', () => {
     ['never answers', () => undefined, 503],
     ['answers a byte at a time', (_request, response) => drip(response), 503],
     ['hangs up', (request) => void request.socket.destroy(), 503],
-  ])('%s is somebody else’s fault than the caller’s', async (_name, listener, status) => {
+  ])('%s is not reported as the caller’s fault', async (_name, listener, status) => {
     const origin = await sockets.http(listener)
     const authenticator = sockets.closing(networked([entry(origin)], { deadlineMs: 300 }))
     const started = performance.now()
@@ -163,7 +163,7 @@ describe('the addresses of a provider', () => {
     expect(counter.connections).toBe(0)
   })
 
-  it('are judged where the connection goes: a name that changes between check and connect reaches nothing', async () => {
+  it('are checked at connect time: a name that changes between check and connect reaches nothing', async () => {
     const { counter, port } = await listening()
     const origin = `http://idp.test:${port}`
     const answers = [['203.0.113.9'], ['127.0.0.1']]

@@ -31,7 +31,7 @@ describe('protected resource metadata', () => {
     })
   })
 
-  it('takes the resource and the documentation of whoever serves it', () => {
+  it('uses the resource and the documentation of the serving component', () => {
     const document = protectedResourceMetadata({
       resourceUrl: 'https://mcp.example.com/github',
       auth: oauth(),

@@ -61,8 +61,11 @@ describe('an accepted token', () => {
   it('is not known by more than itself', async () => {
     const token = await jwt()
     await callerOf(authenticator, token)
-    for (const odd of [`Bearer ${token}é`, `Bearer ${token} `, `Bearer "${token}"`, 'Bearer ', `Basic ${token}`])
-      expect([odd, (await failureOf(() => authenticator.authenticate([odd], ''))).status]).toEqual([odd, 401])
+    for (const malformed of [`Bearer ${token}é`, `Bearer ${token} `, `Bearer "${token}"`, 'Bearer ', `Basic ${token}`])
+      expect([malformed, (await failureOf(() => authenticator.authenticate([malformed], ''))).status]).toEqual([
+        malformed,
+        401,
+      ])
     const twice = await failureOf(() => authenticator.authenticate([...bearer(token), ...bearer(token)], ''))
     expect(twice.status).toBe(400)
   })
@@ -77,7 +80,7 @@ describe('an accepted token', () => {
     expect(world.metrics.value('extauth_authentications_total', 'accepted')).toBe(2)
   })
 
-  it('is refused from its end on (and the tolerance), remembered or not', async () => {
+  it('is rejected after its expiry (and the tolerance), cached or not', async () => {
     const token = await jwt({ exp: world.nowSeconds() + 10 })
     const caller = await callerOf(authenticator, token)
     world.clock.advance(14_999)
@@ -158,8 +161,8 @@ describe('a refused token', () => {
   })
 })
 
-describe('a token that could not be judged', () => {
-  it('is not remembered at all', async () => {
+describe('a token that could not be validated', () => {
+  it('is not cached', async () => {
     world.on(INTROSPECTION_URL, () => status(500))
     expect((await refusalOf(authenticator, 'good-1')).status).toBe(503)
     world.on(INTROSPECTION_URL, () => json({ active: true, aud: AUDIENCE }))
@@ -175,7 +178,7 @@ describe('many requests with one cold token', () => {
     expect(world.metrics.value('extauth_authentications_total', 'accepted')).toBe(1)
   })
 
-  it('are one verification where nobody has to be asked', async () => {
+  it('are one verification if no provider has to be asked', async () => {
     await authenticator.start()
     const token = await jwt()
     const callers = await Promise.all(Array.from({ length: 100 }, () => callerOf(authenticator, token)))
@@ -184,7 +187,7 @@ describe('many requests with one cold token', () => {
     await authenticator.close()
   })
 
-  it('share a failure too, and the next one asks anew', async () => {
+  it('share a failure too, and the next one asks again', async () => {
     world.on(INTROSPECTION_URL, () => status(500))
     const failures = await Promise.all(Array.from({ length: 100 }, () => refusalOf(authenticator, 'good-1')))
     expect(new Set(failures.map((failure) => failure.code))).toEqual(new Set(['identity_provider_unavailable']))

@@ -15,7 +15,7 @@ const anonymous = createAuthenticator(
   {
     ...world,
     outbound: () => {
-      throw new Error('nobody is asked')
+      throw new Error('unexpected request to a provider')
     },
   },
 )
@@ -28,7 +28,7 @@ const token = (claims: Record<string, ClaimValue>) =>
   signed(key, { alg: 'RS256' }, { iss: ISSUER, aud: AUDIENCE, sub: 'alice', exp: world.nowSeconds() + 60, ...claims })
 
 describe('the authenticate stage', () => {
-  it('hands on the request with its caller, at once when the caller is remembered', async () => {
+  it('returns the request with its caller, synchronously when the caller is cached', async () => {
     const authenticate = createRouteAuthenticate(authenticator, { requiredScopes: [] })
     const request = matched(bearer(await token({})))
     const known = await authenticate(request)
@@ -39,7 +39,7 @@ describe('the authenticate stage', () => {
     expect(again).toMatchObject({ caller: known.caller })
   })
 
-  it('passes everybody in mode anonymous, and looks at no credentials', async () => {
+  it('accepts all callers in mode anonymous, without reading credentials', async () => {
     const authenticate = createRouteAuthenticate(anonymous, { requiredScopes: [] })
     for (const values of [[], ['Bearer x'], ['nonsense'], ['a', 'b']])
       expect((await authenticate(matched(values))).caller).toBe(ANONYMOUS)
@@ -80,7 +80,7 @@ describe('tokens that are bound to a key', () => {
       challenge: { error: 'invalid_token' },
     }
     expect(await failureOf(() => authenticate(request))).toMatchObject(refusal)
-    // Remembered by now.
+    // Cached by now.
     expect(await failureOf(() => authenticate(request))).toMatchObject(refusal)
   })
 

@@ -47,7 +47,7 @@ describe('the key that a token names', () => {
     ['listed twice, once with alg', [as(one, { kid: 'a' }), as(one, { kid: 'a', alg: 'RS256' })], { kid: 'a' }],
     ['without kid when one key has two names', [as(one, { kid: 'a' }), as(one, { kid: 'b' })], {}],
     ['with key_ops that verify', [as(one, { key_ops: ['verify'] })], {}],
-    ['with members nobody knows', [as(one, { x5t: 'abc', color: { is: 'blue' } })], {}],
+    ['with unknown fields', [as(one, { x5t: 'abc', color: { is: 'blue' } })], {}],
     [
       'under a header with jku, x5u, jwk and x5c, which are not looked at',
       [one],

@@ -30,7 +30,7 @@ const claims = () => ({
 })
 const token = (key: TestKey, header: object = {}) =>
   signed(key, { alg: 'RS256', kid: key.jwk.kid, ...header }, claims())
-/** Whom nobody has heard of yet. */
+/** A caller without cached results. */
 const stranger = (name: number | string) => token(published(strange, { kid: `stranger-${name}` }))
 const statusOf = async (text: string): Promise<number> => {
   try {
@@ -57,7 +57,7 @@ beforeEach(async () => {
 })
 
 describe('a key that was withdrawn', () => {
-  it('is 401 for everybody whose token it signed, by one fetch in 30 s', async () => {
+  it('is 401 for all tokens that it signed, by one fetch in 30 s', async () => {
     world.serveKeys([fresh])
     expect(await statusOf(await token(fresh))).toBe(200)
     expect(new Set(await statusesOf(await all(100, () => token(old))))).toEqual(new Set([401]))
@@ -72,7 +72,7 @@ describe('a key that was withdrawn', () => {
     expect(world.asked(JWKS_URL)).toBe(asked + 1)
   })
 
-  it('is 503 only until a fetch has looked for it, whoever it was for', async () => {
+  it('is 503 only until any fetch has looked for it', async () => {
     await useUp()
     const early = await token(published(old, { kid: 'gone' }))
     expect(await statusOf(early)).toBe(503)
@@ -95,7 +95,7 @@ describe('a key that was withdrawn', () => {
   })
 })
 
-describe('names that nobody has heard of', () => {
+describe('unknown key ids', () => {
   it('all at once cost one fetch, and another one 5 s later for those that it did not look for', async () => {
     const before = world.asked(JWKS_URL)
     const names = await all(200, stranger)
@@ -108,7 +108,7 @@ describe('names that nobody has heard of', () => {
     expect(world.asked(JWKS_URL)).toBe(before + 2)
   })
 
-  it('seen while a fetch is under way are looked for by another, which may bring them', async () => {
+  it('seen during a fetch are looked up by another fetch, which may return them', async () => {
     const answer = Promise.withResolvers<void>()
     const list = json({ keys: [old.jwk] })
     world.on(JWKS_URL, async () => {
@@ -137,7 +137,7 @@ describe('tokens that cannot be good', () => {
     ['a signature longer than any', 'x'.repeat(1025)],
   ])('because of %s delay no rotation: nothing is fetched for them', async (_name, signature) => {
     const before = world.asked(JWKS_URL)
-    for (let count = 0; count < 20; count++) expect(await statusOf(unsigned(`made-up-${count}`, signature))).toBe(401)
+    for (let count = 0; count < 20; count++) expect(await statusOf(unsigned(`unknown-${count}`, signature))).toBe(401)
     expect(world.asked(JWKS_URL)).toBe(before)
     world.serveKeys([fresh])
     expect(await statusOf(await token(fresh))).toBe(200)

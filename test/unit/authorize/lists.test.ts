@@ -150,7 +150,7 @@ describe('an answer that is not clearly the response is 502, and nothing of it p
     ['an event that is not ended', stream(`data: ${list(TOOLS)}\n`)],
     ['an event with a mark', stream(`\uFEFFdata: ${list(TOOLS)}\n\n`)],
     ['an event of JSON in an array', stream(`data: [${list(TOOLS)}]\n\n`)],
-    ['a type that is told afterwards', stream(`event: x\ndata: ${list(TOOLS)}\nevent: message\n\n`)],
+    ['a type after the data', stream(`event: x\ndata: ${list(TOOLS)}\nevent: message\n\n`)],
     ['a line break in a string', stream(`data: ${list(TOOLS).replace('delete_b', 'delete_b\ndata: ')}\n\n`)],
   ]
   it.each(refused)('%s', async (_name, answer) => {

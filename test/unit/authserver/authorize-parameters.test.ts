@@ -45,12 +45,12 @@ const emptyResource = (url: URL) => url.searchParams.set('resource', '')
 const ask = (change: Change, edit?: (url: URL) => void, who: TestClient = client) => {
   const url = new URL(authorizeUrl(rig, who, pkce, { resource: `${rig.url}/mcp`, ...change }))
   edit?.(url)
-  // Nobody here asks too often.
+  // No client reaches the rate limit here.
   rig.clock.advance(1000)
   return new Browser().get(url.href)
 }
 
-describe('an authorization request that nobody can be told about', () => {
+describe('an authorization request whose error cannot be redirected', () => {
   const cases: [string, Change, string, ((url: URL) => void)?][] = [
     ['without client_id', { client_id: undefined }, 'invalid_request'],
     ['with an empty client_id', { client_id: '' }, 'invalid_request'],
@@ -229,7 +229,7 @@ describe('an authorization request that is let through', () => {
       'with parameters of OpenID Connect',
       { nonce: 'n', max_age: '0', ui_locales: 'de', claims: '{}', acr_values: 'x' },
     ],
-    ['with a parameter that nobody knows', { unknown: 'x' }, twice('unknown')],
+    ['with an unknown parameter', { unknown: 'x' }, twice('unknown')],
     ['with an empty resource beside one', {}, (url) => url.searchParams.append('resource', '')],
     ['with a state of 2,048 characters', { state: 's'.repeat(2048) }],
   ]

@@ -51,7 +51,7 @@ describe('a login is bound to the browser', () => {
     expect(textOf(await victim.get(backFrom(rig, sent)))).toContain(LOST)
   })
 
-  it('so that a form of another browser, or of another site, is worth nothing', async () => {
+  it('so that a form of another browser, or of another site, is rejected', async () => {
     const { asked } = await atTheDoor()
     expect(textOf(await new Browser().press(asked, 'continue'))).toContain(LOST)
     const crossSite = await fetch(`${rig.url}/oauth/continue`, {
@@ -108,7 +108,7 @@ describe('a login is bound to the browser', () => {
     expect(textOf(await browser.press(asked, 'continue'))).toContain(LOST)
   })
 
-  it('each tab by itself, at most eight', async () => {
+  it('each tab separately, at most eight', async () => {
     const browser = new Browser()
     const pages = []
     for (let i = 0; i < 10; i++) {
@@ -188,7 +188,7 @@ describe('what the client gets', () => {
     expect([seen.status, seen.html]).toMatchObject([502, expect.stringContaining('error=server_error')])
   })
 
-  it('is a code that was given to nobody else, even under the same session at the upstream', async () => {
+  it('is a code issued to no other browser, even with the same session at the upstream', async () => {
     const one = await getTokens(rig, client)
     const two = await getTokens(rig, client)
     expect(one.access_token).not.toBe(two.access_token)

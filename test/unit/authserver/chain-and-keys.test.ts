@@ -52,7 +52,7 @@ describe('a signing key', () => {
 })
 
 describe('rotation in the documented order', () => {
-  it('logs nobody out: signing keys and HMAC secrets', async () => {
+  it('keeps all sessions: signing keys and HMAC secrets', async () => {
     const [old, fresh] = [pem(ec('P-256')), pem(generateKeyPairSync('ed25519'))]
     const secrets = { 'as/one': old.reveal(), 'as/two': fresh.reveal(), 'as/next': `next ${HMAC}` }
     const ref = (...keys: string[]) => keys.map((key) => ({ name: 'as', key }))
@@ -96,7 +96,7 @@ describe('rotation in the documented order', () => {
     rig.secrets.get('as/hmac').set('short')
     expect((await refresh(rig, client, token)).status).toBe(200)
     rig.secrets.get('as/hmac').set(`another ${HMAC}`)
-    // The registration as well: who is told so registers anew.
+    // The registration as well: a client that gets invalid_client registers again.
     expect((await refresh(rig, client, token)).status).toBe(401)
     const fresh = await register(rig)
     expect((await refresh(rig, fresh, token)).status).toBe(400)

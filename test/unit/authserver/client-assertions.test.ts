@@ -90,7 +90,7 @@ describe('a client that signs assertions (private_key_jwt)', () => {
       expect(await ask(rig, await assertionOf(rig, client, claims))).toBe('invalid_client')
     const longest = await assertionOf(rig, client, { exp: now + 3_600 })
     expect(await ask(rig, longest)).toBe('invalid_grant')
-    // Its last second: it is remembered still.
+    // Its last second: it is still recorded as used.
     rig.clock.advance(3_604_000)
     expect(await ask(rig, longest)).toBe('invalid_client')
   })
@@ -112,7 +112,7 @@ describe('a client that signs assertions (private_key_jwt)', () => {
     const none = Buffer.from(JSON.stringify({ alg: 'none' })).toString('base64url')
     refused.push(['no signature', `${none}.${payload}.`], ['an empty signature', `${head}.${payload}.`])
     for (const [what, assertion] of refused) expect([what, await ask(rig, assertion)]).toEqual([what, 'invalid_client'])
-    // An identifier is spent for its client alone, and by nobody who cannot sign.
+    // An identifier is used up for its client only, and only by a valid signature.
     const jti = 'the same'
     expect(await ask(rig, await assertionOf(rig, client, { jti }, other))).toBe('invalid_client')
     expect(await ask(rig, await assertionOf(rig, second, { jti }, other))).toBe('invalid_grant')
@@ -166,7 +166,7 @@ describe('the keys of a client at a URL', () => {
     expect(at.asked).toBe(2)
   })
 
-  it('serve on where they cannot be had anew, whoever asks for it', async () => {
+  it('stay in use if a refresh fails, whichever client causes it', async () => {
     const { at, rig, client } = await publish()
     expect(await ask(rig, await assertionOf(rig, client))).toBe('invalid_grant')
     at.status = 500
@@ -177,7 +177,7 @@ describe('the keys of a client at a URL', () => {
   })
 
   it.each([15_000, -3_600_000])(
-    'that are none let nobody in, and are looked at again when the clock moved by %i ms',
+    'that are invalid authenticate no client, and are fetched again after %i ms',
     async (ms) => {
       const { at, rig, client } = await publish()
       at.keys = []

@@ -88,7 +88,7 @@ describe('forceConfidentialRedirectUris', () => {
     })
   })
 
-  it('is meant byte for byte, and not for who asks for a method', async () => {
+  it('is compared exactly, and does not apply to a client that requests a method', async () => {
     const rig = await open(spec)
     const none = await ask(rig, { redirect_uris: [`${REMOTE}/`] })
     expect(none.body).not.toHaveProperty('client_secret')

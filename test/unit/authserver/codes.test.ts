@@ -40,12 +40,12 @@ it.each([1, 2, 3])('a code that %i replicas have found unspent is redeemed at on
     [...replicas, ...replicas].map(async (codes) => ({ codes, code: await codes.find(code) })),
   )
   expect(found.map((one) => one.code?.isSpent)).toEqual(found.map(() => false))
-  const spent: boolean[] = []
-  for (const one of found) if (one.code !== undefined) spent.push(await one.codes.spend(one.code))
-  expect(spent).toEqual(found.map((_, index) => index === 0))
+  const redeemed: boolean[] = []
+  for (const one of found) if (one.code !== undefined) redeemed.push(await one.codes.spend(one.code))
+  expect(redeemed).toEqual(found.map((_, index) => index === 0))
 })
 
-it('tokens of a code are given out though it can not be noted that they were made, and the code is spent', async () => {
+it('tokens of a code are issued although the issuance cannot be recorded, and the code is used up', async () => {
   let writes = 0
   const rig = await startRig(sockets, {
     store: (ports) => {

@@ -110,7 +110,7 @@ describe('the consent page', () => {
 })
 
 describe('consent', () => {
-  it('is remembered for 30 days in this browser', async () => {
+  it('is stored for 30 days in this browser', async () => {
     const browser = await agreed()
     rig.clock.advance(29 * 86_400_000)
     const again = await ask(browser)
@@ -120,7 +120,7 @@ describe('consent', () => {
     expect((await ask(browser)).status).toBe(200)
   })
 
-  it('is not remembered in another browser, nor for other scopes, resources, redirects and clients', async () => {
+  it('does not apply to another browser, scope, resource, redirect or client', async () => {
     const browser = await agreed()
     expect((await ask(new Browser())).status).toBe(200)
     expect((await ask(browser, { scope: 'mcp:read mcp:write' })).status).toBe(200)
@@ -144,7 +144,7 @@ describe('consent', () => {
     expect(new URL(silent.location ?? '').searchParams.get('error')).toBe('login_required')
   })
 
-  it('is remembered in a cookie that says nothing and can’t be made', async () => {
+  it('is stored in a cookie that reveals nothing and can’t be forged', async () => {
     const browser = await agreed()
     const jar = browser.cookies.get(new URL(rig.url).host) ?? new Map<string, string>()
     const [[name, value] = ['', '']] = jar
@@ -168,7 +168,7 @@ describe('consent', () => {
     expect(again.status).toBe(303)
   })
 
-  it('is asked for again, before the code, when somebody else logs in', async () => {
+  it('is asked for again, before the code, when another user logs in', async () => {
     const browser = await agreed()
     const sent = await ask(browser)
     rig.idp.claims = { sub: 'user-2', name: 'User Two' }
@@ -177,11 +177,11 @@ describe('consent', () => {
     expect([asked.status, textOf(asked)]).toMatchObject([200, expect.stringContaining('You are signed in as User Two')])
     const done = await browser.press(asked, 'continue')
     expect(new URL(done.location ?? '').searchParams.get('code')).toMatch(/.{43}/)
-    // The form was good for once, and only in this browser.
+    // The form is valid once, and only in this browser.
     expect((await browser.press(asked, 'continue')).status).toBe(400)
   })
 
-  it('that is refused for somebody else leaves nothing', async () => {
+  it('that another user refuses leaves nothing', async () => {
     const browser = await agreed()
     const sent = await ask(browser)
     rig.idp.claims = { sub: 'user-2' }

@@ -48,7 +48,7 @@ async function open(maxQueued?: number, deadlineMs = 120_000) {
   return { clock, find, flood, asked: () => asked }
 }
 
-it('slow documents that ten networks name hold up nobody else', async () => {
+it('slow documents named by ten networks delay no other client', async () => {
   const { find, flood } = await open()
   const slow = flood(10, 60)
   expect(await find('198.51.100.1', '/client')).toMatchObject({ kind: 'document' })

@@ -71,7 +71,7 @@ describe('the record of a login', () => {
 })
 
 describe('an answer that comes back at the address of another upstream', () => {
-  it('ends the login, and its code goes to nobody', async () => {
+  it('aborts the login, and its code is not issued', async () => {
     const second = await startIdp(sockets)
     const rig = await startRig(sockets, {
       resources: (url) => [{ url: `${url}/both`, scopes: [], providers: ['crm'] }],
@@ -91,7 +91,7 @@ describe('an answer that comes back at the address of another upstream', () => {
   })
 })
 
-describe('what a token of ours says', () => {
+describe('claims of an issued token', () => {
   it('is no scope that its resource has not, whatever was asked for', async () => {
     const rig = await startRig(sockets)
     const client = await register(rig, { scope: 'mcp:read admin' })
@@ -103,9 +103,9 @@ describe('what a token of ours says', () => {
     const rig = await startRig(sockets)
     const forwardClaims = ['scope', 'act', 'cnf', 'may_act', 'tsid', 'department']
     rig.open({ spec: { ...rig.spec, forwardClaims } })
-    const told = { scope: 'admin', act: { sub: 'x' }, cnf: { jkt: 'x' }, may_act: { sub: 'x' }, tsid: 'x' }
-    rig.idp.claims = { ...told, department: 'dev' }
-    rig.idp.user = { sub: 'user-1', ...told }
+    const foreign = { scope: 'admin', act: { sub: 'x' }, cnf: { jkt: 'x' }, may_act: { sub: 'x' }, tsid: 'x' }
+    rig.idp.claims = { ...foreign, department: 'dev' }
+    rig.idp.user = { sub: 'user-1', ...foreign }
     const client = await register(rig)
     const first = await getTokens(rig, client)
     const renewed = (await (await refresh(rig, client, first.refresh_token ?? '')).json()) as Tokens

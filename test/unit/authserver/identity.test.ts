@@ -29,7 +29,7 @@ async function subjectAfter(options: RigOptions, idpIs: (idp: Idp) => void = () 
   return { rig, client, tokens, claims: decodeJwt(tokens.access_token) }
 }
 
-/** What the client hears when nobody can be told who logged in. */
+/** The client's error when the user cannot be identified. */
 async function refusedAfter(options: RigOptions, idpIs: (idp: Idp) => void) {
   const rig = await startRig(sockets, options)
   idpIs(rig.idp)
@@ -75,7 +75,7 @@ describe('subjectClaim', () => {
     expect(decodeJwt(((await response.json()) as { access_token: string }).access_token).sub).toBe(claims.sub)
   })
 
-  it.each([undefined, '', '  ', 7, ['object-1']])('that is %j lets nobody in', async (oid) => {
+  it.each([undefined, '', '  ', 7, ['object-1']])('that is %j rejects the login', async (oid) => {
     const { status, log } = await refusedAfter({ upstreams }, (idp) => (idp.claims = { oid }))
     expect(status).toBe(502)
     expect(log).toContain('ID token: oid is missing')
@@ -114,7 +114,7 @@ describe('identityFromToken', () => {
     ['is empty', 'user.id', { user: { id: '' } }],
     ['is in what is no JWT', 'access_token|@upstreamjwt|sub', { access_token: ACCESS }],
     ['is a number that may be another', 'user.id', { user: { id: 2 ** 60 } }],
-  ])('lets nobody in when the subject %s', async (_name, subjectPath, tokens) => {
+  ])('rejects the login when the subject %s', async (_name, subjectPath, tokens) => {
     const upstreams = oauth2(() => ({ identityFromToken: { subjectPath } }))
     const { status } = await refusedAfter({ upstreams }, (idp) => (idp.tokens = tokens))
     expect(status).toBe(502)

@@ -42,8 +42,8 @@ describe('a login', () => {
   it('says when the user proved who they are, as the provider has it, and no later than they came back', async () => {
     const client = await register(rig)
     const now = Math.floor(rig.clock.now() / 1000)
-    const authTime = async (told: unknown) => {
-      rig.idp.claims = { auth_time: told }
+    const authTime = async (claim: unknown) => {
+      rig.idp.claims = { auth_time: claim }
       const tokens = await getTokens(rig, client)
       const { auth_time, exp } = decodeJwt(tokens.access_token)
       // The login lasts as long as ever, however old the session at the provider is.
@@ -52,7 +52,7 @@ describe('a login', () => {
       return [auth_time, exp]
     }
     expect(await authTime(now - 40 * 86_400)).toEqual([now - 40 * 86_400, now + 3600])
-    for (const odd of [undefined, 'x', -1, now + 4000]) expect((await authTime(odd))[0]).toBe(now)
+    for (const invalid of [undefined, 'x', -1, now + 4000]) expect((await authTime(invalid))[0]).toBe(now)
   })
 
   it('renews tokens', async () => {

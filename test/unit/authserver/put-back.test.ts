@@ -56,7 +56,7 @@ async function createWorld() {
   return { rig, client, store, open, other, both: [rig, { issuer: proxy.url }], putBack, erase }
 }
 
-it('a spent code is spent at every replica, whatever else is taken away', async () => {
+it('a used code is rejected by every replica, whatever else is deleted', async () => {
   const { rig, client, both, putBack, erase } = await createWorld()
   const { answer, pkce } = await logIn(rig, client)
   const code = answer.get('code') ?? ''
@@ -92,7 +92,7 @@ it('an ended login stays ended when its family and session are put back and the 
   await vi.waitFor(() => expect(late.issuer.isRevoked(claims)).toBe(true))
 })
 
-it('a refresh token that was rotated is spent at every replica, though its record is put back and its login lives', async () => {
+it('a rotated refresh token is rejected by every replica, although its record is restored and its session is active', async () => {
   for (const at of [0, 1]) {
     const { rig, client, both, putBack } = await createWorld()
     const { answer, pkce } = await logIn(rig, client)
@@ -105,7 +105,7 @@ it('a refresh token that was rotated is spent at every replica, though its recor
   }
 })
 
-it('a client whose record was written by somebody else is none', async () => {
+it('a client record that the proxy did not write is ignored', async () => {
   const { rig, client, store } = await createWorld()
   const evil = 'https://evil.example.com/callback'
   const forged = {

@@ -88,7 +88,7 @@ describe('a refresh token', () => {
     expect((await next(all[0]?.refresh_token ?? '')).error).toBe('invalid_grant')
   })
 
-  it('that nobody could have been given ends nothing', async () => {
+  it('that was never issued revokes nothing', async () => {
     const { refresh_token: token = '' } = await getTokens(rig, client)
     const forged = `${token.slice(0, -43)}${'A'.repeat(43)}`
     expect((await next(forged)).error).toBe('invalid_grant')
@@ -137,7 +137,7 @@ describe('a refresh token', () => {
     expect(decodeJwt((await next(token)).access_token)).toMatchObject({ groups: ['users'] })
   })
 
-  it('is not spent while the upstream is down, and ends when the upstream says so', async () => {
+  it('is not used up while the upstream is down, and is revoked when the upstream rejects its grant', async () => {
     const { refresh_token: token = '', access_token: access } = await getTokens(rig, client)
     rig.clock.advance(4000_000)
     rig.idp.token = { status: 503 }
@@ -253,7 +253,7 @@ describe('revocation', () => {
     })
   })
 
-  it('of a refresh token is told to the upstream where that has an endpoint, and nobody waits for it', async () => {
+  it('of a refresh token is sent to the upstream if it has an endpoint, without waiting', async () => {
     const answer = Promise.withResolvers<void>()
     idpRevokes({ status: 200, after: answer.promise })
     const { refresh_token: token = '', access_token: access } = await getTokens(rig, client)
@@ -262,7 +262,7 @@ describe('revocation', () => {
     await vi.waitFor(() => expect(rig.idp.count('/revoke')).toBe(1))
     expect(rig.idp.asked.find(({ path }) => path === '/revoke')?.form).toMatchObject({ token: REFRESH })
     answer.resolve()
-    // Ended once is ended: nothing is left that could be told again.
+    // A second revocation sends nothing.
     expect((await revoke({ token })).status).toBe(200)
     await rig.server.close()
     expect(rig.idp.count('/revoke')).toBe(1)
@@ -291,7 +291,7 @@ describe('revocation', () => {
     expect(isRevoked(token)).toBe(false)
   })
 
-  it('of what is no token of this client changes nothing and says so to nobody', async () => {
+  it('of a token of another client changes nothing and reveals nothing', async () => {
     const { refresh_token: token = '' } = await getTokens(rig, client)
     const other = await register(rig)
     expect((await postForm(`${rig.issuer}/oauth/revoke`, { client_id: other.id, token })).status).toBe(200)
@@ -301,7 +301,7 @@ describe('revocation', () => {
 
   it('needs a token and a client', async () => {
     expect(await (await revoke({})).json()).toMatchObject({ error: 'invalid_request' })
-    const nobody = await postForm(`${rig.issuer}/oauth/revoke`, { token: 'x' })
-    expect(await nobody.json()).toMatchObject({ error: 'invalid_request' })
+    const unauthenticated = await postForm(`${rig.issuer}/oauth/revoke`, { token: 'x' })
+    expect(await unauthenticated.json()).toMatchObject({ error: 'invalid_request' })
   })
 })

@@ -59,7 +59,7 @@ describe('a service that wants more of a login', () => {
     expect((await refresh(rig, client, tokens.refresh_token ?? '')).status).toBe(400)
   })
 
-  it('has the next login of this user begin anew with claims, once it is known who it is', async () => {
+  it('sends the next login of this user upstream again with claims, once the user is known', async () => {
     const { rig, client, begin } = await demanded()
     const { browser, pkce, first } = await begin()
     expect(claimsOf(first.location)).toBeNull()
@@ -80,7 +80,7 @@ describe('a service that wants more of a login', () => {
 
   it('is not wanted of another user', async () => {
     const { rig, begin } = await demanded()
-    rig.idp.claims = { ...rig.idp.claims, sub: 'somebody-else' }
+    rig.idp.claims = { ...rig.idp.claims, sub: 'another-user' }
     const { browser, first } = await begin()
     const back = await atUpstream(rig, browser, first)
     expect(new URL(back.location ?? '').searchParams.get('code')).not.toBeNull()

@@ -198,7 +198,7 @@ describe('a client that registers itself at the upstream', () => {
     expect(shownTo(rig)).toEqual({ basic: '', id: 'client-1', secret: 'secret-1' })
   })
 
-  it('registers anew before its secret ends', async () => {
+  it('registers again before its secret expires', async () => {
     const registrar = await startRegistrar()
     const rig = await open(registrar)
     registrar.answer = { client_secret_expires_at: Math.floor(rig.clock.now() / 1000) + 3600 }
@@ -213,7 +213,7 @@ describe('a client that registers itself at the upstream', () => {
     expect(shownTo(rig).basic).toBe('client-2:secret-2')
   })
 
-  it('registers anew when the upstream has forgotten it, and not at each login', async () => {
+  it('registers again when the upstream has forgotten it, and not at each login', async () => {
     const registrar = await startRegistrar()
     const rig = await open(registrar)
     const client = await register(rig)
@@ -231,7 +231,7 @@ describe('a client that registers itself at the upstream', () => {
     expect(shownTo(rig).basic).toBe('client-2:secret-2')
   })
 
-  it('registers anew when the upstream has forgotten it and the clock was set back', async () => {
+  it('registers again when the upstream has forgotten it and the clock was set back', async () => {
     const registrar = await startRegistrar()
     const rig = await open(registrar)
     await getTokens(rig, await register(rig))
@@ -245,7 +245,7 @@ describe('a client that registers itself at the upstream', () => {
 })
 
 describe('an upstream that does not register us', () => {
-  it('is not asked again by each login, and its words are not told', async () => {
+  it('is not asked again by each login, and its error text is not repeated', async () => {
     const registrar = await startRegistrar()
     registrar.instead = { status: 400, body: { error: 'invalid_redirect_uri', error_description: 'words of theirs' } }
     const rig = await open(registrar)
@@ -269,7 +269,7 @@ describe('an upstream that does not register us', () => {
     expect((await getTokens(rig, await register(rig))).access_token).toBeTruthy()
   })
 
-  it('is told about by a status where its code is no code', async () => {
+  it('is reported by its status if its error code is invalid', async () => {
     const registrar = await startRegistrar()
     registrar.instead = { status: 403, body: { error: 'words of theirs' } }
     const rig = await open(registrar)
@@ -285,7 +285,7 @@ describe('an upstream that does not register us', () => {
     ['a line break in the secret', { client_secret: 'a\nb' }],
     ['a method that is not done here', { token_endpoint_auth_method: 'private_key_jwt' }],
     ['an endless identifier', { client_id: 'a'.repeat(5000) }],
-  ])('is told about when its answer has %s', async (_name, answer) => {
+  ])('is reported when its response has %s', async (_name, answer) => {
     const registrar = await startRegistrar()
     registrar.answer = answer
     expect(await failedLogin(await open(registrar))).toBe(502)

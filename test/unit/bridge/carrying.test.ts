@@ -63,7 +63,7 @@ describe('a way to the server', () => {
     expect(other.refused).toEqual([])
   })
 
-  it('asks nobody for a login when it is a stream in the background', async () => {
+  it('starts no login for a background stream', async () => {
     const { refused, ask } = rig([401], [200])
     await ask('GET')
     expect(refused.map(([, , mayAsk]) => mayAsk)).toEqual([false])
@@ -90,7 +90,7 @@ describe('requests without an answer', () => {
     expect([flights.all().length, add('more')]).toEqual([20_256, 'too_many'])
   })
 
-  it('run 256 at a time; who ends makes room for the next, and a subscription takes none', async () => {
+  it('run 256 at a time; a finished one frees a slot, and a subscription takes none', async () => {
     const flights = new Flights()
     const turn = (method?: string) => flights.turn(new Flight(request(0, method), undefined))
     const ends = await Promise.all(Array.from({ length: 256 }, () => turn()))
@@ -153,7 +153,7 @@ describe('a session', () => {
     expect(session.number).toBe(2)
   })
 
-  it('is asked again for what stands: subscriptions that were not taken back, a thousand of them', () => {
+  it('is asked again for active subscriptions, up to a thousand', () => {
     const standing = new ReplayedRequests()
     const note = (method: string, params: Record<string, unknown> = {}) => standing.note(request(1, method, params))
     note('logging/setLevel', { level: 'info' })

@@ -52,7 +52,7 @@ describe('an event stream', () => {
     ])
   })
 
-  it('has messages in its events of that type alone, and ends soon when nobody reads on', async () => {
+  it('has messages only in events of that type, and ends soon after its reader stops', async () => {
     const body = new PassThrough()
     const message = JSON.stringify({ jsonrpc: '2.0', method: 'n' })
     const other = JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} })

@@ -76,12 +76,15 @@ test.each([
   [-5_000, undefined, 'identity_provider_error'],
   [Number.NaN, undefined, 'identity_provider_error'],
   [60_000, 1_000, 'expired_token'],
-])('what is over when it arrives is given to nobody (lifetime %d, token %s)', async (lifetime, leftMs, code) => {
-  const { cache, clock, slot, calls } = createHarness()
-  const wanted = slot(leftMs === undefined ? {} : { notAfterMs: clock.now() + leftMs })
-  const answer = cache.get(wanted)
-  await settleMicrotasks()
-  clock.advance(2_000)
-  calls[0]?.succeed('dead', lifetime)
-  await expect(answer).rejects.toMatchObject({ code })
-})
+])(
+  'a credential that has expired on arrival is not returned (lifetime %d, token %s)',
+  async (lifetime, leftMs, code) => {
+    const { cache, clock, slot, calls } = createHarness()
+    const wanted = slot(leftMs === undefined ? {} : { notAfterMs: clock.now() + leftMs })
+    const answer = cache.get(wanted)
+    await settleMicrotasks()
+    clock.advance(2_000)
+    calls[0]?.succeed('dead', lifetime)
+    await expect(answer).rejects.toMatchObject({ code })
+  },
+)

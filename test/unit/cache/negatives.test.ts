@@ -26,7 +26,7 @@ function createFailing() {
   }
 }
 
-test('while a service is away it is asked after 1 s, then every 2 s, and requests in between are told how long to wait', async () => {
+test('an unavailable service is tried after 1 s, then every 2 s, and requests in between get Retry-After', async () => {
   const { ask, clock, metrics } = createFailing()
   for (const pause of [1, 2, 2, 2, 2, 2, 2]) {
     expect((await ask('identity_provider_unavailable')).made).toBe(1)
@@ -104,7 +104,7 @@ test('what the service asks for is honoured, up to 30 s', async () => {
   expect((await ask('sts_throttled')).made).toBe(1)
 })
 
-test('a refusal is remembered for 10 s with its reason, and has no Retry-After', async () => {
+test('a rejection is cached for 10 s with its reason, without Retry-After', async () => {
   const { ask, clock } = createFailing()
   const first = await ask('exchange_denied', { detail: 'access_denied' })
   const second = await ask('exchange_denied')
@@ -124,7 +124,7 @@ test('a pause does not last longer because the clock of the machine was set back
 })
 
 test.each(['expired_token', 'invalid_token', 'no_session', 'secret_unavailable', 'internal_error'] as const)(
-  '%s is never remembered: the next request may bring what was missing',
+  '%s is never cached: the next request may have what was missing',
   async (code) => {
     const { ask } = createFailing()
     expect((await ask(code)).made).toBe(1)
@@ -158,7 +158,7 @@ test('a flood of failing callers evicts no good credential', async () => {
   expect(cache.list()).toMatchObject({ entries: 1, negative: 50 })
 })
 
-test('failures with long challenges are bounded by bytes, and what was refused last is remembered', async () => {
+test('failures with long challenges are bounded by bytes, and the latest rejection stays cached', async () => {
   const maxBytes = 1024 * 1024
   const { cache, calls, slot } = createHarness({ maxBytes })
   const stepUp = { authorizationUri: 'https://login.example/authorize', claims: 'x'.repeat(5_000) }

@@ -61,7 +61,7 @@ test.each([
   expect(calls).toHaveLength(1)
 })
 
-test('a request that comes after the end waits for the refresh that is already under way', async () => {
+test('a request after the expiry waits for the refresh in flight', async () => {
   const { cache, clock, calls, slot, fill } = createHarness()
   await fill({}, 'old', HOUR_MS)
   clock.advance(0.9 * HOUR_MS)

@@ -57,7 +57,7 @@ test('the number bounds what is weighed as well', () => {
   expect([...cache.entries()].map(([key]) => key)).toEqual(['b', 'c'])
 })
 
-test('whoever keeps an index beside it hears of every removal and why', () => {
+test('an index beside it is notified of every removal with the reason', () => {
   const clock = createManualClock()
   const removed: [string, RemovalReason][] = []
   const cache = createTtlLru<number>({ clock, maxEntries: 2, onRemove: (key, _value, why) => removed.push([key, why]) })
@@ -79,7 +79,7 @@ test('whoever keeps an index beside it hears of every removal and why', () => {
   ])
 })
 
-test('what has ended and nobody asks for leaves while others come', () => {
+test('expired entries without readers are removed as others are added', () => {
   const clock = createManualClock()
   const cache = createTtlLru<number>({ clock, maxEntries: 10_000 })
   for (let index = 0; index < 100; index += 1) cache.set(`old ${index}`, index, START_MS + 1_000)

@@ -135,7 +135,7 @@ describe('extauth explain', () => {
     )
   })
 
-  test('evaluates what follows the match only when told to', async () => {
+  test('evaluates mappings after the match only on request', async () => {
     const claims = JSON.stringify({ ...CLAIMS, dept: 'x' })
     expect(outcomes(await report('--config proxy.yaml --route aws --claims -', claims))).toEqual([
       '2 matched',

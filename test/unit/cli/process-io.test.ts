@@ -19,7 +19,7 @@ afterEach(() => {
 
 describe('a signal', () => {
   it.each(SIGNALS)(
-    '%s that comes twice at once, as npm passes on what the terminal told everybody, is one',
+    '%s that arrives twice at once, as npm forwards signals of the terminal, counts once',
     async (signal) => {
       const { stop } = processIo()
       process.emit(signal)

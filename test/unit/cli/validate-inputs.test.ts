@@ -58,7 +58,7 @@ async function run(...argv: string[]) {
   return { code, lines: written.stdout.replaceAll(`${root}/`, '').split('\n').slice(0, -1) }
 }
 
-describe('files with nothing of ours', () => {
+describe('files without supported documents', () => {
   test.each(['foreign', 'bare', 'empty.yaml', 'comment.yaml', 'group.yaml'])(
     '%s: a start says of it what validate says, and where',
     async (name) => {
@@ -98,7 +98,7 @@ describe('documents without a ProxyConfig', () => {
     expect((await run(at('configmap-oidc.yaml'), '--ignore-manifest-callers')).code).toBe(0)
   })
 
-  test('a file of callers is judged as --callers judges it', async () => {
+  test('a callers file is validated as with --callers', async () => {
     const message = /plain http is only used for loopback and in-cluster names, expected https/
     const alone = await run(at('callers-http.yaml'))
     expect(alone).toEqual({ code: 1, lines: [expect.stringMatching(message)] })
@@ -111,7 +111,7 @@ describe('documents without a ProxyConfig', () => {
     })
   })
 
-  test('one that nobody asked to use is told about', async () => {
+  test('one that was not requested is reported', async () => {
     expect(await run(at('remote.yaml'), at('callers.yaml'))).toEqual({
       code: 0,
       lines: [
@@ -161,7 +161,7 @@ describe('documents without a ProxyConfig', () => {
   })
 })
 
-describe('files that hold nothing of ours', () => {
+describe('files that hold no supported document', () => {
   const kinds =
     'MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig, ProxyConfig, RoleTest, MCPServer, MCPRemoteProxy, MCPServerEntry, VirtualMCPServer'
 

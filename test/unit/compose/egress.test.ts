@@ -22,7 +22,7 @@ describe('the egress proxy of the environment', () => {
     ['HTTP_PROXY', 'http://'],
     ['http_proxy', 'http://me:100%@proxy'],
     ['HTTP_PROXY', 'http://proxy:99999'],
-  ])('%s=%s is told by its name, without its value', (name, value) => {
+  ])('%s=%s is reported by its name, without its value', (name, value) => {
     expect(() => egressFrom({ [name]: value })).toThrow(
       expect.objectContaining({
         code: 'config_error',

@@ -35,7 +35,7 @@ describe('a secret that is shown to a service', () => {
     ['one\ntwo', 'it has more than one line'],
     ['sec\0ret', 'it has control characters'],
     ['"secret"', 'it is in quotes'],
-  ])('is odd as %j', (text, oddity) => {
+  ])('is invalid as %j', (text, oddity) => {
     expect(secretFormatWarning(text)).toBe(oddity)
   })
 

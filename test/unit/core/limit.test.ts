@@ -33,7 +33,7 @@ describe('a limit that was reached', () => {
     expect(amountOf(one)).toBe(text)
   })
 
-  it('is told in the same words by log, page, check and stdio, also from beneath', () => {
+  it('has the same message in log, page, check and stdio, also as a cause', () => {
     const words = 'no response in time; the limit is 5 s (fixed)'
     expect(diagnoseConnection(late)?.cause).toBe(words)
     const failure = new Failure('identity_provider_unavailable', { cause: late })
@@ -43,7 +43,7 @@ describe('a limit that was reached', () => {
     expect(errorResponseFor(1, late, 'at x').toString()).toContain(words)
   })
 
-  it('of a store is told with the setting of its storage', () => {
+  it('of a store is reported with the setting of its storage', () => {
     const setting = { name: 'readTimeout', of: 'the storage' }
     const error = new StoreError('timeout', { limit: { amount: 3000, unit: 'ms', setting } })
     expect(explain(new Failure('store_unavailable', { detail: error.kind, cause: error })).cause).toBe(
@@ -51,7 +51,7 @@ describe('a limit that was reached', () => {
     )
   })
 
-  it('is told by `check` of a connection and of an answer that do not come', async () => {
+  it('is reported by `check` for a missing connection and a missing response', async () => {
     const origin = await sockets.tcp(() => undefined)
     const probe = await probeConnection(origin.replace('http:', 'https:'), { deadlineMs: 50 })
     expect(diagnoseConnection(probe.failed)?.cause).toBe('no response in time; the limit is 50 ms (fixed)')

@@ -11,14 +11,14 @@ function pool() {
   return { things, events, open }
 }
 
-test('a thing is opened once, whoever asks for it', () => {
+test('a resource is opened once for all holders', () => {
   const { things, events, open } = pool()
   const [one, other] = [things.hold(), things.hold()]
   expect([one.get('a', open('a')), one.get('a', open('a')), other.get('a', open('a'))]).toEqual(['a', 'a', 'a'])
   expect(events).toEqual(['open a'])
 })
 
-test('it is closed with its last holder, and opened anew for the next', async () => {
+test('it is closed with its last holder, and opened again for the next', async () => {
   const { things, events, open } = pool()
   const [one, other] = [things.hold(), things.hold()]
   one.get('a', open('a'))
@@ -33,7 +33,7 @@ test('it is closed with its last holder, and opened anew for the next', async ()
   expect(events.at(-1)).toBe('open a')
 })
 
-test('one that can not be opened is held by nobody', async () => {
+test('one that cannot be opened has no holder', async () => {
   const { things, events, open } = pool()
   const one = things.hold()
   const fail = (): never => {

@@ -12,7 +12,7 @@ const LINE: RequestLine = {
   durationMs: 1,
 }
 
-const told = (line: RequestLine, failure: Failure): string => {
+const logged = (line: RequestLine, failure: Failure): string => {
   const lines: object[] = []
   const note = (fields: object): void => void lines.push(fields)
   const log = { debug: note, info: note, warn: note, error: note }
@@ -26,17 +26,17 @@ it.each([
   TOKEN.slice(-17),
   Buffer.from(TOKEN).toString('base64'),
   encodeURIComponent(`+${TOKEN}`),
-])('the line of a refused request has nothing of its token where somebody else wrote %s', (echoed) => {
+])('the line of a rejected request masks its token where another server echoes it as %s', (echoed) => {
   const failure = new Failure('exchange_failed', {
     detail: `the token endpoint answered ${echoed}`,
     cause: Object.assign(new Error('x'), { code: echoed }),
   })
-  expect(told(LINE, failure)).toMatch(/answered \S*\[masked\]/)
-  expect(told(LINE, failure)).not.toContain(echoed.slice(4, 16))
+  expect(logged(LINE, failure)).toMatch(/answered \S*\[masked\]/)
+  expect(logged(LINE, failure)).not.toContain(echoed.slice(4, 16))
 })
 
 it('the line of a refused request is as it is where there is nothing of the kind', () => {
-  expect(JSON.parse(told(LINE, new Failure('exchange_failed', { detail: 'answered 500' })))).toEqual([
+  expect(JSON.parse(logged(LINE, new Failure('exchange_failed', { detail: 'answered 500' })))).toEqual([
     { ...LINE, detail: 'answered 500', why: 'answered 500', remedy: FAILURES.exchange_failed.remedy },
   ])
 })

@@ -58,7 +58,7 @@ const holds = (text: string, secret: string): boolean => {
   return false
 }
 
-const ROOM = { take: () => true, release: () => undefined }
+const BUDGET = { take: () => true, release: () => undefined }
 
 describe('a secret', () => {
   it.each(Object.entries(SPELLINGS))('written as %s, in any pieces, leaves no 12 characters', (name, write) => {
@@ -69,7 +69,7 @@ describe('a secret', () => {
       for (const type of ['application/json', 'text/event-stream']) {
         const texts = new SecretTexts()
         texts.add(secret)
-        const copy = new BodyCopy({ contentType: type, encoding: undefined }, texts, ROOM)
+        const copy = new BodyCopy({ contentType: type, encoding: undefined }, texts, BUDGET)
         const body = Buffer.from(`data: {"before":"it said ${write(secret)} to us"}\n\ndata: more\n\n`)
         for (let at = 0; at < body.length;) {
           const to = at + 1 + below(round < 6 ? 7 : 90)
@@ -135,7 +135,7 @@ describe('masking', () => {
   it('takes no longer for a hostile text than for another of its size', () => {
     const mask = new SecretMask()
     mask.add('a'.repeat(4096))
-    for (let index = 0; index < 200; index++) mask.add(`cookie-${index}-of-somebody-${'ab'.repeat(index % 17)}`)
+    for (let index = 0; index < 200; index++) mask.add(`cookie-${index}-of-a-user-${'ab'.repeat(index % 17)}`)
     for (const piece of [
       'a',
       'aaaaaaaaaaab',

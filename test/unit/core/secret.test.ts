@@ -30,7 +30,7 @@ describe('a secret', () => {
     for (const other of ['', 'the-plaintexT', `${VALUE} `, VALUE.slice(1)]) expect(secret.equals(other)).toBe(false)
   })
 
-  it('is a key of its plaintext, made once, in which nobody sees it', () => {
+  it('has a cache key, computed once, that does not reveal the plaintext', () => {
     const key = secret.key()
     expect(key.export().toString('utf8')).toBe(VALUE)
     expect(secret.key()).toBe(key)
@@ -38,7 +38,7 @@ describe('a secret', () => {
     expect(inspect({ secret, key }, { depth: 9, showHidden: true })).not.toContain(VALUE)
   })
 
-  it('has a digest that tells values apart', () => {
+  it('has a digest that differs between values', () => {
     expect(secret.digest()).toBe(new Secret(VALUE).digest())
     expect(secret.digest()).not.toBe(new Secret(`${VALUE}x`).digest())
     expect(secret.digest()).not.toContain(VALUE)

@@ -71,7 +71,7 @@ test('the values have a schema, which their defaults pass and misspelled ones do
   expect(accepts({ ...values, secretsByLabel: true, watchSecrets: true })).toBe(true)
 })
 
-test('each value is told about', () => {
+test('each value is documented', () => {
   const values = parse(readFileSync(path.join(CHART, 'values.yaml'), 'utf8')) as Record<string, unknown>
   const readme = readFileSync(path.join(CHART, 'README.md'), 'utf8')
   for (const name of Object.keys(values)) expect(readme).toMatch(new RegExp(`^\\| \`${name}[\`.]`, 'm'))

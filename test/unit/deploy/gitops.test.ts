@@ -10,7 +10,7 @@ test('the documented checks of Argo CD and Flux are those that were tried, and e
   expect(Object.fromEntries(Object.entries(states).map(([name, { verdict }]) => [name, verdict]))).toEqual(WANTED)
 })
 
-test('all kinds have the same checks, and both tools the same reasons that waiting does not mend', () => {
+test('all kinds have the same checks, and both tools the same permanent failure reasons', () => {
   const { lua, exprs } = documentedChecks()
   const [first] = exprs
   expect(new Set(exprs.map(({ kind }) => kind))).toEqual(new Set(CRD_KINDS))

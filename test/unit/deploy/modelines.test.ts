@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { describe, expect, it } from 'vitest'
 import { parseAllDocuments, type Document } from 'yaml'
-import { createAjv } from '../../support/load/publish/judges.ts'
+import { createAjv } from '../../support/load/publish/validators.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../..')
 const MODELINE = /^# yaml-language-server: \$schema=(\S+)$/gm
@@ -52,14 +52,14 @@ describe('the examples', () => {
   })
 
   it.each(examples.map((one) => [`${one.file} (${one.index + 1})`, one] as const))(
-    '%s names the schema that it keeps, and breaks it with a field that nobody knows',
+    '%s names its schema, and is invalid with an unknown field',
     (_name, example) => {
       expect(example.modelines).toHaveLength(1)
       const validate = schemaOf(example)
       expect([validate(example.value), validate.errors]).toEqual([true, null])
       const part = 'spec' in example.value ? 'spec' : 'auth'
       const broken = { ...example.value, [part]: { ...(example.value[part] as object), noSuchField: 1 } }
-      // Specs of workloads belong to other controllers too; there a field of ours has the wrong type.
+      // Specs of workloads belong to other controllers too; there a supported field has the wrong type.
       const isOpen = String(example.value['kind']).startsWith('MCPRemoteProxy')
       const wrong = isOpen ? { ...example.value, [part]: { remoteUrl: 7 } } : broken
       expect(validate(wrong)).toBe(false)
@@ -68,7 +68,7 @@ describe('the examples', () => {
 })
 
 describe('manifests of Kubernetes', () => {
-  it('hold no document of ours that editors could judge', () => {
+  it('hold no supported document that editors could validate', () => {
     const kinds = globSync('config/deploy/*.yaml', { cwd: ROOT }).flatMap((file) =>
       (parseAllDocuments(readFileSync(path.join(ROOT, file), 'utf8')) as unknown as Document[]).map(
         (document) => (document.toJS() as { apiVersion: string }).apiVersion,

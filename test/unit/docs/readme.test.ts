@@ -26,7 +26,7 @@ describe('pages', () => {
     expect(PAGES.length).toBeGreaterThan(80)
   })
 
-  it.each(PAGES)('have no lines that nobody can read outside of tables: %s', (name) => {
+  it.each(PAGES)('have no overlong lines outside of tables: %s', (name) => {
     const long = (line: string): boolean => line.length > LONGEST_LINE && !line.startsWith('|')
     expect(read(name).split('\n').filter(long)).toEqual([])
   })
@@ -34,7 +34,7 @@ describe('pages', () => {
   /** Given from elsewhere, or the text of schemas. */
   const OTHERS = new Set(['docs/engineering/specification.md', 'docs/engineering/decisions.md', 'docs/reference.md'])
   const OURS = PAGES.filter((name) => !name.startsWith('docs/adr/') && !OTHERS.has(name))
-  it.each(OURS)('begin sentences with their subject, not with what, who or nobody: %s', (name) => {
+  it.each(OURS)('begin sentences with their subject: %s', (name) => {
     const prose = read(name)
       .replaceAll(/```.*?```/gs, '')
       .split('\n')

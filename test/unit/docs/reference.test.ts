@@ -17,7 +17,7 @@ interface Part {
   readonly items?: Part
 }
 
-/** What every object of Kubernetes has and nobody looks up here. */
+/** Fields of every Kubernetes object, which the reference leaves out. */
 const KNOWN_TO_ALL: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'spec'])
 
 /** Paths of fields without a description. */

@@ -16,7 +16,7 @@ const keptOf = (samples: readonly Sample[]): unknown =>
   growthOf(samples, HOUR).map(({ bound, isKept }) => [bound !== undefined, isKept])
 
 describe('growth', () => {
-  it('is found where memory grows by more than its bound in the judged part', () => {
+  it('is reported if memory grows by more than its bound in the evaluated part', () => {
     expect(keptOf(samplesOf((at) => 100 + (at / HOUR) * 200))).toEqual([[true, false]])
   })
 
@@ -26,7 +26,7 @@ describe('growth', () => {
     expect(keptOf(samplesOf((at) => (at > HOUR - 120 ? 500 : 120)))).toEqual([[true, true]])
   })
 
-  it('is not judged of a process that was started in between, nor in a short run', () => {
+  it('is not evaluated for a restarted process, nor in a short run', () => {
     expect(keptOf(samplesOf((at) => 100 + at, 2_700))).toEqual([[false, true]])
     expect(
       growthOf(

@@ -134,7 +134,7 @@ describe('a fault', () => {
     expect(found(callOf(), outcomeOf({ endedAt: 42_000 }), ['backend'])).toBeUndefined()
   })
 
-  it('excuses nobody who does not need what is broken, and serves nobody who has no right', () => {
+  it('excuses no caller that does not need the broken service, and serves no unauthorized caller', () => {
     expect(found(callOf({ needs: ['backend'] }), unavailable, ['provider'])).toBe('refused without a reason')
     for (const part of Object.keys(EXCUSES) as Part[])
       expect(found(callOf({ refusal: ['401 invalid_token'] }), outcomeOf(), [part])).toBe('served who must be refused')
@@ -196,13 +196,13 @@ describe('a fault', () => {
   })
 })
 
-describe('credentials that are taken back', () => {
+describe('revoked credentials', () => {
   const back: FaultSpan = { name: 'sts takes back what it issued', parts: [], from: 100_000, until: 101_000 }
   const expired = outcomeOf({ status: 403, text: '{"__type":"ExpiredTokenException"}', endedAt: 100_600 })
   const at = (callerSince: number, outcome = expired, startedAt = 100_500) =>
     judge(callOf({ callerSince, startedAt }), { ...outcome, endedAt: startedAt + 100 }, [back])?.[0]
 
-  it('may be met by who has just come, and by nobody else', () => {
+  it('may be used only by a request that has just started', () => {
     expect(at(99_000)).toBeUndefined()
     expect(at(94_000)).toBe('refused without a reason')
     expect(at(99_000, expired, 103_500)).toBe('refused without a reason')

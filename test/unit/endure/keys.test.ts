@@ -21,7 +21,7 @@ it('counts keys by kind, with the longest time to live', () => {
   expect(found()).toEqual([])
 })
 
-it('finds those that never end, end too late, are too many, or of a kind that nobody knows', () => {
+it('finds keys without expiry, with a late expiry, too many, or of an unknown kind', () => {
   expect(found(own('l:x', -1))).toEqual(['1 keys l in Redis without an end'])
   expect(found(own('v:probe', 61_000))).toEqual(['keys v:probe in Redis for 61 s, at most 60'])
   expect(found(own('v:session:t', 1))).toEqual(['2 keys v:session in Redis, there was occasion for 1'])

@@ -55,13 +55,13 @@ describe('the lines of the log', () => {
   it('have no secret in them', () => {
     const { found, marks, lines } = read()
     marks.add('eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJjMS4wIn0.c2lnbmF0dXJlLW9mLWl0', 'token of c1.0')
-    lines.read('replica-1', '{"level":40,"msg":"odd","detail":"sub c2lnbmF0dXJlLW9mLWl0!"}')
+    lines.read('replica-1', '{"level":40,"msg":"unusual","detail":"sub c2lnbmF0dXJlLW9mLWl0!"}')
     lines.read('replica-1', 'Error: at eyJzdWIiOiJjMS4wIn0')
     expect(found).toEqual([
       'leaked secret: token of c1.0, in a line of replica-1',
       'leaked secret: token of c1.0, in a line of replica-1',
     ])
-    expect([...lines.warnings]).toEqual([['warn odd', 1]])
+    expect([...lines.warnings]).toEqual([['warn unusual', 1]])
   })
 })
 

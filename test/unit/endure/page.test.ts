@@ -33,7 +33,7 @@ const RESULT: RunResult = {
   failures: 1,
 }
 
-it('puts its report in the place of the one before, and leaves the rest', () => {
+it('replaces the previous report and keeps the rest of the page', () => {
   const once = pageWith('# Endurance\n\nWhat it is.\n', RESULT)
   expect(once).toContain('**1 failures.**')
   expect(once).toContain('| 503 identity_provider_unavailable | 12 |')

@@ -41,7 +41,7 @@ describe('the witness at the backend', () => {
     expect(marks.find(`signature ${signature}`)).toEqual(['credential for /token-exchange'])
   })
 
-  it('lets nobody through whose token has ended, but for a replica whose clock was set back meanwhile', () => {
+  it('accepts no expired token, except at a replica whose clock was set back', () => {
     const ended = callOf({ refusal: ['401 expired_token'], tokenEndedAt: -59_000 })
     const back = { name: 'clock', parts: [], clock: { replica: 'replica-2', byMs: -90_000 }, from: 0, until: 2_000 }
     const planted = watch(ended)
@@ -99,7 +99,7 @@ describe('the witness at the backend', () => {
       seenOf(),
       { digest: createHash('sha256').update('{"a":1}').digest('hex') },
     ],
-    ['a request of nobody', 'doubled unsafe request', seenOf({ headers: ['X-Endure-Call', 'c9.9-z'] }), {}],
+    ['a request of an unknown caller', 'doubled unsafe request', seenOf({ headers: ['X-Endure-Call', 'c9.9-z'] }), {}],
   ])('finds %s', (_what, kind, seen, changes) => {
     const { found, witness } = watch(callOf(changes))
     witness.see(seen)

@@ -24,7 +24,7 @@ const watch = (file = path) => {
 }
 const SOON = { timeout: 10_000, interval: 10 }
 
-test('a change anywhere in a file of several pieces is told, a touch is not', async () => {
+test('a change anywhere in a file of several chunks is reported, a touch is not', async () => {
   const content = Buffer.alloc(5 * 1024 * 1024 + 7, 'x')
   writeFileSync(path, content)
   const { onChange, watched: file } = watch()
@@ -41,14 +41,14 @@ test('a change anywhere in a file of several pieces is told, a touch is not', as
   expect(onChange).toHaveBeenCalledTimes(2)
 })
 
-test('a file that was changed a moment after the watch began is told', async () => {
+test('a change just after the watch began is reported', async () => {
   writeFileSync(path, 'one')
   const { onChange } = watch()
   writeFileSync(path, 'two')
   await expect.poll(() => onChange.mock.calls.length, SOON).toBeGreaterThanOrEqual(1)
 })
 
-test('a file that is missing, comes, is replaced and goes is told each time', async () => {
+test('a file that is missing, created, replaced or deleted is reported each time', async () => {
   const { onChange, watched: file } = watch()
   await file.ready
   writeFileSync(path, 'one')
@@ -70,7 +70,7 @@ test('a file behind a linked directory is followed where it really is', async ()
   await expect.poll(() => onChange.mock.calls.length, SOON).toBeGreaterThanOrEqual(1)
 })
 
-test('after close nothing is told', async () => {
+test('nothing is reported after close', async () => {
   writeFileSync(path, 'one')
   const { onChange, watched: file } = watch()
   await file.ready

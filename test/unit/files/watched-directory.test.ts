@@ -26,7 +26,7 @@ const calls = async (onChange: ReturnType<typeof watch>, times: number) => {
   return onChange.mock.calls.length
 }
 
-test('a new, changed, renamed and removed file is told each time', async () => {
+test('a new, changed, renamed or removed file is reported each time', async () => {
   const onChange = watch(directory)
   writeFileSync(join(directory, 'a.yaml'), 'one')
   expect(await calls(onChange, 1)).toBe(1)

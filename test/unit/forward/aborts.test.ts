@@ -8,7 +8,7 @@ import { startFront } from '../../support/forward/front.ts'
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
-/** A backend that tells when a request came, whether it was aborted, and lets the test answer. */
+/** A backend that reports arrival and abort of a request; the test sends the response. */
 const watchedBackend = async () => {
   const seen: string[] = []
   const answers: ServerResponse[] = []

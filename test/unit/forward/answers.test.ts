@@ -144,7 +144,7 @@ describe('a 401', () => {
     expect(await answer.text()).toBe('')
   })
 
-  it('with an endless body is let go of', async () => {
+  it('with an endless body is aborted', async () => {
     let closed = 0
     const origin = await sockets.http((_request, response) => {
       response.writeHead(401)

@@ -97,7 +97,7 @@ describe('a signed request that is refused', () => {
     expect([seen.again, seen.body]).toEqual([null, late])
   })
 
-  it('with a named signature looks at the text, where the skew is told', async () => {
+  it('with a named signature reads the text, which reports the skew', async () => {
     const headers = { 'x-amzn-errortype': 'InvalidSignatureException' }
     expect((await seenBy({ status: 403, headers, body: 'Signature expired: 2026' })).again).toEqual(skewed(403))
   })
@@ -106,7 +106,7 @@ describe('a signed request that is refused', () => {
     ['AccessDeniedException', 'Signature expired: 2026', skewed(403)],
     ['AccessDeniedException', '{"Message":"The security token included in the request is expired"}', rejected(403)],
     ['MissingAuthenticationTokenException', '<Code>RequestTimeTooSkewed</Code>', skewed(403)],
-  ])('with the name %s in the header is judged by its body too: %s', async (type, body, expected) => {
+  ])('with the name %s in the header is evaluated by its body too: %s', async (type, body, expected) => {
     expect((await seenBy({ status: 403, headers: { 'x-amzn-errortype': type }, body })).again).toEqual(expected)
   })
 

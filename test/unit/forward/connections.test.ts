@@ -14,7 +14,7 @@ const post = { method: 'POST', body: '{}' }
 
 describe('a backend that cannot be reached', () => {
   it.each([
-    ['nobody listens', 'http://127.0.0.1:1'],
+    ['connection refused', 'http://127.0.0.1:1'],
     ['the name does not exist', 'http://nowhere.invalid'],
   ])('because %s is 502, and not tried again', async (_name, origin) => {
     expect(await reasonOf((await startFront(sockets, { origin })).url)).toBe('backend_unreachable')

@@ -42,7 +42,7 @@ describe.each([
   const start = (...parts: readonly string[]) => startBy(byUndici, parts)
 
   it.each([
-    ['100 that nobody asked for', [CONTINUE + FINAL]],
+    ['an unsolicited 100', [CONTINUE + FINAL]],
     ['100, byte by byte', [...CONTINUE.split(''), FINAL]],
     ['several 100', [CONTINUE, CONTINUE + CONTINUE, FINAL]],
     ['100 with headers and 103', [`HTTP/1.1 100 Continue\r\nx-a: b\r\n\r\n${HINTS}`, FINAL]],

@@ -46,7 +46,7 @@ describe('a redirect within the backend', () => {
     expect(await redirected(307, '/mcp/y', how)).toEqual({ status: 307, location: '/us/y', again: null })
   })
 
-  it('that leads out of the target path is 502, because there is no address of ours for it', async () => {
+  it('that leads out of the target path is 502, because no proxy URL maps to it', async () => {
     expect((await redirected(302, '/admin')).status).toBe(502)
     expect((await redirected(307, '/admin', { final: true })).status).toBe(502)
   })

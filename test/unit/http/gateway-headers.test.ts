@@ -64,7 +64,7 @@ describe('X-Amz-* headers', () => {
       ['X-Amz-Date', 'X-Amz-Security-Token', 'X-Amz-Content-Sha256', 'X-Amz-Algorithm', 'X-Amz-Credential'],
       ['X-Amz-Signature', 'X-Amz-SignedHeaders', 'X-Amz-Expires', 'X-Amz-S3session-Token', 'X-Amz-Region-Set'],
     ].flat(),
-  )('that sign or name somebody do not: %s', (name) => {
+  )('that sign or identify a user do not: %s', (name) => {
     expect(createHeaderPolicy([], [name])([name, 'v', name.replaceAll('-', '_'), 'w']).headers).toEqual([])
   })
 })

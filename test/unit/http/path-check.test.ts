@@ -67,7 +67,7 @@ describe('checkPath', () => {
     ['/a\tb', 'tab'],
     ['/a\x7f', 'DEL'],
     ['/ä', 'outside ASCII'],
-    [`/${'%25'.repeat(8)}`, 'is fine by itself', false],
+    [`/${'%25'.repeat(8)}`, 'is accepted alone', false],
     ['/%252525252561', 'encoded too often'],
   ])('judges %j (%s)', (path, _, refused = true) => {
     expect(refuses(path)).toBe(refused)

@@ -58,7 +58,7 @@ describe('a token in the request target', () => {
     )
   })
 
-  it('is refused in the host, which backends are told', () => {
+  it('is rejected in the host, which backends receive', () => {
     const checkHost = (host: string, authorization: string) => () => checkTokenInHost(host, [authorization])
     expect(checkHost(`${TOKEN}.localhost:8080`, `Bearer ${TOKEN}`)).toThrow('bad_request')
     expect(checkHost('localhost', `Bearer ${TOKEN}`)).not.toThrow()

@@ -10,11 +10,11 @@ function copyOf(contentType: string | undefined, options: { encoding?: string; r
   texts.add(SECRET)
   let left = options.roomBytes ?? 1e9
   const start = left
-  const room = {
+  const budget = {
     take: (bytes: number) => (bytes > left ? false : ((left -= bytes), true)),
     release: (bytes: number) => void (left += bytes),
   }
-  const copy = new BodyCopy({ contentType, encoding: options.encoding }, texts, room)
+  const copy = new BodyCopy({ contentType, encoding: options.encoding }, texts, budget)
   return { copy, freed: () => left === start }
 }
 
@@ -48,7 +48,7 @@ describe('a copy of a body', () => {
     }
   })
 
-  it('says that there was no room for it, and shows no half secret then', () => {
+  it('reports an exhausted budget, and shows no partial secret then', () => {
     const { copy, freed } = copyOf('application/json', { roomBytes: 20 })
     copy.add(Buffer.from(`{"a":"${SECRET.slice(0, 12)}`))
     copy.add(Buffer.from(`${SECRET.slice(12)}"}`))
@@ -65,7 +65,7 @@ describe('a copy of a body', () => {
     expect(bomb.copy.end()).toMatchObject({ text: '', cut: 'unknown_encoding' })
   })
 
-  it('is left out where it is no text or in an encoding that nobody knows', () => {
+  it('is left out if it is not text or in an unknown encoding', () => {
     const image = copyOf('image/png').copy
     image.add(Buffer.from(SECRET))
     expect(image.end()).toEqual({ text: '', bytes: SECRET.length, cut: 'binary' })

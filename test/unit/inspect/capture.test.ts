@@ -180,7 +180,7 @@ describe('what is captured', () => {
     expect(capture.list().requests).toEqual([])
   })
 
-  it('is told in batches to those who follow, not one by one', async () => {
+  it('is sent to followers in batches, not one by one', async () => {
     const { capture, proxy } = await start('heads', (_, response) => void response.end())
     const batches: number[] = []
     const stop = capture.follow(

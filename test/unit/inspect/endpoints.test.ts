@@ -107,7 +107,7 @@ describe('the endpoints of the page', () => {
 
   it('let only so many pages follow at once', async () => {
     const controller = new AbortController()
-    // Held on to: an answer that nobody holds may be let go of with its connection.
+    // Referenced: an unreferenced response may be collected with its connection.
     const answers: Response[] = []
     for (let index = 0; index < 33; index++)
       answers.push(await fetch(`${ops.url}/inspect/api/events`, { signal: controller.signal }))
@@ -145,7 +145,7 @@ describe('a try', () => {
     })
   })
 
-  it('is made with the token of a user where there are some, and tells the status of a refusal', async () => {
+  it('is sent with the token of a user if there are users, and returns the status of a rejection', async () => {
     const { headers } = await call('POST', '/api/try', envelope({ method: 'DELETE', body: undefined, user: 'alice' }))
     expect(headers['x-extauth-try-status']).toBe('403')
     expect(asked[0]?.headers['authorization']).toBe('Bearer token-of-alice-for-r')
@@ -170,8 +170,8 @@ describe('a try', () => {
   })
 
   it('says that the proxy does not answer', async () => {
-    const nobody = createServer()
-    await sockets.listen(nobody)
+    const silent = createServer()
+    await sockets.listen(silent)
     own = 'http://127.0.0.1:1'
     const { status, text } = await call('POST', '/api/try', envelope())
     expect(status).toBe(502)

@@ -80,7 +80,7 @@ it('a try is a repeat only where something was sent again', async () => {
   expect(twice.attempts.map(({ isRepeated }) => isRepeated)).toEqual([true, false])
 })
 
-it('whoever follows is told which requests went, and the list has no others', async () => {
+it('followers are notified of evicted requests, and the list has no others', async () => {
   const { capture, proxy } = await watched([], {}, 6000)
   const batches: Batch[] = []
   const stop = capture.follow(

@@ -49,7 +49,7 @@ test('while a server wants to rest from a verb on a resource, that is not sent, 
   await client.apply(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'n' } })
 })
 
-test('the rest ends by itself, and is granted for 429 and 5xx only', () => {
+test('the cool-down expires, and applies to 429 and 5xx only', () => {
   let nowMs = 5
   const holdOff = createHoldOff(() => nowMs)
   holdOff.note('GET pods', new KubeError(429, '', { retryAfterSeconds: 2 }))

@@ -18,7 +18,7 @@ const object = (name: string, resourceVersion: string) => ({
   metadata: { name, namespace: 'n', resourceVersion },
 })
 
-test('what a watch says came, changed and went is what is known, and told once', async () => {
+test('objects that a watch adds, changes and deletes are known, and reported once', async () => {
   const events: WatchEvent[] = [
     { type: 'ADDED', object: object('b', '2') },
     { type: 'MODIFIED', object: object('a', '3') },
@@ -33,16 +33,16 @@ test('what a watch says came, changed and went is what is known, and told once',
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
     },
   }
-  const told: string[] = []
+  const notified: string[] = []
   informer = createInformer({
     client: client as KubeClient,
     type: CLUSTER_TYPES.ConfigMap,
     onChange: (key, before, after) =>
-      void told.push(`${key} ${before?.metadata.resourceVersion} ${after?.metadata.resourceVersion}`),
+      void notified.push(`${key} ${before?.metadata.resourceVersion} ${after?.metadata.resourceVersion}`),
     log: silentLog,
   })
-  await vi.waitFor(() => expect(told).toHaveLength(4), 15_000)
-  expect(told).toEqual(['n/a undefined 1', 'n/b undefined 2', 'n/a 1 3', 'n/b 2 undefined'])
+  await vi.waitFor(() => expect(notified).toHaveLength(4), 15_000)
+  expect(notified).toEqual(['n/a undefined 1', 'n/b undefined 2', 'n/a 1 3', 'n/b 2 undefined'])
   expect(informer.list().map(({ metadata }) => metadata.name)).toEqual(['a'])
 })
 

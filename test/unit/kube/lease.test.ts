@@ -69,7 +69,7 @@ test('a holder that renews keeps the lease; one that dies is followed after its 
   const second = candidate(server, 'second', events)
   await timers.advance(60_000)
   expect([first.isLeader, second.isLeader, server.holder()]).toEqual([true, false, 'first'])
-  // As after kill -9: its last renewal stays, nobody says good-bye.
+  // As after kill -9: its last renewal stays, without a release.
   const dead = createLeaseServer()
   await dead.client.create(undefined as never, {
     apiVersion: 'v1',

@@ -150,7 +150,7 @@ describe('writes', () => {
     expect(asked[2]?.headers['content-type']).toBe('application/merge-patch+json')
   })
 
-  test('remove that very object, and mind nobody who was faster', async () => {
+  test('delete exactly that object, and ignore an earlier deletion', async () => {
     const { client, asked } = ask({ status: 404 })
     await client.remove(PODS, 'n', 'a', 'u1')
     expect(asked[0]?.sent).toEqual({ propagationPolicy: 'Background', preconditions: { uid: 'u1' } })
@@ -174,7 +174,7 @@ describe('a watch', () => {
     return { seen, error, asked, closes: closes() }
   }
 
-  test('gives events as their lines are whole, wherever they were cut, and lets go of its connection', async () => {
+  test('returns events as their lines are complete, wherever they were split, and releases its connection', async () => {
     const text = line('ADDED', 'ä') + line('SOMETHING', 'new') + line('DELETED', 'b')
     const cut = text.length - 20
     const { seen, asked, closes } = await follow({ chunks: [text.slice(0, 40), text.slice(40, cut), text.slice(cut)] })
@@ -214,7 +214,7 @@ describe('a watch', () => {
     })
   })
 
-  test('that nobody wants any more gives nothing', async () => {
+  test('that was aborted returns nothing', async () => {
     expect(await follow({ chunks: [line('ADDED', 'a')] }, AbortSignal.abort())).toMatchObject({
       seen: [],
       error: undefined,

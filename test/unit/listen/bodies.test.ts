@@ -57,7 +57,7 @@ describe('the body of a request', () => {
     expect(client.socket.writableLength).toBeGreaterThan(0)
   })
 
-  it('is thrown away when it comes in pieces that nobody reads, and the next request is served', async () => {
+  it('is discarded when it arrives in unread chunks, and the next request is served', async () => {
     const { listener, next } = await start()
     const client = rawConnect(listener.url, headOf(300_000))
     const { request, response } = await next()

@@ -61,7 +61,7 @@ describe('a client that has ended its side', () => {
     await vi.waitFor(() => expect(open.map(({ destroyed }) => destroyed)).toEqual([true]), 10 * HALF_CLOSED_MS)
   })
 
-  it('before it has said all of its request is told so', async () => {
+  it('before its request is complete gets 400', async () => {
     const listener = await startListener(sockets, (request, response) => {
       request.resume().on('end', () => response.end('no'))
     })

@@ -19,7 +19,7 @@ describe('how long an answer may wait for its client', () => {
     expect(look(watch, 239, 1000)).toBe(true)
   })
 
-  it('counts what came in pieces, and begins anew when nothing waits any more', () => {
+  it('counts chunks, and starts over when nothing is pending', () => {
     const watch = new StuckWatch()
     expect(look(watch, 0, 0)).toBe(false)
     expect(look(watch, 120, 500)).toBe(false)

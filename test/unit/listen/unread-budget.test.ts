@@ -18,7 +18,7 @@ function look(limitBytes: number, readers: readonly Reader[]) {
 }
 
 describe('memory for answers that wait for their clients', () => {
-  it('cuts nobody while all fit', () => {
+  it('aborts no response while all fit', () => {
     const { cut, log } = look(100, [reader('10.0.0.1', 60), reader('10.0.0.2', 40)])
     expect(cut).toEqual([])
     expect(log.lines).toEqual([])
@@ -60,7 +60,7 @@ describe('memory for answers that wait for their clients', () => {
     expect(cut[0]).toContain('2001:db8::')
   })
 
-  it('says once that it is crowded, and when it is over', () => {
+  it('logs once that the memory limit is reached, and when it no longer is', () => {
     const { budget, log } = look(100, [reader('10.0.0.1', 80), reader('10.0.0.1', 80)])
     budget.look([reader('10.0.0.1', 80), reader('10.0.0.1', 80)])
     for (let calm = 0; calm < 39; calm++) budget.look([reader('10.0.0.1', 95)])

@@ -43,7 +43,7 @@ describe('the receiver of the code', () => {
     expect((await answer).get('code')).toBe('c')
   })
 
-  it('stops waiting when nobody waits for the login any more', async () => {
+  it('stops when the last waiting request leaves', async () => {
     await expect((await receiver({ signal: AbortSignal.abort() })).answer).rejects.toThrow('was canceled')
     const ends = new AbortController()
     const { answer } = await receiver({ signal: ends.signal })

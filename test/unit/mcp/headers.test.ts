@@ -26,7 +26,7 @@ describe('headers that a tool wants of its arguments', () => {
     expect(parameterHeaders(nested(33), value(33))).toEqual({})
   })
 
-  it('are remembered of so many tools', () => {
+  it('are cached for a limited number of tools', () => {
     const tools = new ToolParameters()
     const one = (name: string) => ({ name, inputSchema: schema({ a: text('region') }) })
     const learnt = (name: string) => tools.headers({ name, arguments: { a: 'one' } })

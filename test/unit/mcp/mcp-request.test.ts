@@ -43,7 +43,7 @@ describe('an answer to initialize', () => {
     expect(named('x'.repeat(1000))).toBe(`${'x'.repeat(100)} 1`)
   })
 
-  it('is asked for with the newest revision of each era', () => {
+  it('is requested with the newest revision of each protocol version', () => {
     expect([HANDSHAKE_REVISION, STATELESS_REVISION]).toEqual(['2025-11-25', '2026-07-28'])
     expect(INITIALIZE.body).toContain('"protocolVersion":"2025-11-25"')
     expect(DISCOVER.headers['mcp-protocol-version']).toBe('2026-07-28')

@@ -157,7 +157,7 @@ describe('a request that is aborted before there is a connection', () => {
     })
     const backend = backendOf('', { ...options(silent), timeouts: { connect: 60_000, firstByte: 0, idle: 0 } })
     const errors: unknown[] = []
-    const told = {
+    const handler = {
       onRequestStart() {},
       onResponseStart() {},
       onResponseData() {},
@@ -165,7 +165,7 @@ describe('a request that is aborted before there is a connection', () => {
       onResponseError: (_control: unknown, error: Error) => void errors.push(error.message),
     }
     const request = { method: 'POST', path: '/', headers: [], body: Buffer.from('{}') }
-    const control = backend.exchanges.dispatch(request, told)
+    const control = backend.exchanges.dispatch(request, handler)
     await expect.poll(() => open).toBe(1)
     control?.abort(new Error('gone'))
     expect(errors).toEqual(['gone'])

@@ -34,7 +34,7 @@ function open() {
 const each = (index: number) => `caller ${index}`
 
 describe('a circuit opens', () => {
-  it('after five calls in a row that could not be sent, whoever makes them', () => {
+  it('after five calls in a row that could not be sent, from any callers', () => {
     const { calls, wait, states } = open()
     calls(4, 'no_connection', () => 'alice')
     calls(1, 'answered', () => 'alice')
@@ -160,7 +160,7 @@ describe('an open circuit', () => {
     expect(wait('bob')).toBe(0)
   })
 
-  it('lets others try before whoever sent the last probe', () => {
+  it('lets other callers send the next probe', () => {
     const { clock, call, wait } = opened()
     for (let second = 0; second < 10; second++) {
       clock.advance(1000)
@@ -172,7 +172,7 @@ describe('an open circuit', () => {
     expect(wait('mallory')).toBe(0)
   })
 
-  it('is closed by nothing that was under way when it opened', () => {
+  it('is not closed by calls that were in flight when it opened', () => {
     const { circuit, calls, wait } = open()
     const late = [circuit.begin('a'), circuit.begin('b')]
     calls(5, 'no_connection', each)
@@ -180,7 +180,7 @@ describe('an open circuit', () => {
     expect(wait()).toBe(1)
   })
 
-  it('starts to count anew when it closes', () => {
+  it('resets its counts when it closes', () => {
     const { clock, call, calls, wait } = opened()
     clock.advance(1000)
     call('answered')

@@ -135,7 +135,7 @@ describe('an identity provider behind an egress proxy', () => {
     expect((await client.request({ method: 'GET', url })).status).toBe(407)
   })
 
-  it('is still guarded: literals and what names mean here are judged', async () => {
+  it('is still guarded: IP literals and locally resolved names are checked', async () => {
     const proxy = await startProxy()
     const guard = { allowPrivateIP: false, configuredUrls: ['https://idp.test'] }
     const egressProxy = { httpsProxy: proxy.url }

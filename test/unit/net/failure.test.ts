@@ -46,7 +46,7 @@ describe('an answer', () => {
     expect(busyFailure({ status, headers }, STS, NOW_MS)).toMatchObject({ code, retryAfterSeconds })
   })
 
-  it('of a service that is not asked about tokens makes nobody wait longer than it says', () => {
+  it('of a service without token calls delays callers no longer than its Retry-After', () => {
     const keys: ServiceFailures = { what: 'keys', unavailable: 'identity_provider_unavailable', unusable: 'sts_failed' }
     expect(busyFailure({ status: 503, headers: {} }, keys, NOW_MS)?.retryAfterSeconds).toBe(1)
     expect(busyFailure({ status: 503, headers: { 'retry-after': '2' } }, keys, NOW_MS)?.retryAfterSeconds).toBe(2)

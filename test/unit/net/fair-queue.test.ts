@@ -32,7 +32,7 @@ function open(bounds: { maxConcurrent: number; share: number; maxQueued: number 
 }
 
 describe('turns', () => {
-  it('lend one caller all places that nobody else wants', async () => {
+  it('lend one caller all unused slots', async () => {
     const { take, leave, begun } = open({ maxConcurrent: 4, share: 2, maxQueued: 100 })
     await take('a1', 'a2', 'a3', 'a4', 'a5')
     expect(begun).toEqual(['a1', 'a2', 'a3', 'a4'])
@@ -82,7 +82,7 @@ describe('turns', () => {
     expect(begun).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4'])
   })
 
-  it('hold nobody up behind a caller whose calls hang', async () => {
+  it('delay no caller behind another whose calls hang', async () => {
     const { take, begun, refused } = open({ maxConcurrent: 64, share: 4, maxQueued: 100 })
     await take(...Array.from({ length: 90 }, (_, index) => `hanging${index}`))
     for (let caller = 0; caller < 60; caller++) await take(`${'x'.repeat(caller + 1)}1`)
@@ -90,7 +90,7 @@ describe('turns', () => {
     expect(refused).toEqual([])
   })
 
-  it('refuse of a full queue the last of whoever has most in it', async () => {
+  it('reject from a full queue the last call of the caller with the most calls', async () => {
     const { take, leave, begun, refused } = open({ maxConcurrent: 1, share: 1, maxQueued: 3 })
     await take('a1', 'a2', 'a3', 'a4', 'b1')
     expect(refused).toEqual(['a4'])

@@ -82,7 +82,7 @@ describe('what an address is', () => {
     ['::ffff:c0a8:101', 'private'],
     ['64:ff9b::10.0.0.1', 'private'],
     ['2002:c0a8:0101::', 'private'],
-    // Everybody's.
+    // Public.
     ['1.1.1.1', 'public'],
     ['172.32.0.1', 'public'],
     ['172.15.255.255', 'public'],

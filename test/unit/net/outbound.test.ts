@@ -90,7 +90,7 @@ describe('an exchange', () => {
   })
 
   it.each([
-    ['nobody listens', 'http://127.0.0.1:1/'],
+    ['connection refused', 'http://127.0.0.1:1/'],
     ['the URL is none', 'nonsense'],
     ['the scheme is foreign', 'ftp://127.0.0.1/'],
   ])('is unreachable when %s', async (_name, url) => {
@@ -110,7 +110,7 @@ describe('an exchange', () => {
     ['HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'],
     [`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(70_000)}\r\n\r\n`],
     ['SSH-2.0-OpenSSH\r\n'],
-  ])('is malformed when the answer is %j, and nobody asks again', async (text) => {
+  ])('is malformed when the response is %j, without a retry', async (text) => {
     let connections = 0
     const url = await sockets.tcp((socket) => {
       connections += 1
@@ -173,7 +173,7 @@ describe('the retry', () => {
     expect(waits[1]).toBeLessThan(4000)
   })
 
-  it('sends what is made anew for it', async () => {
+  it('sends a request built again for it', async () => {
     const bodies: string[] = []
     const url = await sockets.http((request, response) => {
       request.on('data', (chunk: Buffer) => bodies.push(chunk.toString()))

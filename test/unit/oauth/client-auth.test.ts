@@ -61,7 +61,7 @@ const upstream =
     return { ask, secrets: rig.secrets, output: () => rig.log.lines.join('\n') }
   }
 
-/** A token that nobody knows, shown by a caller. */
+/** An unknown token presented by a caller. */
 const introspection: Party['open'] = (at, idp, clientAuth, files) => {
   const [clock, log] = [createManualClock(), createRecordingLog()]
   const secrets = createTestSecrets(SECRETS)
@@ -137,7 +137,7 @@ describe.each(PARTIES)('$name', ({ path, audience, open }) => {
     expect(asked.headers.authorization).toBe(authorization)
   })
 
-  it('signs an assertion for the server, or for whom it is told', async () => {
+  it('signs an assertion for the server, or for the configured audience', async () => {
     const key = { secretRef: ref('cert-key'), certificateSecretRef: ref('cert') }
     const signed = { method: 'privateKeyJwt', clientId: 'us', key }
     const [asked, idp] = await shownBy(signed)
@@ -155,8 +155,8 @@ describe.each(PARTIES)('$name', ({ path, audience, open }) => {
       },
     )
     expect(payload.jti).toBeTypeOf('string')
-    const [told] = await shownBy({ ...signed, assertionAudience: 'urn:idp' })
-    expect(decodeJwt(clientFields(told)['client_assertion'] ?? '').aud).toBe('urn:idp')
+    const [request] = await shownBy({ ...signed, assertionAudience: 'urn:idp' })
+    expect(decodeJwt(clientFields(request)['client_assertion'] ?? '').aud).toBe('urn:idp')
   })
 
   it('shows a certificate in TLS to a server that asks for one', async () => {
@@ -197,7 +197,7 @@ describe.each(PARTIES)('$name', ({ path, audience, open }) => {
 })
 
 describe('an OIDC upstream', () => {
-  it('is called at its aliases for certificates, by whoever shows one', async () => {
+  it('is called at its mTLS aliases by a client with a certificate', async () => {
     const tls = { certificateSecretRef: ref('cert'), keySecretRef: ref('cert-key') }
     const idp = await startIdp(sockets, { requestCert: true, rejectUnauthorized: false, ca: TLS.ca })
     idp.revocation = { body: '' }
@@ -209,14 +209,14 @@ describe('an OIDC upstream', () => {
     await ask()
     expect(idp.count('/token')).toBe(1)
   })
-  it('is called where everybody is by whoever shows no certificate, and by the method that it is told', async () => {
+  it('is called at its regular endpoints without a certificate, with the configured method', async () => {
     const idp = await startIdp(sockets)
     idp.metadata = {
       mtls_endpoint_aliases: { token_endpoint: 'https://localhost:1/token' },
       token_endpoint_auth_methods_supported: ['client_secret_post'],
     }
-    const told = { method: 'clientSecretBasic', clientId: 'us', secretRef: ref('secret') }
-    await upstream('oidc', 'refresh')(sockets, idp, told, {}).ask()
+    const client = { method: 'clientSecretBasic', clientId: 'us', secretRef: ref('secret') }
+    await upstream('oidc', 'refresh')(sockets, idp, client, {}).ask()
     const asked = idp.asked.find((one) => one.path === '/token')
     expect(asked?.headers.authorization).toBe(`Basic ${Buffer.from('us:s3cret').toString('base64')}`)
   })
@@ -225,8 +225,8 @@ describe('an OIDC upstream', () => {
     const idp = await startIdp(sockets)
     idp.revocation = { body: '' }
     const key = { secretRef: ref('cert-key') }
-    const told = { method: 'privateKeyJwt', clientId: 'us', key, assertionAudience: 'tokenEndpoint' }
-    await upstream('oidc', 'revoke')(sockets, idp, told, {}).ask()
+    const client = { method: 'privateKeyJwt', clientId: 'us', key, assertionAudience: 'tokenEndpoint' }
+    await upstream('oidc', 'revoke')(sockets, idp, client, {}).ask()
     const asked = idp.asked.find((one) => one.path === '/revoke')
     expect(decodeJwt(asked?.form['client_assertion'] ?? '').aud).toBe(`${idp.url}/token`)
   })

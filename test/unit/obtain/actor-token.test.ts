@@ -225,7 +225,7 @@ test('while it is down callers are served with the token that is there', async (
   for (const index of range(5)) expect(await header(callerOf(index + 2))).toMatch(/-by-actor-1$/)
 })
 
-test('what the exchange refuses is told as before', async () => {
+test('a rejection by the exchange is reported as before', async () => {
   exchanges.answer = json({ error: 'invalid_client' }, 401)
   const { header, rig } = open()
   expect(await failureOf(header(callerOf(1)))).toMatchObject({ code: 'config_error' })

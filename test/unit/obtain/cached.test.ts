@@ -96,7 +96,7 @@ test('when a secret changes, what was fetched with the old one is gone at once',
   expect(await textOf(source.obtain(bob))).toBe('bob 4')
 })
 
-test('a refused credential is fetched anew once, and requests that still hold the old one change nothing', async () => {
+test('a rejected credential is fetched again once, and requests with the old one change nothing', async () => {
   const { open, fetch } = createHarness()
   const source = open()
   const caller = createCaller()
@@ -108,7 +108,7 @@ test('a refused credential is fetched anew once, and requests that still hold th
   expect(fetch).toHaveBeenCalledTimes(2)
 })
 
-test('a caller who can have no credential is told the same each time, and planned once', () => {
+test('a caller without a credential gets the same failure each time, planned once', () => {
   const { open, plan } = createHarness({
     plan: () => {
       throw new Failure('no_role')

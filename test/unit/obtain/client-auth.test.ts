@@ -239,7 +239,7 @@ describe('clientCredentials with issuerUrl', () => {
     },
   )
 
-  test('is asked at the alias for certificates by who shows one, and nobody else', async () => {
+  test('is called at the mTLS alias only with a certificate', async () => {
     const seen: (string | undefined)[] = []
     const listener = (request: IncomingMessage, response: ServerResponse) => {
       seen.push(request.url)

@@ -73,7 +73,7 @@ describe('what is sent', () => {
 })
 
 describe('one token', () => {
-  test('is asked for once by 1,000 requests of 100 callers and of nobody', async () => {
+  test('is requested once for 1,000 requests of 100 callers and anonymous ones', async () => {
     const { header, rig } = open()
     const headers = await Promise.all(
       range(1_000).map((index) => header(index % 2 === 0 ? callerOf(index % 100) : ANONYMOUS)),
@@ -124,7 +124,7 @@ describe('one token', () => {
 })
 
 describe('cacheSkew', () => {
-  // What is left to give out of an hour: less min(30 s, 10 %) of what the cache is told.
+  // The usable part of an hour: less min(30 s, 10 %) of the lifetime.
   test.each([
     ['0s', 3_570],
     ['10m', 2_970],
@@ -239,7 +239,7 @@ test.each([
   await expect(open().header(ANONYMOUS)).rejects.toMatchObject({ code: 'exchange_failed' })
 })
 
-test('what is refused is asked for once in ten seconds, whoever calls, and is nobody’s fault who calls', async () => {
+test('a rejected request is sent once in ten seconds for all callers, and is not reported as their fault', async () => {
   endpoint.answer = json({ error: 'invalid_grant' }, 400)
   const { header, clock } = open()
   const refused = (index: number) => header(callerOf(index)).catch((error: unknown) => asFailure(error))

@@ -65,7 +65,7 @@ test('a secret that can be no header is a mistake of the configuration', () => {
   expect(open().armed).toThrow(expect.objectContaining({ code: 'config_error' }) as Error)
 })
 
-test('after a refusal secrets are looked at anew: another one is worth another try, the same is not', async () => {
+test('after a rejection secrets are read again: a changed one is retried, the same is not', async () => {
   put('api-key', 'one')
   put('other', 'two')
   const { stage, armed } = open()

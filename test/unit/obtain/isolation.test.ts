@@ -22,14 +22,14 @@ const KINDS: readonly {
 }[] = [
   // An access token with the permissions of a user; for us, as an ID token would be, but its type says what it is.
   { claims: {}, header: { typ: 'at+jwt' }, of: ['exchange', 'obo'] },
-  // An ID token: nobody gave it permissions.
+  // An ID token: it carries no permissions.
   { claims: { claims: { scp: '' } }, header: { typ: 'JWT' }, of: ['exchange', 'xaa'] },
   // What passes for both.
   { claims: {}, of: ['exchange', 'obo', 'xaa'] },
   // No subject: the client says who it is, or nothing but the token does.
   { claims: { subject: '', claims: { sub: '', azp: 'job' } }, of: ['exchange', 'obo'] },
   { claims: { subject: '', claims: { sub: '' } }, of: ['exchange', 'obo'] },
-  // Of an application, and for somebody else.
+  // Of an application, and for another audience.
   { claims: { claims: { idtyp: 'app', aud: 'backend' } }, of: ['exchange'] },
 ]
 
@@ -74,7 +74,7 @@ test('callers of every kind, of every type in random order, with a cache too sma
     if (isRejected) await stage.reject(await obtain(caller))
     return header(caller)
   }
-  // Some of what is got is taken back by the backend, in the middle of all the others.
+  // The backend revokes some of the credentials between other requests.
   const steps = fc.sample(fc.tuple(fc.constantFrom(...GRANTS), fc.constantFrom(...people), fc.nat(9)), {
     numRuns: 3_000,
     seed: SEED,

@@ -86,7 +86,7 @@ describe('a refusal is kept', () => {
   )
 
   test.each(ENTRA_ANSWERS.filter((row) => faultOf(row) === 'configuration'))(
-    'for ten seconds where somebody mends it: $error $codes',
+    'for ten seconds if an administrator can fix it: $error $codes',
     async (row) => {
       const { ask, clock } = open(json(bodyOf(row), row.status))
       await ask()

@@ -51,7 +51,7 @@ describe('a caller who logged in here', () => {
     expect(endpoint.received).toHaveLength(2)
   })
 
-  test('of whom more is wanted logs in anew: nothing is refreshed, the provider is told what', async () => {
+  test('with a claims challenge logs in again: nothing is refreshed, the provider gets the claims', async () => {
     const { ask, tokens } = open()
     endpoint.answer = refused(50076, { claims: CLAIMS })
     expect(await ask()).toBe('interaction_required')

@@ -6,7 +6,7 @@ import { createRig, issued, json, startEndpoint } from '../../support/obtain/har
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
-it('another token of the same caller is exchanged anew, the same one is not', async () => {
+it('another token of the same caller is exchanged again, the same one is not', async () => {
   const endpoint = await startEndpoint(sockets, json(issued('t')))
   const { exchange } = createRig(sockets)
   const route = exchange({ tokenUrl: endpoint.url, audience: 'backend', clientId: 'us' })

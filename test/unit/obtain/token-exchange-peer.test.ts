@@ -15,7 +15,7 @@ const clock: Clock = { now: () => Date.now() }
 let provider: Provider
 let tokenUrl: string
 
-/** Somebody else's authorization server, with the grant added as its documentation says. */
+/** An independent authorization server, with the grant added as documented. */
 beforeEach(async () => {
   const origin = await sockets.http((request, response) => void provider.callback()(request, response))
   provider = new Provider(origin, {
@@ -116,7 +116,7 @@ test('oidc-provider exchanges the caller’s token for one that is for the backe
 })
 
 test('a token that it does not know is the caller’s fault', async () => {
-  await expect(open().header(createCaller({ token: 'made-up' }))).rejects.toMatchObject({ code: 'invalid_token' })
+  await expect(open().header(createCaller({ token: 'invalid' }))).rejects.toMatchObject({ code: 'invalid_token' })
 })
 
 test('an audience that it refuses is a matter of the caller’s rights', async () => {

@@ -81,7 +81,7 @@ describe('invalid_request for a token without iat', () => {
 
 describe('a refused token', () => {
   test.each(['invalid_grant', 'invalid_token', 'invalid_request'])(
-    'with %s is exchanged once in ten seconds, whoever asks, with the same challenge',
+    'with %s is exchanged once in ten seconds for all requests, with the same challenge',
     async (error) => {
       endpoint.answer = json({ error }, 400)
       const { clock, failureOf } = open()
@@ -99,7 +99,7 @@ describe('a refused token', () => {
     },
   )
 
-  test('stands in nobody’s way who comes with the next one', async () => {
+  test('does not block a caller with a new token', async () => {
     const { header, failureOf } = open()
     endpoint.answer = json({ error: 'invalid_grant' }, 400)
     await failureOf(callerWith({ iat: START_S - 3600 }))

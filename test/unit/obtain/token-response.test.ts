@@ -70,7 +70,7 @@ describe.each(GRANTS)('%s', (grant) => {
     ['expires_in beside a JWT', { access_token: jwt({ exp: START_SECONDS + 60 }) }, 3_570],
     ['bearer in another case', { token_type: 'bEARER' }, 3_570],
     ['an empty expires_in', { expires_in: '' }, 270],
-    ['members that nobody asked for', { scope: 'x', refresh_token: 'SECRET-REFRESH', extra: { a: [1] } }, 3_570],
+    ['unrequested fields', { scope: 'x', refresh_token: 'SECRET-REFRESH', extra: { a: [1] } }, 3_570],
   ])('accepted: %s', async (_what, members, seconds) => {
     const { header, lifetimeSeconds } = await exchangeWith(json(issued(T, members)))
     expect(header).toBe(`authorization: Bearer ${typeof members.access_token === 'string' ? members.access_token : T}`)
@@ -197,7 +197,7 @@ describe.each(GRANTS)('%s', (grant) => {
     expect(failure?.detail).toBe(`${endpoint} answered 400 ${named === error ? error : `with ${named}`}`)
   })
 
-  // Another token may be well where one got a 5xx: that one rests for five seconds. Of ours there is one.
+  // After a 5xx another token may succeed, so that one cools down for five seconds. There is one service token.
   const rests = grant === 'clientCredentials' ? 1 : 5
   test.each<[string, Answer, number]>([
     ['429 with seconds', json({ error: 'invalid_grant' }, 429, { 'retry-after': '17' }), 17],

@@ -44,7 +44,7 @@ test('the upstream’s access token is exchanged, once for all tokens of a sessi
   expect(shown()).toEqual(['access_token-corp-one-0', 'access_token-corp-two-0'])
 })
 
-test('an upstream’s token that does not come is waited for until the deadline, whoever wants it', async () => {
+test('a missing upstream token is waited for until the deadline, for all callers', async () => {
   const never = () => new Promise<never>(() => undefined)
   const hangs = { current: never, reject: () => Promise.resolve(true), demand: never }
   const subject = createSubjectTokenSource({ named: 'corp', upstream: use() }, hangs)

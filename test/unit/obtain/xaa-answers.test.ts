@@ -100,7 +100,7 @@ describe('an answer of the identity provider that has', () => {
     expect(await header(idCaller())).toBe('authorization: Bearer token-of-alice-at-x')
   })
 
-  test('a resource that nobody asked for is nothing to us', async () => {
+  test('an unrequested resource is ignored', async () => {
     const { header, idp } = await openXaa(sockets, { spec: { targetResource: undefined } })
     idp.answer = json(asserted(jag({ act: 'x', resource: 'https://other.example' })))
     expect(await header(idCaller())).toBe('authorization: Bearer token-of-alice-at-x')
@@ -190,7 +190,7 @@ describe('an error', () => {
     expect(Object.keys(asFailure(await header(caller).catch(asFailure)).challenge ?? {})).toHaveLength(
       1 + Object.keys(challenge).length,
     )
-    // The same token is told the same.
+    // The same token gets the same failure.
     expect(idp.received).toHaveLength(1)
   })
 })

@@ -199,7 +199,7 @@ describe('a refused assertion', () => {
     expect([idp.received.length, target.received.length]).toEqual([2, 2])
   })
 
-  test('that is refused again is 403, and for ten seconds nobody asks again', async () => {
+  test('that is rejected again is 403, without another request for ten seconds', async () => {
     const { header, idp, target, rig } = await openXaa(sockets)
     target.answer = refuse
     const caller = idCaller()
@@ -245,7 +245,7 @@ describe('asked once are', () => {
 describe('whose own token is no ID token for us', () => {
   const wrong: readonly (readonly [string, Parameters<typeof idCaller>[0]])[] = [
     ['is for another client', { claims: { aud: 'others' } }],
-    ['is for nobody', { claims: { aud: null } }],
+    ['has no audience', { claims: { aud: null } }],
     ['is for several others', { claims: { aud: ['a', 'b'] } }],
     ['is for one whose name only begins so', { claims: { aud: 'us2' } }],
     ['is opaque', { format: 'opaque' }],
@@ -262,7 +262,7 @@ describe('whose own token is no ID token for us', () => {
     expect([idp.received, target.received]).toEqual([[], []])
   })
 
-  test('nobody in particular has none', async () => {
+  test('an anonymous caller has none', async () => {
     const { header } = await openXaa(sockets)
     await expect(header(ANONYMOUS)).rejects.toMatchObject({ code: 'config_error' })
   })
@@ -276,7 +276,7 @@ describe('whose own token is no ID token for us', () => {
   })
 })
 
-test('an identity provider that is down holds up nobody whose assertion is there', async () => {
+test('an identity provider that is down delays no caller with a cached assertion', async () => {
   const { header, stage, obtain, idp, target } = await openXaa(sockets, { outbound: { retry: false } })
   const caller = idCaller()
   const first = await obtain(caller)

@@ -37,7 +37,7 @@ describe('what pods need for AWS', () => {
     expect(known({ fallbackRoleArn: ROLE, stsEndpoint }).valid?.urls).toEqual([stsEndpoint])
   })
 
-  test('a config that is wrong is told with what to do', () => {
+  test('an invalid config is reported with the remedy', () => {
     const { problems } = known({ fallbackRoleArn: ROLE, sessionTags: [{ key: 'Team', value: 'claims.team' }] })
     expect(problems.join()).toContain('let the identity provider put them into its tokens')
   })

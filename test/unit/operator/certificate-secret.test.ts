@@ -92,7 +92,7 @@ describe('the Secret that holds it', () => {
     expect(authorities).toBe(1)
   })
 
-  test('is written anew for other names by the one that leads, and both authorities are trusted', async () => {
+  test('is replaced for other names by the leader, and both CAs are trusted', async () => {
     const before = await issue(['before.svc'])
     const led = await look(dataOf(before), [SERVICE])
     expect([led.served === undefined ? false : isFor(led.served, [SERVICE]), led.authorities]).toEqual([true, 2])
@@ -100,7 +100,7 @@ describe('the Secret that holds it', () => {
     expect([followed.served?.cert, followed.authorities]).toEqual([before.serving.cert, 1])
   })
 
-  test.each([true, false])('is written anew where it is of the future, whoever leads: %s', async (isLeader) => {
+  test.each([true, false])('is replaced if it is not yet valid, leader or not: %s', async (isLeader) => {
     const before = await issue([SERVICE], nowMs + 86_400_000)
     const { served } = await look(dataOf(before), [SERVICE], isLeader)
     expect(served?.notBeforeMs).toBeLessThanOrEqual(nowMs)

@@ -8,7 +8,7 @@ import { createManualTimers } from '../../support/kube/manual-timers.ts'
 import { createRecordingLog, createRecordingMetrics, START_MS } from '../../support/ports.ts'
 
 const DAY_MS = 24 * 3600 * 1000
-/** Short, because somebody looks every half minute. */
+/** Short, because the check runs every half minute. */
 const LIFE_MS = 600_000
 const issue = (nowMs = START_MS) => issueCertificates({ names: ['hook.ns.svc', '10.0.0.1'], nowMs })
 
@@ -68,7 +68,7 @@ function cluster(isLeader: () => boolean = () => true) {
     async ({ kind }: ResourceType, object: KubeObject) => {
       const status = refuse?.(verb, kind)
       if (status !== undefined) throw new KubeError(status, '')
-      // What is written in the place of something was made from what is there.
+      // An update was built from the current object.
       const before = objects.get(kind)?.metadata.resourceVersion
       if (object.metadata.resourceVersion !== before) throw new KubeError(409, 'Conflict')
       writes.push(`${verb} ${kind}`)
@@ -133,7 +133,7 @@ async function pass({ timers }: ReturnType<typeof cluster>, until: () => boolean
 }
 
 describe('the keeper of the certificate', () => {
-  test('makes it, tells both configurations, then serves it; another replica serves the same', async () => {
+  test('generates it, updates both configurations, then serves it; another replica serves the same', async () => {
     const world = cluster()
     const keeper = await world.keep()
     expect(world.writes).toEqual([
@@ -152,7 +152,7 @@ describe('the keeper of the certificate', () => {
     expect(world.writes.filter((write) => write.endsWith('Secret'))).toHaveLength(1)
   })
 
-  test('has the new authority trusted for a while before it serves what that vouches for', async () => {
+  test('publishes a new CA for a while before it serves certificates of it', async () => {
     const world = cluster()
     await world.keep()
     const before = world.bundleIn('MutatingWebhookConfiguration')

@@ -22,7 +22,7 @@ test('nothing is decided before every collection is read, and one write then say
   const release = cluster.holdList('MCPServerEntry')
   const controller = openController(cluster, closers)
   await vi.waitFor(() => expect(controller.observed.configs()).toHaveLength(1))
-  // A change that comes while workloads are not read yet: nobody knows who refers to it.
+  // A change that arrives before workloads were read: its references are unknown.
   cluster.put(config('c', 'gitlab'))
   await vi.waitFor(() => expect(controller.observed.config('n', 'c')?.metadata.generation).toBe(2))
   await controller.idle()
@@ -78,7 +78,7 @@ test('events are written when no object waits to be looked at any more', async (
   expect(cluster.writes.filter((write) => write.includes(' Event '))).toHaveLength(2 * names.length)
 })
 
-test('a workload that only has another status makes nobody look at its config', async () => {
+test('a status change of a workload causes no reconciliation of its config', async () => {
   const cluster = createFakeCluster()
   cluster.put(config('c'))
   cluster.put(entry('e', 'c'))
@@ -86,8 +86,8 @@ test('a workload that only has another status makes nobody look at its config', 
   const looks = vi.spyOn(controller.observed, 'config')
   const status = controller.observed.workload('MCPServerEntry', 'n', 'e')?.status as object
   cluster.put({ ...entry('e', 'c'), status: { ...status, phase: 'Ready' } })
-  const told = () => controller.observed.workload('MCPServerEntry', 'n', 'e')?.status
-  await vi.waitFor(() => expect(told()).toHaveProperty('phase'))
+  const statusOf = () => controller.observed.workload('MCPServerEntry', 'n', 'e')?.status
+  await vi.waitFor(() => expect(statusOf()).toHaveProperty('phase'))
   await controller.idle()
   expect(looks).not.toHaveBeenCalled()
   cluster.put(entry('f', 'c'))
@@ -96,7 +96,7 @@ test('a workload that only has another status makes nobody look at its config', 
   )
 })
 
-test('workloads that others run are told what becomes of the configs that they refer to', async () => {
+test('workloads of other controllers get conditions about their configs', async () => {
   const cluster = createFakeCluster()
   cluster.put(entry('e', 'c'))
   cluster.put(object('VirtualMCPServer', 'v', { outgoingAuth: { default: { externalAuthConfigRef: { name: 'c' } } } }))

@@ -33,9 +33,9 @@ test.each(EXAMPLES)('$title: is taken as it is, and ready when its Secrets and p
       object,
       isDryRun: false,
     }
-    const judged = () => decisions.validate(request, new AbortController().signal)
+    const verdict = () => decisions.validate(request, new AbortController().signal)
     // No warning either, once the operator has seen what came before.
-    await vi.waitFor(async () => expect(await judged()).toEqual({ allowed: true, warnings: [] }))
+    await vi.waitFor(async () => expect(await verdict()).toEqual({ allowed: true, warnings: [] }))
     cluster.put(object)
   }
   for (const { name: secret } of secretKeysIn(objects))

@@ -96,11 +96,11 @@ const annotated: KubeObject = { ...bare, metadata: { ...bare.metadata, annotatio
 const copied: KubeObject = { ...annotated, metadata: { ...ownedBy('other').metadata, ...annotated.metadata } }
 
 test.each([
-  ['of somebody else', bare, 'refused'],
+  ['of another owner', bare, 'refused'],
   ['of another proxy', ownedBy('other'), 'refused'],
-  ['of another proxy, with the annotation of ours', copied, 'refused'],
+  ['of another proxy, with the operator’s annotation', copied, 'refused'],
   ['of the same proxy', ownedBy('mine'), 'applied'],
-  ['of ours that has lost its owner', annotated, 'applied'],
+  ['of the operator that lost its owner reference', annotated, 'applied'],
 ])('what to do with an object %s', async (_what, there, outcome) => {
   for (const known of [true, false]) {
     const { executor, verbs } = rig({ there: known ? [] : [there] })
@@ -120,7 +120,7 @@ test.each([409, 500])('a status that is refused with %i is tried again with its 
   expect(verbs()).toEqual(['apply'])
 })
 
-test('an event that cannot be written is nobody’s failure', async () => {
+test('an event that cannot be written fails no reconciliation', async () => {
   const { executor, verbs } = rig({ fail: (verb) => (verb === 'create' ? 500 : undefined) })
   await executor.run({ actions: [], events: [event('One'), event('Two')] })
   await executor.idle()

@@ -67,7 +67,7 @@ describe('the grace period of an injected pod', () => {
     expect(graceOf({ terminationGracePeriodSeconds: 120 })).toBe(120)
   })
 
-  test('is raised again when somebody lowers it in between', () => {
+  test('is raised again after another webhook lowers it', () => {
     const once = injected(pod())
     const lowered = { ...once, spec: { ...once.spec, terminationGracePeriodSeconds: 10 } }
     expect(injected(lowered).spec.terminationGracePeriodSeconds).toBe(45)

@@ -52,7 +52,7 @@ describe('a pod that asks for the sidecar', () => {
     expect(again.spec.volumes).toHaveLength(once.spec.volumes.length)
   })
 
-  test.each(['True', 'yes', '1', ''])('is not one whose label says "%s", which whoever wrote it is told', (value) => {
+  test.each(['True', 'yes', '1', ''])('is not one whose label says "%s", which is reported to its author', (value) => {
     expect(decide(pod(COMPLETE, {}, { [keys.inject]: value }))).toEqual({
       allowed: true,
       warnings: [`the label ${keys.inject} is "${value}": nothing is injected, expected "true"`],
@@ -60,9 +60,9 @@ describe('a pod that asks for the sidecar', () => {
     expect(decide(pod(COMPLETE, {}, { [keys.inject]: 'false' }))).toEqual({ allowed: true })
   })
 
-  test('is done again when somebody has put another container in front', () => {
+  test('is repeated after another webhook put a container in front', () => {
     const once = injected(pod())
-    // One that runs the same, so that only its name tells it from ours.
+    // It runs the same image: only its name differs.
     const initContainers = [{ ...once.spec.initContainers[0], name: 'first', ports: [] }, ...once.spec.initContainers]
     const again = injected({ ...once, spec: { ...once.spec, initContainers } })
     expect(again.spec.initContainers.map(({ name }) => name)).toEqual(['extauth', 'first'])
@@ -118,13 +118,13 @@ describe('a pod is refused', () => {
     ['whose config is not there', { [keys.externalAuth]: 'gitlab' }, 'no such MCPExternalAuthConfig in namespace "n"'],
     ['whose callers are not there', { [keys.callers]: 'nobody' }, 'no such ConfigMap in namespace "n"'],
     ['with an annotation that is misspelled', { 'extauth.dev/listenport': '80' }, `did you mean ${keys.listenPort}?`],
-    ['with an annotation that nobody knows', { 'extauth.dev/x': '80' }, 'extauth.dev/x is not known, expected one of'],
+    ['with an unknown annotation', { 'extauth.dev/x': '80' }, 'extauth.dev/x is not known, expected one of'],
   ])('%s', (_what, change, says) => {
     const annotations = Object.entries({ ...COMPLETE, ...change }).filter(([, value]) => value !== undefined)
     expect(refusalOf(pod(Object.fromEntries(annotations) as Record<string, string>))).toContain(says)
   })
 
-  test('that shares the loopback of its node: the backend would be open to everybody there', () => {
+  test('that shares the loopback of its node: the backend would be open to all pods there', () => {
     expect(refusalOf(pod(COMPLETE, { hostNetwork: true }))).toContain('hostNetwork: true')
   })
 

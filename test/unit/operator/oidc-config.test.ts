@@ -15,7 +15,7 @@ const proxy = object('MCPRemoteProxy', 'p', {
   oidcConfigRef,
 })
 
-test('its status has no word of pods that nobody injects it into', async () => {
+test('its status does not mention pods without injection', async () => {
   const cluster = createFakeCluster()
   cluster.put(inlineProvider())
   const { observed } = await startController(cluster, closers)

@@ -28,7 +28,7 @@ test('a pod is asked at its admin port while it is ready, and never in the netwo
   expect(urlOf({ metadata: { ...POD.metadata, deletionTimestamp: '2026-11-28T00:00:00Z' } })).toBeUndefined()
 })
 
-test('a report has the revision and how connections fail; nothing long or odd gets into a status', () => {
+test('a report has the revision and connection failures; nothing long or invalid gets into a status', () => {
   const unreachable = [{ route: 'r', step: 'tls', code: 'CERT_HAS_EXPIRED' }]
   expect(reportIn({ status: 'ready', detail: { revision: 'abc', unreachable } })).toEqual({
     revision: 'abc',

@@ -68,7 +68,7 @@ const policy = (more?: Partial<RemoteProxy>) =>
   }
 
 describe('the network policy of a proxy', () => {
-  test('lets nobody reach the agent of pod identity but who needs it, and nobody the metadata service of the node', () => {
+  test('allows only pods that need it to reach the pod identity agent, and none the metadata service of the node', () => {
     const linkLocal = (more?: Partial<RemoteProxy>) =>
       policy(more)
         .egress.flatMap(({ to = [], ports }) => to.map(({ ipBlock }) => [ipBlock?.cidr ?? '', ports] as const))
@@ -91,7 +91,7 @@ describe('the network policy of a proxy', () => {
     })
   })
 
-  test('lets everybody to the port, and nobody to the metrics who was not named', () => {
+  test('allows all peers to the port, and only named ones to the metrics', () => {
     expect(policy().ingress).toEqual([{ ports: [{ port: 8080, protocol: 'TCP' }] }])
     const metricsFrom = [{ podSelector: { matchLabels: { app: 'prometheus' } } }]
     expect(policy({ metricsFrom }).ingress[1]).toEqual({ from: metricsFrom, ports: [{ port: 8081, protocol: 'TCP' }] })
@@ -189,7 +189,7 @@ describe('the network policy of a proxy', () => {
     expect(reaches({ pods, urls: ['http://idp.example.com'] })).toHaveLength(1)
   })
 
-  test('takes no rule for one that is none, or that leads to everybody', () => {
+  test('rejects an invalid rule, and one that allows all peers', () => {
     const text = '{"to":[{"ipBlock":{"cidr":"10.0.0.2/32"}}],"ports":[{"port":6443,"protocol":"TCP"}]}'
     expect(readEgressRule(text)).toEqual(JSON.parse(text))
     const wrong = ['', '[]', '{}', '{"to":[{}],"ports":[{"port":53}]}', '{"ports":[{"port":53}]}']
@@ -214,7 +214,7 @@ const templateOf = (more?: Partial<RemoteProxy>): Template => {
 }
 
 describe('the pods of a proxy', () => {
-  test('run as nobody in particular, with nothing that they could become more by', () => {
+  test('run as non-root, without capabilities or privilege escalation', () => {
     const { spec } = templateOf()
     expect(spec).toMatchObject({
       automountServiceAccountToken: false,
@@ -237,7 +237,7 @@ describe('the pods of a proxy', () => {
     expect(modes).toMatchObject([{ defaultMode: 0o444 }, { defaultMode: 0o444 }])
   })
 
-  test('are scraped where somebody may read their metrics, and only there', () => {
+  test('are scraped only if peers may read their metrics', () => {
     const scraped = (more?: Partial<RemoteProxy>) =>
       (templateOf(more) as { metadata?: { annotations?: object } }).metadata?.annotations
     expect(scraped()).toBeUndefined()
@@ -294,7 +294,7 @@ describe('the pods of a proxy', () => {
   })
 })
 
-test('an AWS role is named by the account that the operator makes, and pods are made anew when it is another', () => {
+test('an AWS role is set on the service account of the operator, and a change recreates pods', () => {
   const made = (more: Partial<RemoteProxy>) => {
     const objects = ownedObjects(proxy(more)).map(({ object }) => object)
     const account = objects.find(({ kind }) => kind === 'ServiceAccount')

@@ -85,7 +85,7 @@ describe('status', () => {
     })
   })
 
-  test('an invalid spec is told with its paths, keeps the last hash, and moves the time of what changed only', () => {
+  test('an invalid spec is reported with its paths, keeps the last hash, and updates only changed transition times', () => {
     const before = statusOf(look())
     const later = new Date(NOW.getTime() + 60_000)
     const plan = look({

@@ -118,7 +118,7 @@ test('an edit that changes the pods is never called ready by what ran before it'
   const cluster = running(look(proxy(1), new Map()))
   const plan = look(proxy(2, { image: 'mcp-extauth:next' }), cluster)
   expect(plan.actions.some((action) => action.do === 'apply' && action.type.kind === 'Deployment')).toBe(true)
-  // Whoever waits for the generation and for Ready (kubectl, Argo CD, Flux) would go on before the rollout has begun.
+  // Tools that wait for the generation and for Ready (kubectl, Argo CD, Flux) would continue before the rollout.
   expect(statusOf(plan)).toEqual({ observedGeneration: 2, ready: ['False', 'DeploymentPending'] })
 })
 
@@ -132,12 +132,12 @@ test('an edit that reaches the pods by their mount leaves it ready', () => {
 const UNWANTED = ['ServiceAccount', 'PodDisruptionBudget']
 const WITHOUT = { serviceAccountName: 'theirs', replicas: 1 }
 
-test('an account and a budget that are not wanted any more go, those of somebody else stay', () => {
+test('an unneeded account and budget are deleted, those of other owners stay', () => {
   const cluster = running(look(proxy(1, { replicas: 2 }), new Map()))
   const removed = (objects: ReadonlyMap<string, KubeObject>) =>
     look(proxy(2, WITHOUT), objects).actions.flatMap((action) => (action.do === 'remove' ? [action.object.kind] : []))
   expect(removed(cluster)).toEqual(UNWANTED)
-  // Their names and labels are those of ours: a person may have written them for these very pods, or another proxy has them.
+  // Same names and labels: a user may have created them for these pods, or another proxy owns them.
   const change = (ownedBy: (owners: KubeObject['metadata']['ownerReferences']) => object): Map<string, KubeObject> => {
     const changed = structuredClone(cluster)
     for (const { metadata } of changed.values()) Object.assign(metadata, ownedBy(metadata.ownerReferences))
@@ -159,22 +159,19 @@ test('a Deployment that the server writes in a form of its own is ready when its
   expect(statusOf(look(object, cluster))).toEqual({ observedGeneration: 1, ready: ['True', 'ProxyReady'] })
 })
 
-test.each(['data', 'binaryData'])(
-  'a key that somebody puts into the %s of its ConfigMap is taken away, and nothing else',
-  (field) => {
-    const cluster = running(look(proxy(1), new Map()))
-    const configMap = cluster.get('ConfigMap')
-    if (configMap === undefined) throw new Error('no ConfigMap')
-    cluster.set('ConfigMap', {
-      ...configMap,
-      [field]: { ...(configMap[field] as object | undefined), 'more.yaml': 'x' },
-    })
-    const actions = look(proxy(1), cluster).actions.filter(({ type }) => type.kind === 'ConfigMap')
-    expect(actions).toMatchObject([{ do: 'remove_keys', keys: ['more.yaml'] }])
-  },
-)
+test.each(['data', 'binaryData'])('a foreign key in the %s of its ConfigMap is removed, and nothing else', (field) => {
+  const cluster = running(look(proxy(1), new Map()))
+  const configMap = cluster.get('ConfigMap')
+  if (configMap === undefined) throw new Error('no ConfigMap')
+  cluster.set('ConfigMap', {
+    ...configMap,
+    [field]: { ...(configMap[field] as object | undefined), 'more.yaml': 'x' },
+  })
+  const actions = look(proxy(1), cluster).actions.filter(({ type }) => type.kind === 'ConfigMap')
+  expect(actions).toMatchObject([{ do: 'remove_keys', keys: ['more.yaml'] }])
+})
 
-test('nobody who reads the logs of its pods is told of texts in files that he has not written', () => {
+test('the logs of its pods do not mention texts in generated files', () => {
   const headerForward = { addPlaintextHeaders: { 'X-A': 'on', 'X-B': '3_600', y: 'no' } }
   const data = running(look(proxy(1, { headerForward }), new Map())).get('ConfigMap')?.data as Record<string, string>
   const texts = Object.entries(data).map(([path, text]) => ({ path, text }))

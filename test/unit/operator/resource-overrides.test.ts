@@ -37,7 +37,7 @@ function made(spec: object, kind: string): unknown {
 const resourceOverrides = {
   proxyDeployment: {
     annotations: { 'example.com/owner': 'tools' },
-    labels: { team: 'tools', 'app.kubernetes.io/managed-by': 'somebody' },
+    labels: { team: 'tools', 'app.kubernetes.io/managed-by': 'other' },
     env: [{ name: 'TZ', value: 'Europe/Berlin' }],
     imagePullSecrets: [{ name: 'registry' }],
     podTemplateMetadataOverrides: {

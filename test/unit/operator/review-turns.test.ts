@@ -20,15 +20,15 @@ test('a namespace has one turn at a time, in order, and others have theirs', asy
   expect(order).toEqual(['second', 'third'])
 })
 
-test('who has gone waits no longer, and holds nobody up', async () => {
+test('an aborted review leaves the queue and delays no other', async () => {
   const turns = createReviewTurns()
   const first = await turns.take('a', 1, waits)
-  const asker = new AbortController()
-  const gone = turns.take('a', 1, asker.signal)
+  const caller = new AbortController()
+  const gone = turns.take('a', 1, caller.signal)
   const behind = turns.take('a', 1, waits)
-  asker.abort()
+  caller.abort()
   expect(await isOf(gone)).toBe('gone')
-  expect(await isOf(turns.take('a', 1, asker.signal))).toBe('gone')
+  expect(await isOf(turns.take('a', 1, caller.signal))).toBe('gone')
   doneOf(first)()
   expect(await isOf(behind)).toBe('given')
 })

@@ -82,7 +82,7 @@ describe('a config', () => {
     expect(decision).toMatchObject({ allowed: false, message: expect.stringContaining('bearerToken') as string })
   })
 
-  test('is judged by its spec: what a newer operator wrote into the status is none of it', () => {
+  test('is validated by its spec only, not by the status of a newer operator', () => {
     const object = {
       apiVersion: 'extauth.dev/v1alpha1',
       kind: 'MCPExternalAuthConfig',
@@ -125,7 +125,7 @@ describe('the configurations', () => {
   const hookOf = (of: typeof validatingConfiguration): Webhook | undefined =>
     (of(options)['webhooks'] as readonly Webhook[])[0]
 
-  test.each([validatingConfiguration, mutatingConfiguration])('let nothing by that nobody looked at: %o', (of) => {
+  test.each([validatingConfiguration, mutatingConfiguration])('fail closed: %o', (of) => {
     expect(hookOf(of)).toMatchObject({
       failurePolicy: 'Fail',
       timeoutSeconds: 3,

@@ -81,7 +81,7 @@ describe.each(KINDS)('an $kind', ({ kind, name, ref, incomingAuth, ofVirtual, of
   test.each([
     ['is not there', undefined, 'NotFound'],
     ['is not valid', invalid, 'Invalid'],
-  ])('that %s: a workload of it is told, and a proxy of it does not run', async (_what, config, reason) => {
+  ])('that %s: its workloads get a condition, and its proxies do not run', async (_what, config, reason) => {
     const cluster = createFakeCluster()
     for (const one of [auth, config, proxy, ...referring]) if (one !== undefined) cluster.put(one)
     const { observed } = await startController(cluster, closers)

@@ -56,7 +56,7 @@ describe('whether an object is as it was applied', () => {
     expect(isAsWanted(podsOf({ automountServiceAccountToken: false }), podsOf({}))).toBe(false)
   })
 
-  test('an empty label that somebody took away is missing', () => {
+  test('a removed empty label is missing', () => {
     const selecting = (matchLabels: object) => ({ affinity: { selector: { matchLabels } } })
     expect(isAsWanted(podsOf(selecting({ free: '' })), podsOf(selecting({})))).toBe(false)
   })
@@ -78,7 +78,7 @@ describe('whether an object is as it was applied', () => {
     expect(isAsWanted(podsOf({ containers: [ours] }), podsOf({ containers: [more] }))).toBe(false)
   })
 
-  test('a NetworkPolicy is whole: what somebody adds to it is put back', () => {
+  test('a NetworkPolicy is owned as a whole: additions are reverted', () => {
     const policy = (...ports: number[]) => ({
       apiVersion: 'networking.k8s.io/v1',
       kind: 'NetworkPolicy',

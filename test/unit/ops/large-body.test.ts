@@ -7,7 +7,7 @@ let ops: Ops | undefined
 afterEach(() => ops?.close())
 
 describe('a body beyond what the admin listener takes', () => {
-  it('is told so, however much its client sends before it reads', async () => {
+  it('is rejected with a response, however much its client sends before it reads', async () => {
     ops = await start({ guarded: { endpoints: { 'POST /reload': () => ({ status: 200, json: {} }) } } })
     const length = 8_000_000
     const client = rawConnect(ops.url, '')

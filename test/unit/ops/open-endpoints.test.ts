@@ -43,7 +43,7 @@ describe('the admin listener, open to all', () => {
       { status: 'degraded', detail: { why: 'old data' } },
     ],
     [{ ok: false, detail: 'draining' }, 503, { status: 'unavailable', detail: 'draining' }],
-  ])('tells readiness %j as status %i', async (readiness, status, body) => {
+  ])('returns readiness %j as status %i', async (readiness, status, body) => {
     ops = await start({ readiness: () => readiness })
     const got = await send(ops.url, '/readiness')
     expect([got.status, JSON.parse(got.text)]).toEqual([status, body])

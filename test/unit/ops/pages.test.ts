@@ -52,7 +52,7 @@ describe('pages on a local bind', () => {
     ['a sandboxed page', { origin: 'null' }],
     ['a browser that says cross-site', { 'sec-fetch-site': 'cross-site' }],
     ['a browser that says same-site', { 'sec-fetch-site': 'same-site' }],
-    ['somebody with a bearer of his own', { host: 'evil.example.com', authorization: 'Bearer x' }],
+    ['a client with an invalid bearer token', { host: 'evil.example.com', authorization: 'Bearer x' }],
   ])('refuse %s', async (_, headers) => {
     const { url } = await local()
     for (const path of ['/inspect', '/inspect/page/app.js', '/inspect/api/requests', '/inspect/api/events'])
@@ -77,7 +77,7 @@ describe('pages on a bind that others reach', () => {
       expect([path, (await get(url, path, {}, path === '/inspect/login' ? 'POST' : 'GET')).status]).toEqual([path, 404])
   })
 
-  it('give data to the bearer of the token only, and the page to log in to everybody', async () => {
+  it('return data only with the token, and the login page to all', async () => {
     const { url } = await anywhere()
     expect((await get(url, '/inspect/api/x')).status).toBe(401)
     expect((await get(url, '/inspect/api/x', { authorization: 'Bearer wrong' })).status).toBe(401)

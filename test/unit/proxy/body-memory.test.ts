@@ -24,7 +24,7 @@ describe('memory for all bodies that are kept', () => {
     return client
   }
 
-  it('is bounded: one more that must be kept gets 503 and when to come back, until there is room', async () => {
+  it('is bounded: another buffered body gets 503 with Retry-After, until memory is free', async () => {
     const { backend, proxy } = await limited({ needsBody: true })
     const first = await holding(proxy.url, 600)
     for (const lines of ['Content-Length: 600\r\n', 'Transfer-Encoding: chunked\r\n']) {
@@ -112,7 +112,7 @@ describe('memory for bodies that are streamed', () => {
     expect([first.streamBytes, second.streamBytes, budget.isFull]).toEqual([0, 0, false])
   })
 
-  it('keeps out whoever would be streamed beyond it, and nobody whose body is there', async () => {
+  it('rejects streamed bodies beyond it, but no body that has arrived completely', async () => {
     const deaf = await sockets.tcp((socket) => void socket.pause())
     const backend = await startRawBackend(sockets)
     const routes = [

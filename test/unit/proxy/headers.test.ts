@@ -70,7 +70,7 @@ const FORWARDED: [string, string][] = [
   ['Last-Event-ID', '3'],
   ['traceparent', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'],
   ['X-Amzn-Trace-Id', 'Root=1-2'],
-  ['Via', '1.0 somebody'],
+  ['Via', '1.0 other'],
   ['X-Custom', '\xe9'],
 ]
 

@@ -191,7 +191,7 @@ describe('drain', () => {
     await drained
     await Promise.all([endless.ended, old.ended])
     expect(endless.text()).not.toMatch(/\r\n0\r\n\r\n$/)
-    // An answer that ends with its connection: only a reset tells that it is torn.
+    // A close-delimited response: only a reset shows that it is incomplete.
     expect(await old.ended).toBe('reset')
   })
 

@@ -55,7 +55,7 @@ describe('endpoints of our own', () => {
     expect(forwarded()).toBe(5)
   })
 
-  it('are told who asks, how and what', async () => {
+  it('receive the peer, the method and the path', async () => {
     const seen: LocalRequest[] = []
     const handle = (local: LocalRequest): EndpointResponse => {
       seen.push(local)
@@ -188,7 +188,7 @@ describe('pages of other origins', () => {
   const EVERYWHERE = { address: '0.0.0.0:0' }
   const foreign = { origin: 'https://evil.example' }
 
-  it('may call what is for everybody', async () => {
+  it('may call endpoints that are open to all origins', async () => {
     const { send } = await start([endpoint()], EVERYWHERE)
     const { status, headers } = await send('/oauth/token', { headers: foreign })
     expect([status, headers['access-control-allow-origin']]).toEqual([200, '*'])

@@ -53,7 +53,7 @@ describe('routes', () => {
     expect(await send(target)).toMatchObject({ status: 404, route: '' })
   })
 
-  it('are not asked when the Host, which backends are told, has the access token in it', async () => {
+  it('are not called when the Host, which backends receive, contains the access token', async () => {
     const send = await start(true)
     const token = 'callers-own-token-0123456789'
     expect(await send('/a', { host: `${token}.localhost`, authorization: `Bearer ${token}` })).toMatchObject({

@@ -73,7 +73,7 @@ describe('Origin', () => {
     ['one that says both', {}, { 'sec-fetch-site': 'none, cross-site' }, false],
     ['an allowed page', {}, { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:3000' }, true],
     ['the address line', {}, { 'sec-fetch-site': 'none' }, true],
-    ['a page of ours', {}, { 'sec-fetch-site': 'same-origin' }, true],
+    ['a page of the proxy', {}, { 'sec-fetch-site': 'same-origin' }, true],
   ])('%s (%j %j) without an allowed Origin → %s', async (_, listen, headers, allowed) => {
     const { send, served } = await start(listen)
     const { status, body } = await send(headers)
@@ -146,7 +146,7 @@ describe('preflights', () => {
     expect([status, headers['access-control-allow-origin'], served()]).toEqual([403, undefined, 0])
   })
 
-  it('are told from OPTIONS requests that are meant for the backend', async () => {
+  it('are distinguished from OPTIONS requests for the backend', async () => {
     const { send, served } = await start()
     expect((await send({}, 'OPTIONS')).status).toBe(200)
     expect(served()).toBe(1)
@@ -176,7 +176,7 @@ describe('discovery documents', () => {
     '/.well-known/oauth-protected-resource': { resource: 'https://mcp.example.com/' },
   }
 
-  it('are served to everybody, from any origin', async () => {
+  it('are served to all callers, from any origin', async () => {
     const { send, served } = await start(EVERYWHERE, {}, documents)
     const path = '/.well-known/oauth-protected-resource/github'
     const { status, headers, body } = await send({ origin: 'https://any.example' }, 'GET', path)

@@ -48,7 +48,7 @@ describe('what is written about a request', () => {
     ['secret_unavailable', 500, 'warn'],
     ['sts_throttled', 503, 'warn'],
     ['internal_error', 500, 'error'],
-  ] as const)('says why for %s, louder where somebody has to act', async (code, status, level) => {
+  ] as const)('logs the reason for %s, at a higher level if an operator must act', async (code, status, level) => {
     const cause = Object.assign(new Error('text with a secret'), { code: 'ECODE' })
     const { send, proxy } = await start({
       credential: () => {

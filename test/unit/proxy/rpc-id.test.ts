@@ -36,7 +36,7 @@ async function errorOf(options: RouteOptions, body: string, init: RequestInit = 
 const chunked = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`
 const post = (lines: string): string => `POST / HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n`
 
-describe('an error of ours carries the id of the JSON-RPC request', () => {
+describe('an error of the proxy carries the id of the JSON-RPC request', () => {
   it.each<[string, RouteOptions, string]>([
     ['before the caller is known', unknown, 'missing_token'],
     ['when the body was kept', refused, 'no_role'],
@@ -61,12 +61,12 @@ describe('an error of ours carries the id of the JSON-RPC request', () => {
   })
 })
 
-describe('an error of ours has no id', () => {
+describe('an error of the proxy has no id', () => {
   it.each<[string, string, RequestInit]>([
     ['for a notification', '{"jsonrpc":"2.0","method":"x"}', {}],
     ['for what is no JSON', 'hello', {}],
     ['for another method than POST', CALL, { method: 'PUT' }],
-    ['when the body is over 64 KiB and nobody has kept it', CALL + ' '.repeat(64 * 1024), {}],
+    ['when the body is over 64 KiB and not buffered', CALL + ' '.repeat(64 * 1024), {}],
   ])('%s', async (_, body, init) => {
     const answer = await errorOf(unknown, body, init)
     expect(answer.error.data.reason).toBe('missing_token')

@@ -12,7 +12,7 @@ const CALLERS: Readonly<Record<string, Caller>> = {
   // Another token of the same person.
   alice2: createCaller({ subject: 'alice', token: 'second-token' }),
   bob: createCaller({ subject: 'bob' }),
-  // Somebody else's provider also has an alice.
+  // Another provider also has an alice.
   other: createCaller({ subject: 'alice', issuer: 'https://other.example' }),
   nameless: createCaller({ subject: '', token: 'one' }),
   nameless2: createCaller({ subject: '', token: 'two' }),

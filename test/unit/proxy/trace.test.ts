@@ -7,7 +7,7 @@ import { createRoute, headerCredential, runtimeOf, startProxy, type RouteOptions
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
-/** Writes down what an observer is told, in order. */
+/** Records the calls of an observer, in order. */
 function record() {
   const events: [string, ...unknown[]][] = []
   const trace: RequestTrace = {

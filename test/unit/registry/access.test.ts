@@ -17,7 +17,7 @@ const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}`
 const VERSIONS = `${SERVERS}/com.example%2Fa/versions`
 
 describe('mode oauth', () => {
-  it.each(['good', 'later'])('serves whoever has the token %s', async (token) => {
+  it.each(['good', 'later'])('serves a caller with the token %s', async (token) => {
     const server = await open()
     for (const path of [SERVERS, VERSIONS, `${VERSIONS}/latest`])
       expect((await get(server, path, bearer(token))).status).toBe(200)
@@ -101,7 +101,7 @@ describe('mode oauth', () => {
       expect([path, (await get(server, path)).status]).toEqual([path, 401])
   })
 
-  it('judges the name that a route serves, and not how it was spelled', async () => {
+  it('checks the served name, not its spelling in the URL', async () => {
     const versions = `${SERVERS}/com.example%2Fopen/versions`
     const server = await open(['/registry/default/v0.1/servers/com.example%2Fopen'])
     for (const path of [versions, versions.replace('%2F', '%2f'), versions.replace('default', '%64efault')])
@@ -143,7 +143,7 @@ describe('mode oauth', () => {
 })
 
 describe('mode anonymous', () => {
-  it('asks nobody for a token, and looks at none', async () => {
+  it('requires no token, and reads none', async () => {
     server = await start([entry('com.example/a', '1.0.0')])
     for (const options of [{}, bearer('wrong'), { headers: { authorization: 'nonsense' } }])
       expect((await get(server, SERVERS, options)).status).toBe(200)

@@ -63,7 +63,7 @@ describe('readiness', () => {
 })
 
 describe('draining', () => {
-  it('finishes what is under way, takes nothing new and is not ready', async () => {
+  it('finishes requests in flight, accepts no new ones and is not ready', async () => {
     const { access, open, waiting } = gate()
     const server = await start(items, { access })
     const pending = get(server, SERVERS)
@@ -162,7 +162,7 @@ describe('startRegistry', () => {
 })
 
 describe('a client that does not send its headers in time', () => {
-  it('gets 408 and loses its connection, and nobody else does', async () => {
+  it('gets 408 and a closed connection, without effect on others', async () => {
     const server = await start(items, { headersTimeoutMs: 100 })
     const slow = rawConnect(server.url, `GET ${SERVERS} HTTP/1.1\r\nHost: x\r\n`)
     await slow.ended

@@ -28,7 +28,7 @@ afterAll(() => server.drain(0))
 const LIST = '/registry/{name}/v0.1/servers'
 const parameter = (name: string) => document.paths[LIST]?.get.parameters?.find((one) => one.name === name)
 
-/** Judges an answer by the schema that the document has for it. */
+/** Validates a response by its schema in the document. */
 function isAsDocumented(path: string, status: number, body: unknown): unknown {
   const schema = document.paths[path]?.get.responses[status]?.content['application/json']?.schema
   expect(schema).toBeDefined()
@@ -63,7 +63,7 @@ describe('/openapi.json', () => {
     ])
   })
 
-  it('names each schema once: nobody sends any, so there is none of what is sent', () => {
+  it('names each schema once, and has no request schemas because no operation has a body', () => {
     const text = JSON.stringify(document)
     const names = Object.keys(document.components.schemas)
     expect(names).toContain('ServerDetail')

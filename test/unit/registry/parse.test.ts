@@ -100,7 +100,7 @@ describe('an entry', () => {
     ],
     ['nothing', null, ''],
     ['text', 'com.example/a', ''],
-  ])('is left out, and told with its place, when it has %s', async (_, item, path) => {
+  ])('is skipped, and reported with its location, when it has %s', async (_, item, path) => {
     const { listed, skipped } = await validateItems([server, item], 'file.json', T0)
     expect([listed.length, skipped.count]).toEqual([1, 1])
     expect(skipped.first[0]).toContain(`file.json: entry 1: ${path}`)
@@ -156,7 +156,7 @@ describe('an entry', () => {
     ],
     ['a repository that is empty', { ...server, repository: {} }, 'repository.url'],
     ['icons that are none', { ...server, icons: 'none' }, 'icons'],
-  ])('loses the member, and is told with its place, when it has %s', async (_, item, path) => {
+  ])('loses the field, and is reported with its location, when it has %s', async (_, item, path) => {
     const { listed, skipped } = await validateItems([server, item], 'file.json', T0)
     expect(skipped).toMatchObject({ count: 0, amended: 1 })
     expect(skipped.first[0]).toContain(`file.json: entry 1: ${path}`)
@@ -178,18 +178,18 @@ describe('an entry', () => {
     expect(skipped).toMatchObject({ count: 1, amended: 0 })
   })
 
-  it('keeps what is sound beside what is odd', async () => {
+  it('keeps valid fields beside invalid ones', async () => {
     const remotes = [{ type: 'sse', url: 'https://a.example/mcp' }, { type: 'stdio' }, { type: 'sse', url: '{x}' }]
     const { listed } = await validateItems([{ ...server, websiteUrl: 5, remotes }], 'f', T0)
     expect(listed[0]?.response.server).toEqual({ ...server, remotes: [remotes[0], remotes[2]] })
   })
 
-  it('is left out when more is odd than a person would have written', async () => {
+  it('is skipped when too many of its fields are invalid', async () => {
     const { listed, skipped } = await validateItems([{ ...server, icons: Array(30).fill(5) }], 'f', T0)
     expect([listed.length, skipped.count]).toEqual([0, 1])
   })
 
-  it('is told of by place five times at most', async () => {
+  it('is reported by location five times at most', async () => {
     const { skipped } = await validateItems([...Array.from({ length: 9 }, () => null), server], 'f', T0)
     expect(skipped).toMatchObject({ count: 9, first: { length: 5 } })
   })

@@ -8,7 +8,7 @@ import { meanwhile } from '../../support/meanwhile.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { entry, get, SERVERS, SILENT } from '../../support/registry/setup.ts'
 
-/** How many calls an introspection endpoint gets at a time, of which one peer may have all that nobody else wants. */
+/** Concurrent calls to an introspection endpoint; one peer may use all free ones. */
 const PLACES = 64
 
 const sockets = createSockets()
@@ -57,7 +57,7 @@ async function started(trustedProxies: readonly string[]) {
 
 describe('a registry behind a load balancer', () => {
   it.each<[string, readonly string[], boolean]>([
-    ['that is trusted tells its clients apart', ['127.0.0.0/8'], true],
+    ['that is trusted distinguishes its clients', ['127.0.0.0/8'], true],
     ['that is not trusted takes it for one client', [], false],
   ])('%s', async (_name, trustedProxies, isServed) => {
     const { waiting, ask, answerAll } = await started(trustedProxies)

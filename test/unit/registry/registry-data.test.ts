@@ -3,7 +3,7 @@ import { createRegistryData, type ReadAll } from '../../../src/registry/registry
 import { openMetrics } from '../../../src/report/index.ts'
 import { entry, recordingLog, snapshotOf } from '../../support/registry/setup.ts'
 
-/** Data whose next look ends as it is told to. */
+/** Data whose next poll ends as the test decides. */
 function opened() {
   const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<ReadAll>>>()
   const log = recordingLog()
@@ -29,7 +29,7 @@ it.each([
   expect(one.log.lines).toEqual([])
 })
 
-it('a registry that has gone is not looked at again, also where somebody had asked for one more look', async () => {
+it('a removed registry is not polled again, not even for a pending request', async () => {
   const one = opened()
   const looking = one.data.refresh()
   void one.data.refresh()

@@ -117,7 +117,7 @@ describe('an upstream registry as source', () => {
     expect(asked.length).toBe(seconds === undefined ? 17 : 3)
   })
 
-  it('loads anew what another page changed, and takes the rest from before', async () => {
+  it('reloads entries that another page changed, and keeps the rest', async () => {
     let second = '"1"'
     const { open } = upstream(({ url, headers }) => {
       const isSecond = url.includes('cursor=')
@@ -140,7 +140,7 @@ describe('an upstream registry as source', () => {
   it.each<[string, () => Reply, string]>([
     ['answers 500', () => ({ status: 500 }), 'bad_status'],
     ['redirects', () => ({ status: 302, headers: { location: 'https://other.example' } }), 'bad_status'],
-    ['says 304 to nobody', () => ({ status: 304 }), 'bad_status'],
+    ['returns 304 to an unconditional request', () => ({ status: 304 }), 'bad_status'],
     ['answers HTML', () => ({ text: '<html>' }), 'not_json'],
     ['answers another shape', () => ({ json: { servers: 5 } }), 'invalid'],
     ['lists what is not valid', () => ({ json: [entry('nonsense', '1')] }), 'invalid'],

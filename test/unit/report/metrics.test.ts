@@ -65,7 +65,7 @@ describe('metrics', () => {
     expect(JSON.stringify(await metrics.snapshot())).toContain('"value":4')
   })
 
-  it('shows 0 for labels that begin with it, and nothing for those that nobody has counted yet', async () => {
+  it('shows 0 for initialized labels, and nothing for uncounted ones', async () => {
     const metrics = openMetrics({ processMetrics: false })
     const requests = metrics.counter('extauth_requests_total', 'Requests.', ['route'])
     requests.with('begins').add(0)
@@ -76,7 +76,7 @@ describe('metrics', () => {
     expect(await metrics.render()).toContain('extauth_requests_total{route="begins"} 1\n')
   })
 
-  it('has the process in it unless it is told not to', async () => {
+  it('includes process metrics unless disabled', async () => {
     expect(await openMetrics().render()).toContain('process_cpu_seconds_total')
     expect(await openMetrics({ processMetrics: false }).render()).not.toContain('process_cpu')
   })

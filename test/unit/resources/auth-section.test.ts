@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { jsonSchemaAccepts, problemsOf } from '../../support/load/publish/judges.ts'
+import { jsonSchemaAccepts, problemsOf } from '../../support/load/publish/validators.ts'
 import { CLIENTS, WRONG_CLIENTS } from '../../support/resources/examples-clients.ts'
 
 const provider = { name: 'corp', issuerUrl: 'https://idp.example.com', audience: 'mcp' }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { route } from '../../support/load/documents/build.ts'
-import { document, jsonSchemaAccepts, problemsOf } from '../../support/load/publish/judges.ts'
+import { document, jsonSchemaAccepts, problemsOf } from '../../support/load/publish/validators.ts'
 import { CLIENTS, secret, WRONG_CLIENTS } from '../../support/resources/examples-clients.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -148,7 +148,7 @@ describe.each(PLACES)('who we are at $name', ({ kind, at, specOf, flat, refuses 
     return said.join('\n')
   }
 
-  test.each(CLIENTS)('%s is taken, unless nobody takes it there', (_name, client) => {
+  test.each(CLIENTS)('%s is accepted where it is supported', (_name, client) => {
     expect(problemsAt(specOf(client)) !== '').toBe(refuses(client))
   })
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { once } from '../../../src/fields/index.ts'
 import { externalAuthConfig, proxyConfig, registryConfig } from '../../../src/resources/index.ts'
-import { document } from '../../support/load/publish/judges.ts'
+import { document } from '../../support/load/publish/validators.ts'
 
 const schema = once(externalAuthConfig)
 const specOf = (spec: unknown): unknown => schema().parse(document(spec)).spec

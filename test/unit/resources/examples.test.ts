@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { EMBEDDED_EXAMPLES } from '../../support/resources/examples-embedded.ts'
 import { OUTGOING_EXAMPLES } from '../../support/resources/examples-outgoing.ts'
-import { document, jsonSchemaAccepts, problemsOf } from '../../support/load/publish/judges.ts'
+import { document, jsonSchemaAccepts, problemsOf } from '../../support/load/publish/validators.ts'
 
 // One schema, three readers must say the same: here files and editors (JSON Schema); the cluster is in examples-verdicts.test.ts.
 describe.each([

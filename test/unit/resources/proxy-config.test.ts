@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { document, jsonSchemaAccepts, problemsOf } from '../../support/load/publish/judges.ts'
+import { document, jsonSchemaAccepts, problemsOf } from '../../support/load/publish/validators.ts'
 
 const auth = { mode: 'anonymous' }
 const base = {

@@ -5,7 +5,7 @@ import { parseDocuments } from '../../../src/load/index.ts'
 import { typedSpec, type TypedSpec } from '../../../src/resources/auth-types.ts'
 import { EMBEDDED_EXAMPLES } from '../../support/resources/examples-embedded.ts'
 import { OUTGOING_EXAMPLES } from '../../support/resources/examples-outgoing.ts'
-import { document } from '../../support/load/publish/judges.ts'
+import { document } from '../../support/load/publish/validators.ts'
 
 /** All specs of the examples that are valid. */
 const SPECS = [...OUTGOING_EXAMPLES, ...EMBEDDED_EXAMPLES].flatMap(({ spec }) => {

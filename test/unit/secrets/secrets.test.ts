@@ -153,7 +153,7 @@ test('no value is in what is logged, counted or thrown', async () => {
   expect(output).not.toContain('hunter2')
 })
 
-test('a secret that nobody uses any more is not watched, one that somebody else uses is', async () => {
+test('a secret is watched as long as it has a user', async () => {
   put('github', 'token', 'one')
   put('github', 'other', 'one')
   const opened = openSecrets(directory, { log, metrics, clock: createManualClock(), pollMs: 20 })

@@ -27,7 +27,7 @@ storeSuite({
 })
 
 describe('the bound of the memory store', () => {
-  it('refuses what it has no room for, and keeps what it promised to keep', async () => {
+  it('rejects values beyond its limit, and keeps stored ones', async () => {
     const { store } = createWorld(10_000)
     const fits = Buffer.alloc(4_700)
     await store.put('a', fits, 60_000)
@@ -42,7 +42,7 @@ describe('the bound of the memory store', () => {
     expect(store.entries).toBe(2)
   })
 
-  it('has room again for what ended, although nobody asked for it', async () => {
+  it('frees the memory of expired values that are never read', async () => {
     const { clock, store } = createWorld(100_000)
     const value = Buffer.alloc(700)
     for (let index = 0; index < 100; index += 1) await store.put(`short${index}`, value, 1_000)

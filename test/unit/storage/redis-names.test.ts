@@ -6,7 +6,7 @@ import { startRespServer } from '../../support/redis/resp.ts'
 import { TLS } from '../../support/tls.ts'
 import { createReplica, newScope } from '../../support/storage/redis-world.ts'
 
-// A certificate of the right authority for another name: whoever has one must not pose as a sentinel or a master.
+// A certificate of the right CA for another name must not authenticate a sentinel or a master.
 
 const ELSEWHERE = '127.0.0.2'
 const cleanups: (() => unknown)[] = []

@@ -81,7 +81,7 @@ describe('the seal', () => {
 })
 
 describe('rotation of the sealing secrets', () => {
-  it('seals with the first, opens with all, and says what should be sealed anew', async () => {
+  it('seals with the first, opens with all, and reports values to seal again', async () => {
     const { seal, keys } = createWorld(FIRST)
     const old = seal.seal('record', bytes('1'))
     keys.set(FIRST, SECOND)
@@ -179,7 +179,7 @@ describe('the sealing keys', () => {
     expect(keys.current().map((secret) => secret.reveal())).toEqual([SECOND])
   })
 
-  it('are made at start where none is configured: nobody else opens what they seal', async () => {
+  it('are generated at start if none is configured: no other process opens their values', async () => {
     const [one, two] = [createSealingKeys([]), createSealingKeys([])]
     const clock = createManualClock()
     const sealed = createSeal(one, clock).seal('record', bytes('1'))

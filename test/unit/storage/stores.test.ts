@@ -85,7 +85,7 @@ it('what listens to memory hears no more when its store is closed, and others do
   await stores.close()
 })
 
-it('memory of one resource is the same memory for whoever opens it next', async () => {
+it('reopening a memory store of one resource returns the same memory', async () => {
   const { stores } = createWorld(1)
   const first = stores.open({ type: 'memory' }, 'ns/one')
   await first.put('a', bytes('1'), 60_000)

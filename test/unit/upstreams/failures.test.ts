@@ -31,7 +31,7 @@ describe.each(FAILURES)('a login fails when %s', (_step, cases) => {
 })
 
 describe('user info that can’t be had', () => {
-  it.each(USER_INFO_ANSWERS)('$name: keeps nobody out whose subject is in the ID token', async ({ arrange, says }) => {
+  it.each(USER_INFO_ANSWERS)('$name: accepts users whose subject is in the ID token', async ({ arrange, says }) => {
     await arrange(idp)
     const { oidc, log } = createRig(sockets)
     const { subject, claims } = await oidc(idp).finish(LEG, callback(idp))

@@ -32,7 +32,7 @@ describe('logins', () => {
   it.each<[string, () => unknown[]]>([
     ['lists its key twice', () => [idp.key.jwk, { ...idp.key.jwk }]],
     ['lists what is no key', () => [null, 7, 'key', [], {}, { kty: 'XYZ', kid: 'other' }, idp.key.jwk]],
-    ['lists a key of odd members beside it', () => [{ kty: 'RSA', kid: withKid(), n: '!', e: 7 }, idp.key.jwk]],
+    ['lists an invalid key beside it', () => [{ kty: 'RSA', kid: withKid(), n: '!', e: 7 }, idp.key.jwk]],
     ['lists a symmetric key under its name', () => [{ kty: 'oct', kid: withKid(), k: 'c2VjcmV0' }, idp.key.jwk]],
     ['lists a short key beside it', () => [shortKey().jwk, idp.key.jwk]],
   ])('work where the identity provider %s', async (_name, keys) => {
@@ -75,7 +75,7 @@ describe('logins', () => {
     expect(idp.count('/jwks')).toBe(1)
     clock.advance(HOUR_MS)
     await logIn()
-    // The keys at hand serve while the new ones are on their way.
+    // The cached keys serve while new ones are fetched.
     await vi.waitFor(() => expect(idp.count('/jwks')).toBe(2))
     await logIn()
     expect(idp.count('/jwks')).toBe(2)

@@ -115,11 +115,11 @@ describe('an OIDC upstream', () => {
 
   it('asks user info for a name or an e-mail that the ID token lacks, and what was signed comes first', async () => {
     idp.claims = { email: undefined, preferred_username: 'signed' }
-    idp.user = { sub: SUBJECT, name: 'Other', email: 'told@example.com', preferred_username: 'told', groups: ['a'] }
+    idp.user = { sub: SUBJECT, name: 'Other', email: 'other@example.com', preferred_username: 'other', groups: ['a'] }
     const { claims } = await createRig(sockets).oidc(idp).finish(LEG, callback(idp))
     expect(claims).toMatchObject({
       name: 'User One',
-      email: 'told@example.com',
+      email: 'other@example.com',
       preferred_username: 'signed',
       groups: ['a'],
     })
@@ -166,7 +166,7 @@ describe('an OIDC upstream', () => {
     const { oidc, log } = createRig(sockets)
     const upstream = oidc(idp)
     const { tokens } = await upstream.finish(LEG, callback(idp))
-    idp.claims = { aud: 'somebody' }
+    idp.claims = { aud: 'other' }
     await upstream.refresh(tokens, SUBJECT, IN_TIME)
     const said = log.lines.join('\n')
     expect(said).toContain('aud is not the client id')

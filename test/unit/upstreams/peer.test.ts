@@ -83,7 +83,7 @@ describe('oidc-provider as an upstream', () => {
     expect(next.tokens.refreshToken?.equals(tokens.refreshToken ?? '')).toBe(false)
     expect(next.tokens.idToken).not.toBe(tokens.idToken)
     expect(next.claims).toMatchObject({ sub: 'alice', name: 'Alice' })
-    // The one before is spent: shown again, it ends the family there, and the session here.
+    // The previous one is used up: presented again, it revokes the family there, and the session here.
     await expect(upstream.refresh(tokens, subject, IN_TIME)).rejects.toMatchObject({ code: 'no_session' })
     await expect(upstream.refresh(next.tokens, subject, IN_TIME)).rejects.toMatchObject({ code: 'no_session' })
   })

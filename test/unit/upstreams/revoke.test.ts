@@ -44,7 +44,7 @@ describe('a revocation at an OIDC upstream', () => {
     expect(asked()).toEqual([])
   })
 
-  it('says when it was refused, without a word of what the upstream said', async () => {
+  it('reports a rejection, without the text of the upstream', async () => {
     idp.revocation = { status: 400, body: { error: 'unsupported_token_type', error_description: 'secret words' } }
     const { upstream, tokens } = await loggedIn()
     await expect(upstream.revoke?.(tokens)).rejects.toMatchObject({

@@ -103,10 +103,10 @@ describe('a head', () => {
     ['two blanks', 'HTTP/1.1  204 No Content\r\n\r\n'],
     ['a tab', 'HTTP/1.1\t204 No Content\r\n\r\n'],
     ['an empty line before it', '\r\nHTTP/1.1 204 No Content\r\n\r\n'],
-    ['status 99', head('099 Odd')],
-    ['status 600', head('600 Odd')],
-    ['status 20', head('20 Odd')],
-    ['status 2000', head('2000 Odd')],
+    ['status 99', head('099 Status')],
+    ['status 600', head('600 Status')],
+    ['status 20', head('20 Status')],
+    ['status 2000', head('2000 Status')],
     ['too many lines', head('204 No Content', ...Array.from({ length: 257 }, (_, index) => `A${index}: b`))],
   ])('with %s is refused', (_name, text) => {
     expect(both(text)).toEqual(MALFORMED)

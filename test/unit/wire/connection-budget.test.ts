@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { ConnectionBudget } from '../../../src/wire/index.ts'
 import type { PoolOptions } from '../../../src/wire/pool.ts'
 import { createSockets } from '../../support/sockets.ts'
-import { answering, OK, type Peer, startPeer, type Told, turns } from '../../support/wire/harness.ts'
+import { answering, OK, type Peer, startPeer, type RecordingHandler, turns } from '../../support/wire/harness.ts'
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
@@ -15,7 +15,7 @@ interface Holding extends Peer {
   answer(path: string): void
 }
 
-/** A peer that answers when it is told to. */
+/** A peer that answers on demand. */
 async function startHolding(budget: ConnectionBudget, options: Partial<PoolOptions> = {}): Promise<Holding> {
   const held = new Map<string, Socket>()
   const onConnection = (socket: Socket): void =>
@@ -33,25 +33,25 @@ const startAnswering = (budget: ConnectionBudget, options: Partial<PoolOptions> 
   startPeer(sockets, answering(OK), { budget, ...options })
 
 describe('connections of several pools', () => {
-  it('are never more than they may be together, and whoever came first is served first', async () => {
+  it('never exceed the common limit, and are granted in order', async () => {
     const budget = new ConnectionBudget(3)
     const peers = [await startHolding(budget), await startHolding(budget), await startHolding(budget)] as const
-    const requests: { readonly at: 0 | 1 | 2; readonly told: Told }[] = []
+    const requests: { readonly at: 0 | 1 | 2; readonly recorded: RecordingHandler }[] = []
     for (const at of [0, 1, 2, 2, 2, 0, 1, 0, 0, 2, 1, 1] as const) {
-      requests.push({ at, told: peers[at].send({ path: `/${requests.length}` }) })
+      requests.push({ at, recorded: peers[at].send({ path: `/${requests.length}` }) })
       await turns()
     }
     const asked = () => peers.flatMap((peer) => peer.asked.map(Number))
-    for (const [index, { at, told }] of requests.entries()) {
+    for (const [index, { at, recorded }] of requests.entries()) {
       const running = Math.min(requests.length, index + 3)
       await expect.poll(() => asked().length).toBe(running)
       expect(asked().toSorted((one, two) => one - two)).toEqual(Array.from({ length: running }, (_, at) => at))
       peers[at].answer(String(index))
-      expect(await told.over).toBe('end ok')
+      expect(await recorded.over).toBe('end ok')
     }
   })
 
-  it('that are kept for nobody make room', async () => {
+  it('that are idle are closed for waiting requests', async () => {
     const budget = new ConnectionBudget(2)
     const [one, other, third] = [
       await startAnswering(budget),
@@ -88,10 +88,10 @@ describe('connections of several pools', () => {
     const budget = new ConnectionBudget(2)
     const peer = await startAnswering(budget)
     await startAnswering(budget)
-    const told = Array.from({ length: 50 }, () => peer.send().over)
-    expect(await Promise.all(told)).toEqual(Array(50).fill('end ok'))
+    const recorded = Array.from({ length: 50 }, () => peer.send().over)
+    expect(await Promise.all(recorded)).toEqual(Array(50).fill('end ok'))
     expect(peer.connections).toHaveLength(2)
-    // Nobody waits any more, though most of those who did got a connection that was there already.
+    // No request waits any more, though most got an existing connection.
     expect(budget.waitedSinceMs).toBe(Infinity)
     expect(await peer.send().over).toBe('end ok')
     expect(peer.connections).toHaveLength(2)
@@ -123,10 +123,10 @@ describe('connections of several pools', () => {
     const upgrading = await startPeer(sockets, answering(switched), { budget })
     const other = await startAnswering(budget, { waitMs: 1 })
     expect(await refused.send().over).toBe('ECONNREFUSED')
-    const told = upgrading.send({ upgrade: 'other' })
-    expect(await told.over).toBe('upgraded')
+    const recorded = upgrading.send({ upgrade: 'other' })
+    expect(await recorded.over).toBe('upgraded')
     expect(await other.send().over).toBe('WIRE_CROWDED')
-    told.socket?.destroy()
+    recorded.socket?.destroy()
     await expect.poll(() => other.send().over, { timeout: 10_000 }).toBe('end ok')
   })
 })

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSockets } from '../../support/sockets.ts'
-import { answering, OK, startPeer, Told } from '../../support/wire/harness.ts'
+import { answering, OK, startPeer, RecordingHandler } from '../../support/wire/harness.ts'
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
@@ -23,22 +23,22 @@ describe('a streamed body', () => {
     const { state, onConnection } = recording()
     const { send, connections } = await startPeer(sockets, onConnection)
     const body = new PassThrough()
-    const told = send({ method: 'POST', body })
+    const recorded = send({ method: 'POST', body })
     body.write('hello')
     await expect.poll(() => state.received).toMatch(/\r\n\r\n5\r\nhello\r\n$/)
     body.end('!')
     await expect.poll(() => state.received).toMatch(/hello\r\n1\r\n!\r\n0\r\n\r\n$/)
     connections[0]?.write(OK)
-    expect(await told.over).toBe('end ok')
+    expect(await recorded.over).toBe('end ok')
   })
 
   it('goes out as long as it was announced', async () => {
     const { state, onConnection } = recording()
     const { send, connections } = await startPeer(sockets, onConnection)
-    const told = send({ method: 'POST', body: Readable.from(['ab', 'cd']), headers: ['content-length', '4'] })
+    const recorded = send({ method: 'POST', body: Readable.from(['ab', 'cd']), headers: ['content-length', '4'] })
     await expect.poll(() => state.received).toMatch(/content-length: 4\r\n\r\nabcd$/)
     connections[0]?.write(OK)
-    expect(await told.over).toBe('end ok')
+    expect(await recorded.over).toBe('end ok')
     send()
     await expect.poll(() => state.received).toMatch(/abcdGET /)
   })
@@ -49,8 +49,8 @@ describe('a streamed body', () => {
   ])('that is %s than announced ends its connection, and nothing beyond is sent', async (_name, pieces) => {
     const { state, onConnection } = recording()
     const { send, connections } = await startPeer(sockets, onConnection)
-    const told = send({ method: 'POST', body: Readable.from(pieces), headers: ['content-length', '4'] })
-    expect(await told.over).toBe('WIRE_REQUEST')
+    const recorded = send({ method: 'POST', body: Readable.from(pieces), headers: ['content-length', '4'] })
+    expect(await recorded.over).toBe('WIRE_REQUEST')
     await expect.poll(() => connections[0]?.readableEnded).toBe(true)
     expect(state.received).not.toContain('GET')
   })
@@ -62,11 +62,11 @@ describe('a streamed body', () => {
     const { state, onConnection } = recording()
     const { send, connections } = await startPeer(sockets, onConnection)
     const body = new PassThrough()
-    const told = send({ method: 'POST', body })
+    const recorded = send({ method: 'POST', body })
     body.write('hello')
     await expect.poll(() => state.received).toMatch(/hello/)
     spoil(body)
-    expect(await told.over).toBe(text)
+    expect(await recorded.over).toBe(text)
     await expect.poll(() => connections[0]?.readableEnded).toBe(true)
     expect(state.received).not.toMatch(/0\r\n\r\n$/)
   })
@@ -75,8 +75,8 @@ describe('a streamed body', () => {
     const { onConnection } = recording(OK)
     const { send, connections } = await startPeer(sockets, onConnection)
     const body = new PassThrough()
-    const told = send({ method: 'POST', body })
-    expect(await told.over).toBe('end ok')
+    const recorded = send({ method: 'POST', body })
+    expect(await recorded.over).toBe('end ok')
     expect(body.listenerCount('data')).toBe(0)
     expect(body.destroyed).toBe(false)
     expect(await send().over).toBe('end ok')
@@ -92,12 +92,12 @@ describe('a streamed body', () => {
         this.push(Buffer.alloc(65_536))
       },
     })
-    const told = send({ method: 'POST', body })
+    const recorded = send({ method: 'POST', body })
     let last = -1
     await expect.poll(() => given > 0 && last === (last = given), { interval: 100, timeout: 10_000 }).toBe(true)
     expect(given).toBeLessThan(64 * 1024 * 1024)
-    told.control?.abort(new Error('enough'))
-    expect(await told.over).toBe('enough')
+    recorded.control?.abort(new Error('enough'))
+    expect(await recorded.over).toBe('enough')
     connections[0]?.destroy()
   })
 })
@@ -106,8 +106,11 @@ describe('a handler', () => {
   it('that aborts before the request is out leaves a connection as good as before', async () => {
     const { state, onConnection } = recording(OK)
     const { send, connections } = await startPeer(sockets, onConnection)
-    const told = send({ path: '/1' }, new Told({ start: (control) => control.abort(new Error('gone')) }))
-    expect(await told.over).toBe('gone')
+    const recorded = send(
+      { path: '/1' },
+      new RecordingHandler({ start: (control) => control.abort(new Error('gone')) }),
+    )
+    expect(await recorded.over).toBe('gone')
     expect(await send({ path: '/2' }).over).toBe('end ok')
     expect(connections).toHaveLength(1)
     expect(state.received).not.toContain('GET /1 ')
@@ -115,10 +118,10 @@ describe('a handler', () => {
 
   it('that aborts an answer ends the connection, and hears of it once', async () => {
     const { send, connections } = await startPeer(sockets, answering(OK))
-    const told = send({}, new Told({ '200': (control) => control.abort(new Error('gone')) }))
-    expect(await told.over).toBe('gone')
-    expect(told.events).toEqual(['start', '200', 'gone'])
-    expect(told.body).toBe('')
+    const recorded = send({}, new RecordingHandler({ '200': (control) => control.abort(new Error('gone')) }))
+    expect(await recorded.over).toBe('gone')
+    expect(recorded.events).toEqual(['start', '200', 'gone'])
+    expect(recorded.body).toBe('')
     await expect.poll(() => connections[0]?.readableEnded).toBe(true)
   })
 
@@ -126,21 +129,21 @@ describe('a handler', () => {
     const { send, connections } = await startPeer(sockets, answering(OK))
     const first = send()
     await first.over
-    const second = send({}, new Told({ start: () => first.control?.abort(new Error('late')) }))
+    const second = send({}, new RecordingHandler({ start: () => first.control?.abort(new Error('late')) }))
     first.control?.pause()
     expect(await second.over).toBe('end ok')
     expect(first.events).toEqual(['start', '200', 'end'])
     expect(connections).toHaveLength(1)
   })
 
-  it.each(['start', '200', 'data', 'end'])('that throws at %s is told so', async (event) => {
+  it.each(['start', '200', 'data', 'end'])('that throws at %s gets the error', async (event) => {
     const fail = (): never => {
       throw new Error('thrown')
     }
     const { send } = await startPeer(sockets, answering(OK))
-    const told = send({}, new Told({ [event]: fail }))
-    await expect.poll(() => told.events).toContain('thrown')
-    expect(told.events.filter((text) => text === 'thrown')).toHaveLength(1)
+    const recorded = send({}, new RecordingHandler({ [event]: fail }))
+    await expect.poll(() => recorded.events).toContain('thrown')
+    expect(recorded.events.filter((text) => text === 'thrown')).toHaveLength(1)
     expect(await send().over).toBe('end ok')
   })
 
@@ -151,9 +154,9 @@ describe('a handler', () => {
       answering(`HTTP/1.1 200 OK\r\ncontent-length: ${large.length}\r\n\r\n${large}`),
     )
     let paused = 0
-    const told = send(
+    const recorded = send(
       {},
-      new Told({
+      new RecordingHandler({
         data: (control) => {
           paused++
           control.pause()
@@ -161,7 +164,7 @@ describe('a handler', () => {
         },
       }),
     )
-    expect(await told.over).toHaveLength(large.length + 4)
+    expect(await recorded.over).toHaveLength(large.length + 4)
     expect(paused).toBeGreaterThan(1)
     expect(await send().over).toHaveLength(large.length + 4)
     expect(connections).toHaveLength(1)
@@ -179,12 +182,12 @@ describe('time', () => {
       bounds: { firstByteMs: 20, idleMs: 0 },
     })
     const body = new PassThrough()
-    const told = send({ method: 'POST', body })
+    const recorded = send({ method: 'POST', body })
     body.write('a')
     await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(told.events).toEqual(['start'])
+    expect(recorded.events).toEqual(['start'])
     body.end()
-    expect(await told.over).toBe('WIRE_FIRST_BYTE')
+    expect(await recorded.over).toBe('WIRE_FIRST_BYTE')
     expect(connections).toHaveLength(1)
   })
 
@@ -193,12 +196,12 @@ describe('time', () => {
     const bounds = { firstByteMs: 0, idleMs: 20 }
     const { send } = await startPeer(sockets, answering(cut), { bounds })
     expect(await send().over).toBe('WIRE_IDLE')
-    const told = send({}, new Told({ data: (control) => control.pause() }))
-    await expect.poll(() => told.body).toBe('ok')
+    const recorded = send({}, new RecordingHandler({ data: (control) => control.pause() }))
+    await expect.poll(() => recorded.body).toBe('ok')
     await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(told.events).toEqual(['start', '200'])
-    told.control?.resume()
-    expect(await told.over).toBe('WIRE_IDLE')
+    expect(recorded.events).toEqual(['start', '200'])
+    recorded.control?.resume()
+    expect(await recorded.over).toBe('WIRE_IDLE')
   })
 })
 
@@ -207,16 +210,16 @@ describe('another protocol', () => {
 
   it('gets the socket, and what came with the head', async () => {
     const { send, connections } = await startPeer(sockets, answering(`${SWITCH}early`))
-    const told = send({ upgrade: 'x' })
-    expect(await told.over).toBe('upgraded')
+    const recorded = send({ upgrade: 'x' })
+    expect(await recorded.over).toBe('upgraded')
     let text = ''
-    told.socket?.on('data', (data: Buffer) => (text += data.toString())).resume()
+    recorded.socket?.on('data', (data: Buffer) => (text += data.toString())).resume()
     await expect.poll(() => text).toBe('early')
     connections[0]?.write('late')
     await expect.poll(() => text).toBe('earlylate')
-    told.control?.abort(new Error('gone'))
-    expect(told.socket?.destroyed).toBe(false)
-    told.socket?.destroy()
+    recorded.control?.abort(new Error('gone'))
+    expect(recorded.socket?.destroyed).toBe(false)
+    recorded.socket?.destroy()
   })
 
   it.each([

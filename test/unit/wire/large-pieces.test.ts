@@ -6,7 +6,7 @@ import { ServedConnection } from '../../../src/wire/index.ts'
 
 const LARGE = Buffer.alloc(1024 * 1024)
 
-/** A socket that takes what is written at once, or when it is told to. */
+/** A socket that accepts writes at once, or on demand. */
 function socketThat(takes: 'at once' | 'later') {
   const waiting: (() => void)[] = []
   const socket = new Duplex({

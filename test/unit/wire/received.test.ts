@@ -129,7 +129,7 @@ describe('a request that may be read in two ways is refused', () => {
     ['a target in no form', head('GET h:1 HTTP/1.1', 'Host: h')],
     ['absolute-form of another scheme', head('GET ftp://h/ HTTP/1.1', 'Host: h')],
     ['absolute-form with user information', head('GET http://u@h/ HTTP/1.1', 'Host: h')],
-    ['absolute-form with an odd host', head('GET http://h>/ HTTP/1.1', 'Host: h')],
+    ['absolute-form with an invalid host', head('GET http://h>/ HTTP/1.1', 'Host: h')],
     ['a target that only begins like an asterisk', head('OPTIONS *a HTTP/1.1', 'Host: h')],
   ] as const)('%s', (_name, text) => {
     expect(read(get() + text + NEXT)).toMatchObject({ whole: [{ head: { target: '/' } }], end: 'refused' })

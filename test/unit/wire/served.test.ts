@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ServedConnection, type ServedOwner } from '../../../src/wire/index.ts'
 
-/** A connection to which bytes come as they are said, with whoever serves it. */
+/** A connection with scripted bytes, and its server. */
 function start(take: ServedOwner['take'] = () => {}) {
   const socket = new Duplex({ read() {}, write: (_chunk, _encoding, callback) => callback() })
   const errors: Error[] = []
@@ -71,7 +71,7 @@ describe('the deadline of a request', () => {
     expect(errors).toMatchObject([{ code: 'WIRE_REQUEST_LATE' }])
   })
 
-  it('begins anew with the next one, and a head has its own', async () => {
+  it('starts over with the next one, and a head has its own', async () => {
     const { connection, errors, say, pass } = startAt()
     say(HEAD)
     await new Promise((resolve) => setImmediate(resolve))

@@ -29,7 +29,7 @@ function watch(...workers: ReturnType<typeof createWorker>[]) {
 }
 
 describe('the heartbeats of workers', () => {
-  it('names a worker that leaves twelve questions unanswered, once, and nobody who answers', async () => {
+  it('reports a worker that misses twelve heartbeats once, and no worker that answers', async () => {
     const [well, ill] = [createWorker(), createWorker()]
     const { heartbeats, hung } = watch(well, ill)
     await vi.advanceTimersByTimeAsync(60_000)
@@ -47,7 +47,7 @@ describe('the heartbeats of workers', () => {
     expect(well.one.asked).toBe(asked)
   })
 
-  it('begins to count anew with each answer, however late', async () => {
+  it('resets its count with each answer, however late', async () => {
     const slow = createWorker()
     const { hung } = watch(slow)
     for (let round = 0; round < 5; round += 1) {

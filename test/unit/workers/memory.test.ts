@@ -65,7 +65,7 @@ describe('the memory of a supervisor', () => {
     expect(await a.lock('wanted', { ttlMs: 60_000, waitMs: 1_000 })).toBeDefined()
   })
 
-  it('says that it is full until something finds room again', async () => {
+  it('reports that it is full until memory is free again', async () => {
     const { clock, one } = open(10_000)
     const store = one.stores.open('s')
     await store.put('a', Buffer.alloc(9_000), 1_000)

@@ -51,7 +51,7 @@ describe('questions between processes', () => {
     await expect(peer.ask('missing', [])).rejects.toMatchObject({ name: 'RangeError' })
   })
 
-  it('end by themselves when nobody answers, and at once when the other has gone', async () => {
+  it('time out without an answer, and end at once when the peer is gone', async () => {
     const { peer, cut } = open()
     await expect(peer.ask('never', [], 20)).rejects.toMatchObject({ name: 'NoAnswer', reason: 'late' })
     const waiting = peer.ask('never', [], 60_000)

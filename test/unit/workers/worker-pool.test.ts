@@ -55,7 +55,7 @@ function createWorld(outcome: (index: number) => StartFailure | undefined = () =
 }
 
 describe('a pool of workers', () => {
-  it('has the number that is wanted, and a new one for each that ends by itself', async () => {
+  it('has the configured number of workers, and replaces each that exits', async () => {
     const { start, workers, metrics, log, onEnded } = createWorld()
     const pool = await start(3)
     expect(pool.serving).toHaveLength(3)

@@ -51,7 +51,7 @@ describe('an identity assertion is refused', () => {
     expect(causes(rig).at(-1)).toBe('the client is public')
   })
 
-  it('of somebody else', async () => {
+  it('of another client', async () => {
     expect(await show(rig, await jag(rig), {}, OTHER)).toEqual(REFUSED)
   })
 

@@ -57,7 +57,7 @@ describe('an issuer of `trustedIssuers`', () => {
 
   it.each([
     ['by its jti', { jti: 'once' }],
-    ['by itself', {}],
+    ['alone', {}],
   ])('takes an assertion once, %s', async (_name, claims) => {
     rig.clock.advance(1_000)
     const assertion = await assertionOf(rig, claims)
@@ -78,7 +78,7 @@ describe('an issuer of `trustedIssuers`', () => {
   })
 })
 
-it('`acceptedAudiences` stand in the place of the token endpoint', async () => {
+it('`acceptedAudiences` replace the token endpoint', async () => {
   const rig = await startTrusting({ acceptedAudiences: ['https://tools.example.com'] })
   expect((await showToken(rig, await assertionOf(rig, { aud: 'https://tools.example.com' }))).status).toBe(200)
   expect(await showToken(rig, await assertionOf(rig))).toEqual(REFUSED)

@@ -55,7 +55,7 @@ describe('a token of a workload is refused', () => {
     expect(causes(dear).at(-1)).toBe('workloads[0] exceeds the evaluation limit for its claims')
   })
 
-  it('for a resource that is none of ours, or not of its entry, and for no scope of its entry', async () => {
+  it('for an unknown resource, one outside of its entry, or no scope of its entry', async () => {
     const other = await showToken(rig, await jobToken(rig), { resource: 'https://other.example' })
     expect(other).toMatchObject({ status: 400, body: { error: 'invalid_target' } })
     const none = await showToken(rig, await jobToken(rig), { scope: 'mcp:write' })

@@ -37,8 +37,8 @@ describe('a token of a workload', () => {
     const token = await jobToken(rig)
     expect([(await showToken(rig, token)).status, (await showToken(rig, token)).status]).toEqual([200, 200])
     const lines = rig.log.lines.map((line) => JSON.parse(line) as object)
-    const told = { message: 'token issued without a login', grant: 'workload' }
-    expect(lines).toContainEqual(expect.objectContaining({ ...told, by: `workloads[0] of ${rig.idp.url}` }))
+    const issued = { message: 'token issued without a login', grant: 'workload' }
+    expect(lines).toContainEqual(expect.objectContaining({ ...issued, by: `workloads[0] of ${rig.idp.url}` }))
     expect(rig.log.lines.join('\n')).not.toContain(token)
   })
 

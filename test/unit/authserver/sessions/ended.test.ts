@@ -65,13 +65,13 @@ describe('sessions that end', () => {
   it('are all in the list when hundreds end at once', async () => {
     const rig = createRig()
     const [one, two] = [await rig.replica(), await rig.replica()]
-    const names = Array.from({ length: 300 }, (_, index) => `session-of-somebody-${String(index).padStart(3, '0')}`)
+    const names = Array.from({ length: 300 }, (_, index) => `session-of-a-user-${String(index).padStart(3, '0')}`)
     await Promise.all(names.map(async (tsid, index) => (index % 2 === 0 ? one : two).end(tsid)))
     const later = await rig.replica()
     expect(names.filter((tsid) => !later.isEnded(tsid))).toEqual([])
   })
 
-  it('are refused here even when the store can’t be told, which the caller hears', async () => {
+  it('are rejected by this replica even if the store can’t be written, which the caller sees', async () => {
     const rig = createRig()
     const store = createTestStore(rig.memory)
     const sessions = await rig.replica(store)
@@ -118,7 +118,7 @@ describe('what is kept', () => {
     }
   })
 
-  it('is sealed anew when it is read after the secret was rotated, and read by replicas that are not so far', async () => {
+  it('is sealed again when it is read after a secret rotation, and readable by replicas with the older secret', async () => {
     const rig = createRig()
     await rig.login(await rig.replica(rig.memory, ['hmac']))
     const before = await rig.memory.get(`session:${TSID}`)

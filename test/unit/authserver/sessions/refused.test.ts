@@ -26,7 +26,7 @@ async function request(sessions: UpstreamTokens, isGood: (token: UpstreamToken) 
   return isGood(second) ? second.token.reveal() : 'no_session'
 }
 
-describe('a token that the backend has taken back', () => {
+describe('a token that the backend has revoked', () => {
   it('is refreshed once for 50 requests at a time, and all of them go on with the new one', async () => {
     const rig = createRig()
     const sessions = await rig.replica(slow(rig.memory))
@@ -44,7 +44,7 @@ describe('a token that the backend has taken back', () => {
     expect(rig.corp.refreshes).toBe(1)
   })
 
-  it('is given to nobody while it is refreshed, nor by who read it before', async () => {
+  it('is not returned while it is refreshed, not even from an earlier read', async () => {
     const rig = createRig()
     let late: PromiseWithResolvers<void> | undefined
     const sessions = await rig.replica({

@@ -6,7 +6,7 @@ import { alice, createTestStore, createRig, HOUR, TSID } from '../../../support/
 const code = (expected: string) => expect.objectContaining({ code: expected })
 
 describe('upstream tokens on requests', () => {
-  it('gives the session’s token to a caller of the same subject and client, and to nobody else', async () => {
+  it('returns the session’s token only to a caller of the same subject and client', async () => {
     const rig = createRig()
     const sessions = await rig.replica()
     await rig.login(sessions)

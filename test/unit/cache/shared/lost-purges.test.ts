@@ -60,7 +60,7 @@ describe('a record of purges that was lost or put back', () => {
     expect(await late.get('alice')).not.toBe(purged)
   })
 
-  it('does not give purged credentials to a replica that starts when nobody is left who knows', async () => {
+  it('returns no purged credentials to a replica that starts after all others ended', async () => {
     const { first, second, lose, join, putBack, purged } = await createWorld()
     for (const replica of [first, second]) replica.shared.close()
     await lose.deleted()
@@ -84,7 +84,7 @@ describe('a record of purges that was lost or put back', () => {
     expect(first.cache.list().entries, 'who knew keeps what it has').toBe(2)
   })
 
-  it('is told of in log and metric by who writes it again', async () => {
+  it('is logged and counted by the replica that writes it again', async () => {
     const { lose, first, second } = await createWorld()
     await lose.deleted()
     vi.advanceTimersByTime(60_000)
@@ -98,7 +98,7 @@ describe('a record of purges that was lost or put back', () => {
 
   it('is looked for when a value shows that there was a purge which is not known', async () => {
     const { store, lose, first, second, clock, join } = await createWorld()
-    // Nobody that knows runs any more: an older record, and a value from after the purge.
+    // No replica with the record runs any more: an older record, and a value from after the purge.
     const after = await first.get('dora')
     await settle()
     for (const replica of [first, second]) replica.shared.close()
@@ -109,10 +109,10 @@ describe('a record of purges that was lost or put back', () => {
     expect(await late.get('dora')).toBe(after)
     await settle()
     expect(stored).toBeDefined()
-    expect(await late.get('bob'), 'from before a purge of which nobody knows whose it was').not.toContain('token-2-')
+    expect(await late.get('bob'), 'from before a purge of unknown scope').not.toContain('token-2-')
   })
 
-  it('does not end while replicas run, however long nobody purges', async () => {
+  it('does not expire while replicas run, however long ago the last purge was', async () => {
     const { store, clock } = await createWorld()
     for (let hour = 0; hour < 72; hour += 1) {
       clock.advance(3_600_000)

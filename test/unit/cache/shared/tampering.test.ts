@@ -15,7 +15,7 @@ async function createWorld() {
   return { clock, provider, store, replica, token, record, stored }
 }
 
-it('a value of which any byte was changed in the store is never used, and nobody gets an error', async () => {
+it('a value with any byte changed in the store is never used, and no caller gets an error', async () => {
   const { provider, store, replica, token, record, stored } = await createWorld()
   expect(stored.length).toBeGreaterThan(100)
   for (let at = 0; at < stored.length; at += 1) {
@@ -45,7 +45,7 @@ it.each([
   ['cut short', (value: Buffer) => value.subarray(0, 20)],
   ['emptied', () => Buffer.alloc(0)],
   ['noise', () => Buffer.alloc(300, 7)],
-])('a value that was %s is made anew', async (_name, change) => {
+])('a value that was %s is fetched again', async (_name, change) => {
   const { store, replica, token, record, stored } = await createWorld()
   await store.put(record, change(stored), 60_000)
   const next = await replica().get('alice')

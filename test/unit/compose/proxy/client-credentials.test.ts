@@ -22,7 +22,7 @@ test('the figures say when what a config authenticates with ends, once for all o
   expect(metrics.value('extauth_client_credential_expires_seconds', 'token', 'certificate')).toBe(endMs / 1_000)
 })
 
-test('what providers are shown for introspection has an end, too; of one name the first is told', () => {
+test('credentials for introspection are monitored for expiry, too; of one name the first is reported', () => {
   const tls = { certificateSecretRef: { name: 'tls', key: 'cert' }, keySecretRef: { name: 'tls', key: 'key' } }
   const provider = {
     ...OAUTH.oauth.providers[0],

@@ -99,14 +99,14 @@ describe('readiness', () => {
     ['a month, two days left', 2_592_000, 172_800, false],
     ['a month, a day left', 2_592_000, 86_400, true],
     ['ended', 3_600, -1, true],
-  ])('a token of ours that lives for %s', (_what, seconds, left, isOverdue) => {
+  ])('an own token with a lifetime of %s', (_what, seconds, left, isOverdue) => {
     const held = { ...without(), tokenFile: tokenFor(seconds, left) }
     const expires = new Date(NOW + left * 1_000).toISOString()
     const detail = { expiring: [{ config: 'token', kind: 'token', expires }] }
     expect(readinessOf(projected, held, false)).toEqual(isOverdue ? { ok: true, degraded: true, detail } : { ok: true })
   })
 
-  test('a certificate of ours that ends within a day', () => {
+  test('an own certificate that expires within a day', () => {
     const tls = { certificateSecretRef: { name: 'tls', key: 'cert' }, keySecretRef: { name: 'tls', key: 'key' } }
     const config = clientAuthOf({ method: 'tlsClient', clientId: 'us', tls })
     const handle = without().secrets.handle({ name: 'tls', key: 'cert' })
@@ -117,7 +117,7 @@ describe('readiness', () => {
     expect(at(endMs - 86_400_000)).toMatchObject({ degraded: true, detail: { expiring: [{ kind: 'certificate' }] } })
   })
 
-  test('a token of ours that cannot be read', () => {
+  test('an own token that cannot be read', () => {
     const held = without()
     const tokenFile = () => ({ ...held.tokenFile(), version: 0 })
     expect(readinessOf(projected, { ...held, tokenFile }, false)).toMatchObject({
@@ -143,7 +143,7 @@ describe('readiness', () => {
     ['Bearer x', 1, true],
     ['x\n', 1, true],
     ['x', 1, false],
-    // The value from before stays in force.
+    // The previous value stays active.
     ['"x"', 2, false],
   ])('a secret that cannot be a header makes its route unusable: %j, version %i', (text, version, isUnusable) => {
     const secrets: Secrets = {

@@ -196,7 +196,7 @@ test('every setting of a ProxyConfig is among those that are followed', () => {
   expect(missing(root, spec, SPEC, '')).toEqual([])
 })
 
-/** Builds what a configuration needs, as a start does, serves what reaches every stage, and lets go of it. */
+/** Builds a configuration as a start does, serves requests that reach every stage, and closes it. */
 async function run(config: ResolvedProxy): Promise<Recorded<readonly Route[]>> {
   const log = createRecordingLog()
   const services = createServices({ ...config, stsEndpoint: undefined, env: {}, log, clock: createManualClock() })
@@ -238,7 +238,7 @@ test('every setting of a parsed ProxyConfig is read while it is resolved, or han
 
 /** What the listeners and the process read, when they open. */
 const OF_PROCESS = /^(listen|admin|namespace|secretsDirectory|sessionKeySecretRef|maxCredentials|warnings)\b/
-/** What is judged while loading, and what says whose a failure is or is needed for an opaque token only. */
+/** Settings that are used only while loading, in failures, or for opaque tokens. */
 const NOT_BUILT: ReadonlySet<string> = new Set(
   [
     'insecureAllowAnonymous',

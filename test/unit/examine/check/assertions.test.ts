@@ -42,7 +42,7 @@ async function check(more: object) {
 
 const caBundleRef = { name: 'idp', key: 'ca' }
 
-it('extauth check looks at the keys of everybody whose assertions give tokens, once each', async () => {
+it('extauth check fetches the keys of every assertion issuer once', async () => {
   const ours = { issuer: issuer.url, caBundleRef, match: 'true' }
   const found = await check({
     identityAssertions: { issuers: [{ issuerUrl: issuer.url, caBundleRef }] },
@@ -58,9 +58,9 @@ it('extauth check looks at the keys of everybody whose assertions give tokens, o
       },
     ],
   })
-  const told = found.map(({ subject, status, detail }) => [subject, status, detail])
-  expect(told).toHaveLength(3)
-  expect(told).toEqual(
+  const results = found.map(({ subject, status, detail }) => [subject, status, detail])
+  expect(results).toHaveLength(3)
+  expect(results).toEqual(
     expect.arrayContaining([
       [issuer.url, 'failed', 'the key set has no signature key'],
       [issuer.url, 'ok', '1 for assertions'],

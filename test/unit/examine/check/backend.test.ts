@@ -75,7 +75,7 @@ describe('extauth check at a backend', () => {
     expect(line).toMatchObject({ status: 'failed', detail: expect.stringContaining('too_large') as string })
   })
 
-  it('tells nobody the query of the target, which may hold a key', async () => {
+  it('hides the query of the target, which may hold a key', async () => {
     const { line, out } = await check(() => ({ status: 404 }), '?key=hidden')
     expect(line?.status).toBe('failed')
     expect(out).not.toContain('hidden')

@@ -34,7 +34,7 @@ afterAll(async () => {
   await folder.remove()
 })
 
-/** What `check` says of the identity provider, which answers so to a made-up ID token. */
+/** The result of `check` for an identity provider with this response to an invalid ID token. */
 async function exchangeLine(answering: Answering, more: object = {}) {
   const idp = await site({ '/token': answering }, SERVER)
   open.push(idp)
@@ -55,7 +55,7 @@ async function exchangeLine(answering: Answering, more: object = {}) {
   return checks.find(({ check, subject }) => check === 'exchange' && subject === 'a')
 }
 
-describe('extauth check asks an identity provider with a made-up ID token', () => {
+describe('extauth check sends an invalid ID token to an identity provider', () => {
   it('which it refuses once it has taken the client', async () => {
     expect(await exchangeLine(() => ({ status: 400, body: { error: 'invalid_grant' } }))).toMatchObject({
       status: 'ok',

@@ -189,7 +189,7 @@ describe('extauth check names what is wrong when an identity provider', () => {
     const { code, checks, out } = await folder.check()
     const failed = checks.filter(({ status }) => status === 'failed')
     expect(failed.map((each) => each.check)).toContain(check)
-    // What follows from it may be told too: nobody can ask with a file that is not there.
+    // The consequences may be reported too: without the file no request can be sent.
     if (check !== 'file') expect(failed).toHaveLength(1)
     expect(failed[0]?.detail).toMatch(detail)
     expect(failed[0]?.remedy).toMatch(/\w{4}/)

@@ -16,7 +16,7 @@ afterEach(async () => {
 })
 afterAll(() => folder.remove())
 
-it('a backend that shakes hands once and then falls silent is told with the limit that held: connections have none here', async () => {
+it('a backend that completes one handshake and then stops responding is reported with the limit that was reached', async () => {
   const secure = createServer(TLS.server)
   const second = Promise.withResolvers<void>()
   let connections = 0

@@ -36,7 +36,7 @@ const says =
   (status: number, error: string, code: number): Answering =>
   () => ({ status, body: { error, error_codes: [code], error_description: `AADSTS${code}: text` } })
 
-/** What `check` says of the tenant, which answers so to a made-up token. */
+/** The result of `check` for a tenant with this response to an invalid token. */
 async function exchangeLine(answering: Answering) {
   const tenant = await site({ '/contoso.example/oauth2/v2.0/token': answering }, SERVER)
   open.push(tenant)
@@ -55,7 +55,7 @@ async function exchangeLine(answering: Answering) {
   return checks.find(({ check, subject }) => check === 'exchange' && subject === 'a')
 }
 
-describe('extauth check asks a tenant with a made-up token', () => {
+describe('extauth check sends an invalid token to a tenant', () => {
   it('which it refuses once it has taken the client', async () => {
     const line = await exchangeLine(says(400, 'invalid_request', 50027))
     expect(line).toMatchObject({ status: 'ok', detail: expect.stringContaining('accepts the client me') as string })

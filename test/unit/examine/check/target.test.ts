@@ -81,7 +81,7 @@ const BROKEN: readonly Broken[] = [
     /^ERR_TLS_CERT_ALTNAME_INVALID/,
   ],
   [
-    'nobody here knows the authority',
+    'an unknown CA',
     async () => ({ target: `${(await secured()).url}/mcp` }),
     'target.tls',
     /^UNABLE_TO_VERIFY_LEAF_SIGNATURE/,
@@ -203,7 +203,7 @@ describe('extauth check names what is wrong on the way to a backend', () => {
     expect(out).not.toContain('sesame')
   })
 
-  it('says that all is well where it is: over TLS with a private authority, at a server of either era', async () => {
+  it('reports success over TLS with a private CA, at a server of either protocol version', async () => {
     const modern = await serve({
       '/mcp': (_request, body) =>
         body.includes('server/discover')
@@ -269,14 +269,9 @@ describe('extauth check names what is wrong with a secret', () => {
       'secret',
       /outside the secrets directory/,
     ],
+    ['world-writable', async () => chmod(await folder.write(FILE, 'sesame'), 0o666), 'permissions', /world-writable/],
     [
-      'to be changed by everybody',
-      async () => chmod(await folder.write(FILE, 'sesame'), 0o666),
-      'permissions',
-      /world-writable/,
-    ],
-    [
-      'to be replaced by everybody',
+      'in a world-writable folder',
       async () => {
         await folder.write(FILE, 'sesame')
         await chmod(folder.at('secrets/broken'), 0o777)

@@ -98,19 +98,19 @@ describe('extauth check goes the way of a login', () => {
     expect(checks.find(({ check: name }) => name === 'authserver')?.status).not.toBe('failed')
   })
 
-  it('says when what it shows has ended, or is not there, and that nobody can log in then', async () => {
+  it('reports an expired or missing credential, and that logins fail', async () => {
     const { url } = await provider()
-    const told = (clientAuth: object) =>
+    const resultOf = (clientAuth: object) =>
       check(oauth2(url, { clientId: undefined, clientSecretRef: undefined, clientAuth }))
     const exp = (seconds: number) => new UnsecuredJWT({ exp: seconds }).encode().replace(/\.$/, '.c2ln')
     await folder.write('tokens/ended', exp(1_000_000_000))
     await folder.write('tokens/good', exp(4_000_000_000))
-    const ended = await told({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'tokens/ended' } })
+    const ended = await resultOf({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'tokens/ended' } })
     expect(ended.wrong).toMatchObject([
       { check: 'file', detail: 'expired on 2001-09-09T01:46:40.000Z' },
       { check: 'upstream.client', detail: expect.stringMatching(/^secret_unavailable: .*has expired/) as unknown },
     ])
-    const nowhere = await told({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'tokens/none' } })
+    const nowhere = await resultOf({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'tokens/none' } })
     expect(nowhere.wrong).toContainEqual(
       expect.objectContaining({
         check: 'authserver',
@@ -118,8 +118,8 @@ describe('extauth check goes the way of a login', () => {
         detail: expect.stringContaining('tokens/none') as unknown,
       }),
     )
-    const good = await told({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'tokens/good' } })
-    // The stand-in wants a secret by Basic.
+    const good = await resultOf({ method: 'tokenFile', clientId: 'me', tokenFile: { path: 'tokens/good' } })
+    // The mock requires a secret by Basic.
     expect(good.wrong).toMatchObject([
       { check: 'upstream.client', detail: expect.stringContaining('invalid_client') as unknown },
     ])
@@ -136,7 +136,7 @@ describe('extauth check goes the way of a login', () => {
       /invalid_client/,
       /clientSecretRef/,
     ],
-    ['client, said without a word', { '/token': says(401) }, 'upstream.client', /invalid_client/, /clientId/],
+    ['client, without an error body', { '/token': says(401) }, 'upstream.client', /invalid_client/, /clientId/],
     [
       'redirect URI',
       { '/token': says(400, 'redirect_uri_mismatch') },
@@ -158,7 +158,7 @@ describe('extauth check goes the way of a login', () => {
     expect(wrong[0]?.status).toBe(what === 'login' ? 'warning' : 'failed')
   })
 
-  it('asks nobody whose authorities can not be read', async () => {
+  it('sends no request if the CA certificates cannot be read', async () => {
     let asked = 0
     const { url } = await provider({ '/authorize': () => ({ status: (asked += 1) && 200 }) })
     const { checks } = await check({ ...oauth2(url), caBundleRef: { name: 'client', key: 'secret' } })
@@ -168,7 +168,7 @@ describe('extauth check goes the way of a login', () => {
   })
 
   it('does not guess where the answer says nothing of the client', async () => {
-    const { checks, wrong } = await check(oauth2((await provider({ '/token': says(400, 'odd') })).url))
+    const { checks, wrong } = await check(oauth2((await provider({ '/token': says(400, 'unknown') })).url))
     expect(wrong).toEqual([])
     expect(checks.find((each) => each.check === 'upstream.client')).toMatchObject({ status: 'skipped' })
   })

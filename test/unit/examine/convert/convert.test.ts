@@ -68,7 +68,7 @@ spec:
   })
 })
 
-test('what restricts stays in the output, and is told with what to do', () => {
+test('restrictions stay in the output and are reported with the remedy', () => {
   const { output, refused } = convert([{ path: 'a.yaml', text: `${issues}  toolConfigRef: { name: few }\n` }])
   expect(output).toContain('toolConfigRef: { name: few }')
   expect(refused).toEqual([
@@ -244,7 +244,7 @@ test('an exported object loads whatever its controller says of it, and is conver
   expect(written).not.toMatch(/status|uid|resourceVersion|finalizers|last-applied/)
   expect(written).toContain('team: tools')
   expect(output).toContain('# status is omitted')
-  // Of ours we know what it may say.
+  // Supported documents have known fields.
   const ours = parseDocuments(texts(EXPORTED.replaceAll('toolhive.stacklok.dev/v1', 'extauth.dev/v1'))).problems
   expect(ours.map(({ path: at }) => at)).toContain('status.phase')
 })
@@ -290,7 +290,7 @@ describe('what a cluster needs', () => {
     expect(found).toMatch(/"?team"?: "?mcp/)
   })
 
-  test('names of the Services of the other controller become those of ours, wherever they are written', () => {
+  test('Service names of the other controller are converted everywhere', () => {
     const route =
       'apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: { name: mcp-notes-remote-proxy }\nspec:\n  rules:\n    - backendRefs:\n        - name: mcp-notes-remote-proxy\n          port: 8080\n        - name: mcp-notes-two-remote-proxy\n'
     const ingress =

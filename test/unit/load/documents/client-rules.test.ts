@@ -136,7 +136,7 @@ test.each([
   ['@this', 'expected a dot path'],
   ['access_token|@upstreamjwt', 'expected a dot path'],
   ['a|@upstreamjwt|b|@upstreamjwt|c', 'expected a dot path'],
-])('a path of an identity that nobody follows here is refused: %s', (subjectPath, message) => {
+])('an unsupported identity path is rejected: %s', (subjectPath, message) => {
   const oauth2Config = {
     authorizationEndpoint: 'https://a.example.com/authorize',
     tokenEndpoint: 'https://a.example.com/token',

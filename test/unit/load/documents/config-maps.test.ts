@@ -130,7 +130,7 @@ describe('files with one document', () => {
     ])
   })
 
-  test('a ConfigMap without it is told about', async () => {
+  test('a ConfigMap without it is reported', async () => {
     expect((await loadRegistryFile(await put(mapOf('auth: { mode: anonymous }\n')))).problems?.[0]?.message).toBe(
       'expected one document, found 0',
     )

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { parseDocuments, parseObjects, renderProblem } from '../../../../src/load/index.ts'
-import { jsonSchemaAccepts } from '../../../support/load/publish/judges.ts'
+import { jsonSchemaAccepts } from '../../../support/load/publish/validators.ts'
 import { externalAuth, load, OAUTH, proxy, route, SPECS, workload } from '../../../support/load/documents/build.ts'
 
 const texts = (loaded: ReturnType<typeof load>): string[] => loaded.problems.map(renderProblem)
@@ -310,7 +310,7 @@ describe('workload manifests', () => {
     expect(performance.now() - startMs).toBeLessThan(20_000)
   })
 
-  test('fields of other controllers are only listed; a misspelled one of ours is a warning', () => {
+  test('fields of other controllers are only listed; a misspelled supported field is a warning', () => {
     const spec = {
       remoteUrl: 'https://a',
       allowedOriginss: [],

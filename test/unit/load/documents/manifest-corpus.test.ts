@@ -74,13 +74,13 @@ test.each(['MCPToolConfig', 'MCPAuthzConfig', 'MCPWebhookConfig', 'MCPGroup'])(
   },
 )
 
-test('what is told, and why, is listed by validate --verbose', () => {
+test('ignored fields and the reasons are listed by validate --verbose', () => {
   const { loaded } = startWith('remote-proxy-reference.yaml')
-  const told = loaded.unused.map(({ path: at, message }) => `${at}  ${message}`)
-  expect(told).toContain('spec.groupRef  not read here: groups belong to another controller')
+  const ignored = loaded.unused.map(({ path: at, message }) => `${at}  ${message}`)
+  expect(ignored).toContain('spec.groupRef  not read here: groups belong to another controller')
   for (const name of ['remoteUrl', 'telemetryConfigRef'])
-    expect(told.some((line) => line.startsWith(`spec.${name}`))).toBe(false)
-  expect(told).toContain('spec.replicas  not read here: it is for the pods of a cluster')
+    expect(ignored.some((line) => line.startsWith(`spec.${name}`))).toBe(false)
+  expect(ignored).toContain('spec.replicas  not read here: it is for the pods of a cluster')
   const quiet = { remoteUrl: 'https://a.example.com/mcp', audit: { enabled: false }, rateLimiting: {} }
   const text = JSON.stringify({
     apiVersion: 'toolhive.stacklok.dev/v1beta1',
@@ -108,7 +108,7 @@ function startWith(file: string) {
   return { loaded, config, problems: problems.map(({ path: at, message }) => `${at}  ${message}`) }
 }
 
-/** What is wrong with each object by itself. */
+/** Problems of each object alone. */
 const parseEach = (objects: readonly unknown[]) => parseObjects(objects).problems
 
 describe('each manifest runs, loads, or is refused by a sentence', () => {
@@ -144,7 +144,7 @@ interface Part {
 }
 const FIELDS = JSON.parse(textOf('fields.json')) as Readonly<Record<string, readonly string[]>>
 
-/** Whether a schema of ours has a field at this path. */
+/** Whether a schema of the project has a field at this path. */
 function isInSchema(spec: Part | undefined, field: string): boolean {
   let part = spec
   for (const step of field.split('.')) {

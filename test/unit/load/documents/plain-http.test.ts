@@ -19,7 +19,7 @@ test('a document that breaks its schema names its plain-http URLs in the same ru
       auth: auth({ issuerUrl: 'http://idp.example.com' }),
       routes: [route({ path: 'no-slash', auth: auth({ jwksUrl: 'http://keys.example.com/jwks' }) })],
     }),
-    externalAuth({ type: 'tokenExchange', tokenExchange: { tokenUrl: 'http://idp.example.com/token', odd: 1 } }),
+    externalAuth({ type: 'tokenExchange', tokenExchange: { tokenUrl: 'http://idp.example.com/token', unknown: 1 } }),
   )
   expect(found.filter((line) => line.includes(REFUSED)).map((line) => /spec\.\S+/.exec(line)?.[0])).toEqual([
     'spec.auth.oauth.providers[0].issuerUrl',

@@ -81,7 +81,7 @@ spec:
     ])
   })
 
-  test('no problem quotes a value: somebody may have written a secret where a reference belongs', () => {
+  test('no problem quotes a value, which may be a secret instead of a reference', () => {
     const problems = check(`apiVersion: extauth.dev/v1alpha1
 kind: MCPExternalAuthConfig
 metadata: { name: one }
@@ -132,7 +132,7 @@ describe('texts that are no documents', () => {
     expect(check(text).join('\n')).toContain(problem)
   })
 
-  test('a number where a duration belongs is told what one looks like', () => {
+  test('a number instead of a duration is reported with an example', () => {
     const spec =
       'auth: {mode: anonymous}, routes: [{name: a, path: /a, target: "https://b.example", externalAuthConfigRef: {name: c}, timeouts: {idle: 60}}]'
     const text = `apiVersion: extauth.dev/v1alpha1\nkind: ProxyConfig\nmetadata: {name: p}\nspec: {${spec}}`
@@ -143,7 +143,7 @@ describe('texts that are no documents', () => {
     )
   })
 
-  test('a tab is told once, without what follows from it', () => {
+  test('a tab is reported once, without consequential errors', () => {
     expect(check('a:\n  - b: 1\n\tc: 2\n    d: 3\n')).toEqual(['a.yaml:3:1  tabs are not allowed as indentation'])
   })
 

@@ -16,7 +16,7 @@ function isTold(spelling: Spelling): boolean {
 }
 
 test.each(SPELLINGS.map((spelling) => [spelling.what, spelling] as const))(
-  '%s means to kubectl what it means here, or it is told',
+  '%s has the same value in kubectl, or is reported',
   (_what, spelling) => {
     expect(isTold(spelling)).toBe(true)
   },

@@ -52,7 +52,7 @@ describe('a VirtualMCPServer (authserver.md §2.4)', () => {
     [{ outgoingAuth: { default: byRef('nobody') } }, [], 'spec.outgoingAuth.default.externalAuthConfigRef.name'],
     [{}, [backend('a', { authConfigRef: 'nobody' })], 'status.discoveredBackends[0].authConfigRef'],
     [{}, [backend('a', { authConfigRef: { name: 'nobody' } })], 'status.discoveredBackends[0].authConfigRef.name'],
-  ])('%j: a reference that leads nowhere is told where it is', (spec, backends, path) => {
+  ])('%j: a dangling reference is reported with its location', (spec, backends, path) => {
     expect(virtual(spec, ...backends).problems).toContain(`${path}  there is no MCPExternalAuthConfig "nobody"`)
   })
 
@@ -86,7 +86,7 @@ describe('a VirtualMCPServer (authserver.md §2.4)', () => {
     expect(config?.warnings.join('\n')).toContain('spec.authServerConfig.hmacSecretRefs  not set')
   })
 
-  test('a mistake in its authorization server is told where it is', () => {
+  test('an error in its authorization server is reported with its location', () => {
     const authServerConfig = { issuer: 'https://mcp.example.com', upstreamProviders: [{ name: 'corp', typ: 'oidc' }] }
     const { problems } = virtual({ authServerConfig }, backend('a'))
     expect(problems).toContain(

@@ -3,7 +3,7 @@ import { combinedSchema, JSON_SCHEMA_NAMES } from '../../../../src/load/publish/
 import { SPECS } from '../../../support/load/documents/build.ts'
 import { EMBEDDED_EXAMPLES } from '../../../support/resources/examples-embedded.ts'
 import { OUTGOING_EXAMPLES } from '../../../support/resources/examples-outgoing.ts'
-import { createAjv, document, jsonSchemaAccepts, problemsOf } from '../../../support/load/publish/judges.ts'
+import { createAjv, document, jsonSchemaAccepts, problemsOf } from '../../../support/load/publish/validators.ts'
 
 const validate = createAjv().compile(combinedSchema())
 const accepts = (value: unknown): boolean => validate(value)
@@ -38,7 +38,7 @@ describe('the combined JSON Schema', () => {
   it.each<[string, unknown, boolean]>([
     ['an MCPExternalAuthConfig', EXTERNAL_AUTH, true],
     ['a wrong one', WRONG, false],
-    ['a ProxyConfig with a field that nobody knows', document({ routs: [] }, 'ProxyConfig'), false],
+    ['a ProxyConfig with an unknown field', document({ routs: [] }, 'ProxyConfig'), false],
     ['an MCPRemoteProxy', REMOTE, true],
     ['an MCPRemoteProxy without a URL', document({ remoteUrl: 'nowhere' }, 'MCPRemoteProxy'), false],
     ['an MCPServerEntry', document({ remoteUrl: 'https://x.example/mcp' }, 'MCPServerEntry'), true],
@@ -50,8 +50,8 @@ describe('the combined JSON Schema', () => {
       document({ outgoingAuth: { default: 1 } }, 'VirtualMCPServer'),
       false,
     ],
-    ['a misspelled kind of ours', { ...EXTERNAL_AUTH, kind: 'MCPExternalAuth' }, false],
-    ['a document of ours without kind', { apiVersion: 'extauth.dev/v1alpha1', metadata: {}, spec: {} }, false],
+    ['a misspelled kind of the project', { ...EXTERNAL_AUTH, kind: 'MCPExternalAuth' }, false],
+    ['a document of the project without kind', { apiVersion: 'extauth.dev/v1alpha1', metadata: {}, spec: {} }, false],
     ['a list', listOf(EXTERNAL_AUTH, DEPLOYMENT), true],
     ['a list with a wrong one', listOf(EXTERNAL_AUTH, WRONG), false],
     [
@@ -61,14 +61,14 @@ describe('the combined JSON Schema', () => {
     ],
     ['a registry file', { auth: ANONYMOUS, registries: REGISTRIES }, true],
     ['a registry file without a source', { auth: ANONYMOUS, registries: [{ name: 'default' }] }, false],
-    ['a registry file with a field that nobody knows', { auth: ANONYMOUS, registris: REGISTRIES }, false],
+    ['a registry file with an unknown field', { auth: ANONYMOUS, registris: REGISTRIES }, false],
     ['an auth section', { auth: ANONYMOUS }, true],
     ['a wrong auth section', { auth: { mode: 'anonymus' } }, false],
-    ['somebody else’s document', DEPLOYMENT, true],
+    ['a foreign document', DEPLOYMENT, true],
     ['a document of another group', { ...WRONG, apiVersion: 'other.example/v1', kind: 'Anything' }, true],
-  ])('judges %s', (_what, value, expected) => {
+  ])('validates %s', (_what, value, expected) => {
     expect(accepts(value)).toBe(expected)
-    // Files are judged alike.
+    // Files are validated alike.
     expect(problemsOf(value).length === 0).toBe(expected)
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { parse } from '@bufbuild/cel'
 import { CRD_KINDS, customResourceDefinition } from '../../../../src/load/publish/index.ts'
-import { crdSchema } from '../../../support/load/publish/judges.ts'
+import { crdSchema } from '../../../support/load/publish/validators.ts'
 
 type Json = { [name: string]: unknown }
 

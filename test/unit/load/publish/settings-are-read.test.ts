@@ -33,7 +33,7 @@ function namesIn(schema: unknown, into: Set<string>): void {
   for (const value of Object.values(schema)) namesIn(value, into)
 }
 
-/** Fields that a table says to be refused, or told of, because nothing reads them. */
+/** Fields that a table marks as rejected or ignored, because nothing reads them. */
 const UNREAD = new Set(
   [AUTH_SERVER_FIELDS, TELEMETRY_FIELDS, ...Object.values(WORKLOAD_FIELDS)].flatMap((table) =>
     Object.entries(table).flatMap(([at, { is }]) => (is === 'runs' ? [] : [at.split('.').at(-1)])),

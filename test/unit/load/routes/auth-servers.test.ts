@@ -224,13 +224,13 @@ describe('upstream tokens (authserver.md §2.5)', () => {
     expect(first([exchange(), proxy({ auth: OAUTH, routes: [at()] })]).auth.upstream).toBeUndefined()
   })
 
-  test('a named one where nobody logs in is a warning: every request is answered with no_session', () => {
+  test('a named one without logins is a warning: every request gets no_session', () => {
     const config = resolved([exchange({ subjectProviderName: 'corp' }), proxy({ auth: OAUTH, routes: [at()] })])
     expect(config.routes[0]?.auth.upstream).toMatchObject({ provider: 'corp', issuer: undefined, isExplicit: true })
     expect(config.warnings.join('\n')).toContain('nobody has a token of the upstream provider "corp"')
   })
 
-  test('upstreamInject where nobody logs in is a problem', () => {
+  test('upstreamInject without logins is a problem', () => {
     expect(problemsOf(externalAuth(SPECS.upstreamInject), proxy({ auth: OAUTH, routes: [at()] }))).toContain(
       'expected an "authServerRef" for this route',
     )
@@ -290,7 +290,7 @@ describe('an upstream that no route uses', () => {
   })
 })
 
-test('an OpenID upstream of plain http on this machine is told what is allowed, and nothing else is said', () => {
+test('a plain http OpenID upstream on this machine is reported with the allowed values, once', () => {
   const corp = { name: 'corp', type: 'oidc', oidcConfig: { issuerUrl: 'http://localhost:9000', clientId: 'c' } }
   const documents = [server({ upstreamProviders: [corp] }), token, proxy({ ...login, routes: [at()] })]
   const messages = (resolveProxy(load(...documents)).problems ?? []).map(({ path, message }) => `${path}: ${message}`)

@@ -108,7 +108,7 @@ describe('resolveProxy', () => {
     ['https://a?x=1', 'https://a', 'a', '/', 'x=1'],
     ['https://[::1]:8443/x?', 'https://[::1]:8443', '[::1]:8443', '/x', ''],
     ['https://a/b??c', 'https://a', 'a', '/b', '?c'],
-  ])('the target %s keeps its path and query byte for byte', (target, origin, host, path, query) => {
+  ])('the target %s keeps its path and query exactly', (target, origin, host, path, query) => {
     const config = resolved([
       externalAuth(SPECS.unauthenticated),
       proxy({ auth: ANONYMOUS, routes: [route({ target })] }),

@@ -131,7 +131,7 @@ describe('oidcConfig of a manifest becomes a provider (decisions §1)', () => {
     expect(resolve([remote({ ...oidc(), resourceUrl: 'https://a' })], { listen: ':80' }).problems).toBe('')
   })
 
-  test('plain http is judged where it is written', () => {
+  test('plain http is reported where it is written', () => {
     expect(resolve([remote(oidc({ issuer: 'http://idp.example.com' }))]).problems).toContain(
       'spec.oidcConfig.inline.issuer  plain http is only used for loopback',
     )
@@ -215,7 +215,7 @@ describe('what can not be honoured is never dropped in silence', () => {
     expect(ignored.routes[0]?.callers.mode).toBe('anonymous')
   })
 
-  test('a manifest that is no route restricts nobody', () => {
+  test('a manifest without a route restricts no caller', () => {
     const server = workload('MCPServer', 's', { image: 'x', oidcConfig: { type: 'configMap' } })
     expect(resolve([server, remote({})]).problems).toBe('')
   })

@@ -116,7 +116,7 @@ describe('an MCPOIDCConfig says who may call the workloads that refer to it', ()
   })
 })
 
-describe('what does not fit is told', () => {
+describe('conflicts are reported', () => {
   test.each<readonly [string, readonly object[], string]>([
     [
       'one that is not there',
@@ -171,7 +171,7 @@ describe('what does not fit is told', () => {
       'spec.inline.issuer  plain http is only used for loopback',
     ],
     [
-      'a namespace that restricts nobody',
+      'a namespace that restricts no caller',
       [cluster({ namespace: 'agents' })],
       'spec.kubernetesServiceAccount.namespace  "namespace" needs "serviceAccount" as well',
     ],
@@ -180,7 +180,7 @@ describe('what does not fit is told', () => {
     expect(resolve(documents).problems).toContain(problem)
   })
 
-  test('of one with problems nothing is said twice, and nobody is let in for it', () => {
+  test('an invalid one is reported once, and accepts no caller', () => {
     const broken = config({ type: 'inline', inline: { issuer: 'no URL' } })
     const { problems, route } = resolve([broken, remote({ oidcConfigRef: ref }), proxy({ auth: OAUTH })])
     expect(problems.split('\n')).toHaveLength(1)
@@ -188,7 +188,7 @@ describe('what does not fit is told', () => {
     expect(route).toBeUndefined()
   })
 
-  test('where somebody else says who may call, it may be missing', () => {
+  test('it may be missing if --callers sets the callers', () => {
     const [known] = [resolve([config(), remote({ oidcConfigRef: ref })]).route]
     const byOption = resolve([remote({ oidcConfigRef: ref })], { callers: known?.callers })
     expect(byOption.problems).toBe('')

@@ -103,7 +103,7 @@ spec: { type: unauthenticated }
     ])
   })
 
-  test('only in documents of ours', () => {
+  test('only in supported documents', () => {
     const other = 'apiVersion: v1\nkind: Pod\nspec: { a: on }\n'
     expect(load(other).warnings).toEqual([])
     const list = `apiVersion: v1\nkind: List\nitems:\n- { apiVersion: v1, kind: Pod, spec: { a: on } }\n- { apiVersion: extauth.dev/v1alpha1, kind: MCPServer, metadata: { name: a }, spec: { image: on } }\n`
@@ -153,7 +153,7 @@ describe('merge keys', () => {
     expect(loaded.warnings).toEqual([])
   })
 
-  test('a problem with what was merged is told where it is written', () => {
+  test('a problem with a merged value is reported where it is written', () => {
     const { problems } = load(
       `apiVersion: v1\nkind: List\nitems:\n- apiVersion: extauth.dev/v1alpha1\n  kind: MCPExternalAuthConfig\n  metadata: { name: a }\n  spec:\n    type: headerInjection\n    headerInjection: { <<: { headerName: Host, valueSecretRef: { name: s, key: k } } }\n`,
     )

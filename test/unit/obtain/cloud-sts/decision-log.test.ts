@@ -79,7 +79,7 @@ describe('the record of decisions', () => {
   test.each([
     [false, undefined],
     [true, 'do-not-show'],
-  ])('shows claims only when told to: %s', (showClaims, secret) => {
+  ])('shows claims only if configured: %s', (showClaims, secret) => {
     const log = createDecisionLog({ clock: { now: () => 7 }, showClaims })
     const obtain = stage(log.forRoute('github'))
     obtain.obtain(known(callerOf({ sub: 'alice', groups: ['a'], secret: 'do-not-show' }), '1')) as unknown

@@ -32,16 +32,11 @@ test('there are at least 30 of them', () => expect(HOSTILE.length).toBeGreaterTh
 describe.each(['claims.value', 'claims.deep.value'])('as the value of a tag (%s)', (value) => {
   // API reference of STS, Tag.
   const documented = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u
-  test.each(ROWS)(
-    '%s is the tag, letter by letter, where STS takes it, and else nobody has a role',
-    (_text, hostile) => {
-      const choice = made({ sessionTags: [{ key: 'Team', value, allowEmpty: true }] }, hostile)
-      const isTaken = typeof hostile === 'string' && documented.test(hostile) && hostile.length <= 256
-      expect(choice?.attributes?.tags).toEqual(
-        isTaken ? [{ key: 'Team', value: hostile, transitive: false }] : undefined,
-      )
-    },
-  )
+  test.each(ROWS)('%s is the exact tag if STS accepts it, otherwise no role is assumed', (_text, hostile) => {
+    const choice = made({ sessionTags: [{ key: 'Team', value, allowEmpty: true }] }, hostile)
+    const isTaken = typeof hostile === 'string' && documented.test(hostile) && hostile.length <= 256
+    expect(choice?.attributes?.tags).toEqual(isTaken ? [{ key: 'Team', value: hostile, transitive: false }] : undefined)
+  })
 })
 
 test.each(ROWS)('%s is no source identity', (_text, hostile) => {
@@ -60,7 +55,7 @@ describe('in a session policy', () => {
     Condition: { StringLike: { 'aws:ResourceTag/Team': value } },
   })
   const template = JSON.stringify({ Version: '2012-10-17', Statement: [statement('{claims.value}')] })
-  test.each(ROWS)('%s stays within its text and stands for nothing else, or nobody has a role', (_text, hostile) => {
+  test.each(ROWS)('%s stays within its string without wildcards, or no role is assumed', (_text, hostile) => {
     const policy = made({ sessionPolicy: { template } }, hostile)?.attributes?.policy
     if (policy === undefined) return
     expect(typeof hostile).toBe('string')

@@ -56,7 +56,7 @@ describe('one call for each caller and role', () => {
     expect(new Set(credentials).size).toBe(1)
   })
 
-  test('3 roles × 100 callers make 300 calls, and nobody gets what is another’s', async () => {
+  test('3 roles × 100 callers make 300 calls, and no caller gets another’s credential', async () => {
     const { source: obtain } = source()
     const pairs = ['a', 'b', 'c'].flatMap((group) =>
       Array.from({ length: 100 }, (_, index) => [group, `user-${index}`] as const),

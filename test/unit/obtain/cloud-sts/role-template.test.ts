@@ -73,16 +73,16 @@ describe('a role by template', () => {
     })
   })
 
-  test('a mapping that does not match costs nobody the fallback', () => {
+  test('a mapping that does not match keeps the fallback', () => {
     const mapper = createRoleMapper({
       roleClaim: 'groups',
       fallbackRoleArn: FALLBACK,
-      roleMappings: [{ roleArnTemplate: TEMPLATE, allowedAccounts: ACCOUNTS, claim: 'nobody' }],
+      roleMappings: [{ roleArnTemplate: TEMPLATE, allowedAccounts: ACCOUNTS, claim: 'other' }],
     })
     expect(mapper.choose(claimsOf({ sub: 'ada' }))).toMatchObject({ roleArn: FALLBACK, by: 'fallback' })
   })
 
-  test('two templates that make the same text of different claims are still told apart by their claims', () => {
+  test('two templates that render different claims to the same text are distinguished by the claims', () => {
     const source = createCloudStsSource(
       authOf({
         roleMappings: [{ roleArnTemplate: 'arn:aws:iam::111111111111:role/{claims.a}-{claims.b}', matcher: 'true' }],
@@ -107,7 +107,7 @@ describe('a role by template', () => {
     expect(decision.choice.steps[0]?.roleArn).toBe(TEMPLATE)
   })
 
-  test('a refusal is told with its reason and without the value', () => {
+  test('a rejection is reported with its reason and without the value', () => {
     const spec = { roleMappings: [{ roleArnTemplate: TEMPLATE, allowedAccounts: ACCOUNTS, matcher: 'true' }] }
     const source = createCloudStsSource(authOf(spec), depsOf(undefined).deps)
     expect(() => source.plan(callerOf({ ...GOOD, team: 'a/b' }))).toThrow(

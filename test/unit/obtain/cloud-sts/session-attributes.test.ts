@@ -73,7 +73,7 @@ describe('session tags', () => {
     null,
     [],
     {},
-  ])('refuse %j, and nobody gets the fallback by it', (value) => {
+  ])('reject %j, without the fallback', (value) => {
     const choice = choose(team(), { team: value })
     expect(choice).toMatchObject({ roleArn: undefined, refusal: 'role_denied' })
     if (typeof value === 'string' && value.length > 3)

@@ -18,7 +18,7 @@ describe('the service and region that requests are signed for', () => {
     expect(awsHostMismatches(host, { service, region: regionOf(host) })).toEqual([])
   })
 
-  it('are told from nearly all others', () => {
+  it('are distinguished from nearly all others', () => {
     const others = hosts.flatMap(([host, own]) =>
       services.filter((service) => service !== own).map((service) => ({ host, service, region: regionOf(host) })),
     )

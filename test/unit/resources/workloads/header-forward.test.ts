@@ -49,7 +49,7 @@ describe('headerForward', () => {
     expect(problems(value)).toEqual([': a header is there twice, expected each once, however it is spelled'])
   })
 
-  test('refuses a field that nobody knows', () => {
+  test('rejects an unknown field', () => {
     expect(problems({ addHeaderFromSecret: [] })).toHaveLength(1)
   })
 })

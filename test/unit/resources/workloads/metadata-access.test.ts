@@ -70,7 +70,7 @@ describe('an egress rule', () => {
     expect(block(cidr).join()).toContain('expected a network such as')
   })
 
-  test('to everybody, by leaving out peers, is refused', () => {
+  test('for all peers, by omitting peers, is rejected', () => {
     expect(problemsOf({ egress: [{ ports: [{ port: 80 }] }] }).join()).toContain('spec.egress[0].to: missing')
     expect(egress().join()).toContain('spec.egress[0].to: missing')
   })

@@ -73,7 +73,7 @@ source_profile = circle
 role_arn = arn:aws:iam::123456789012:role/of-profile
 source_profile = static
 mfa_serial = arn:aws:iam::123456789012:mfa/ada
-[profile odd-source]
+[profile unknown-source]
 role_arn = arn:aws:iam::123456789012:role/of-profile
 credential_source = Somewhere
 [profile no-token]

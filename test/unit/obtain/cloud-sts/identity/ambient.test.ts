@@ -123,7 +123,7 @@ describe('an identity of the process', () => {
     },
   )
 
-  test('a place that is pointed to and fails ends the search: what is behind is somebody else', async () => {
+  test('a configured source that fails ends the chain: later ones are another identity', async () => {
     const env = rig.environment({ ...webIdentity(), ...container('wrong-token') })
     await expect(keyOf({ chain: ['container', 'instance'] }, env)).rejects.toMatchObject({
       code: 'aws_identity_unavailable',
@@ -190,7 +190,7 @@ describe('an identity of the process', () => {
     ['two-sources', /^profile: "two-sources" of CONFIG: has both source_profile and credential_source/],
     ['circle', /^profile: "round" of CONFIG, the source of "circle": its source_profile "circle" forms a cycle$/],
     ['mfa', /^profile: "mfa" of CONFIG: requires an MFA code \(mfa_serial\)/],
-    ['odd-source', /^profile: "odd-source" of CONFIG: its credential_source is "Somewhere"; expected /],
+    ['unknown-source', /^profile: "unknown-source" of CONFIG: its credential_source is "Somewhere"; expected /],
     ['from-environment', /^profile: "from-environment" of CONFIG: expected AWS_ACCESS_KEY_ID and AWS_SECRET_/],
     [
       'no-token',
@@ -305,7 +305,7 @@ describe('the same as the chain of the AWS SDK', () => {
     'no profile': {},
     'a static profile': { AWS_PROFILE: 'static' },
     'a profile with a role': { AWS_PROFILE: 'chained' },
-    'a profile that is not there': { AWS_PROFILE: 'nobody' },
+    'a profile that is not there': { AWS_PROFILE: 'missing' },
     'a profile without credentials': { AWS_PROFILE: 'empty' },
   }
   const tokens: Readonly<Record<string, () => Env>> = {
@@ -344,7 +344,7 @@ describe('the same as the chain of the AWS SDK', () => {
 
   function isNamedAndBroken(env: Env): boolean {
     const { AWS_PROFILE: profile, AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret } = env
-    if (profile !== undefined) return profile === 'nobody' || profile === 'empty'
+    if (profile !== undefined) return profile === 'missing' || profile === 'empty'
     if (id !== undefined) return secret === undefined
     return env['AWS_WEB_IDENTITY_TOKEN_FILE'] !== undefined && env['AWS_ROLE_ARN'] === undefined
   }

@@ -58,7 +58,7 @@ describe('an identity that is kept', () => {
     for (const each of all) expect(await each).toBe(keys)
   })
 
-  test('is at hand until five minutes before its end, then renewed once while the old one serves on', async () => {
+  test('is cached until five minutes before its expiry, then renewed once while the old one stays in use', async () => {
     const { identity, keys } = await started()
     nowMs += 55 * MINUTE - 1
     expect(identity.current()).toBe(keys)
@@ -98,7 +98,7 @@ describe('an identity that is kept', () => {
     waiting.shift()?.reject(unavailable())
     await settle()
     expect(identity.current()).toBe(keys)
-    // A failure is fresh: nobody asks again at once.
+    // The failure is cached: no request follows at once.
     expect(waiting).toHaveLength(0)
     expect(counts.get('extauth_aws_hops_total process ok')).toBe(1)
     expect(counts.get('extauth_aws_hops_total process aws_identity_unavailable')).toBe(1)

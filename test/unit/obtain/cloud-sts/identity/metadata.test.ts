@@ -118,7 +118,7 @@ describe.each(places)('a metadata service (%s)', (place) => {
     },
   )
 
-  test.each([400, 401, 403, 404, 429, 500, 301])('that answers %d is told with it', async (status) => {
+  test.each([400, 401, 403, 404, 429, 500, 301])('that responds %d is reported with the status', async (status) => {
     answer = (_request, response) => void response.writeHead(status, { location: '/elsewhere' }).end('a text of it')
     const error: unknown = await Promise.resolve(identity(place, at(place, url))).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject(refused(new RegExp(`${place}: it answered ${status}`)))
@@ -142,8 +142,8 @@ describe.each(places)('a metadata service (%s)', (place) => {
   })
 
   test('is never asked through an egress proxy', async () => {
-    const nobody = 'http://127.0.0.1:9'
-    expect(await identity(place, at(place, url), nobody)).toMatchObject({ accessKeyId: FROM.container })
+    const unreachable = 'http://127.0.0.1:9'
+    expect(await identity(place, at(place, url), unreachable)).toMatchObject({ accessKeyId: FROM.container })
   })
 })
 
