@@ -41,7 +41,7 @@ describe('a try from the page', () => {
   it('calls a tool on every route of the lab, in one era after the other, and the request is in the list', async () => {
     const { page, troubles, close, connect, choose, outcome } = await openTry()
     const { routes } = await ask<{ routes: { name: string }[] }>(lab.inspectUrl ?? '', '/api/overview')
-    expect(routes).toHaveLength(12)
+    expect(routes).toHaveLength(13)
     for (const [at, { name }] of routes.entries()) {
       await connect(name, ERAS[at % ERAS.length] ?? '', { user: 'alice' })
       await page.getByText('Connected to extauth-lab').waitFor()
@@ -54,6 +54,59 @@ describe('a try from the page', () => {
       expect([name, request?.rpcName, request?.status]).toEqual([name, 'show_request', 200])
     }
     expect(troubles).toEqual([])
+    await close()
+  }, 90_000)
+
+  it('as each user of a route with rules lists what this user may call, and the request shows which rule decided', async () => {
+    const { page, troubles, close, connect, choose, outcome } = await openTry()
+    const tools = page.getByRole('navigation', { name: 'What the server offers' })
+    const offered = async () =>
+      (await tools.getByRole('button').allInnerTexts()).filter((name) => name.endsWith('_note'))
+    for (const [user, expected] of [
+      ['carol', ['read_note']],
+      ['bob', ['read_note', 'write_note']],
+      ['alice', ['read_note', 'write_note', 'delete_note']],
+    ] as const) {
+      for (const era of ERAS) {
+        await connect('rules', era, { user })
+        await page.getByText('Connected to extauth-lab').waitFor()
+        expect([user, era, await offered()]).toEqual([user, era, expected])
+        await choose('read_note')
+        await page.getByRole('button', { name: 'Call', exact: true }).click()
+        await outcome.getByText('Rules decide which tools').first().waitFor()
+      }
+    }
+    await outcome.getByRole('link').click()
+    const rules = page.getByRole('region', { name: 'Authorization' })
+    await rules.getByText('allowed by the rule readers').waitFor()
+    expect(await rules.getByRole('row').allInnerTexts()).toEqual([
+      expect.stringMatching(/Rule\s+Effect\s+Verdict/i),
+      expect.stringMatching(/readers\s+allow\s+matched/),
+      expect.stringMatching(/writers\s+allow\s+not reached/),
+      expect.stringMatching(/deleters\s+allow\s+not reached/),
+    ])
+    expect(troubles).toEqual([])
+    await close()
+  }, 90_000)
+
+  it('as the holder of a pasted token is denied what the rules deny, and shows the rules that did not match', async () => {
+    const { page, close, connect, choose, outcome } = await openTry()
+    const token = await lab.token({ sub: 'bob', groups: ['dev'] })
+    await connect('rules', ERAS[0] ?? '', { token })
+    await choose('read_note')
+    await page.getByRole('button', { name: 'Call', exact: true }).click()
+    await outcome.getByText('Rules decide which tools').first().waitFor()
+    const response = await fetch(`${lab.url}/rules`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'delete_note' } }),
+    })
+    expect(response.status).toBe(403)
+    const denied = (await finished(lab.inspectUrl ?? '')).find(({ status }) => status === 403)
+    await page.goto(`${lab.inspectUrl}#/requests/${denied?.id}`)
+    const rules = page.getByRole('region', { name: 'Authorization' })
+    await rules.getByText('denied by the default of the route').waitFor()
+    expect(await rules.getByRole('row').filter({ hasText: 'deleters' }).innerText()).toContain('no match')
     await close()
   }, 90_000)
 
