@@ -27,14 +27,14 @@ const SECTIONS: readonly (readonly [title: string, intro: string, table: FieldTa
   ['MCPExternalAuthConfig', 'Types are described in the reference. Below `embeddedAuthServer`:', AUTH_SERVER_FIELDS],
 ]
 
-const VERDICTS = { runs: 'supported', refused: 'rejected', told: 'ignored' }
+const VERDICTS = { supported: 'supported', rejected: 'rejected', ignored: 'ignored' }
 
 /** docs/manifests.md: the result of each field of ToolHive's manifests. */
 export function manifestsPage(): string {
   const sections = SECTIONS.map(([title, intro, table]) => {
     const rows = Object.entries(table).map(([field, row]) => {
       const ways =
-        row.is === 'refused' && row.hasWaysOut === true
+        row.is === 'rejected' && row.isOverridable === true
           ? '; unless `--callers`, a ProxyConfig or `--ignore-manifest-callers` defines the callers'
           : ''
       return `| \`${field}\` | ${VERDICTS[row.is]} | ${(row.says + ways).replaceAll('|', String.raw`\|`)} |`

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/index.ts'
 import type { NamedFile, NamedSecret, Problem } from '../load/index.ts'
-import { type FileVerdict, judgeFile, judgeSecret, verdictSentence } from './file-verdict.ts'
+import { type FileVerdict, checkNamedFile, judgeSecret, verdictSentence } from './file-verdict.ts'
 
 export interface FileFindings {
   /** They prevent a start. */
@@ -50,7 +50,7 @@ export async function checkFiles(
   const ofFiles = await verdictsOn(
     files,
     (file) => [file.holds, file.path, file.certificate],
-    (file) => judgeFile(file, nowMs),
+    (file) => checkNamedFile(file, nowMs),
   )
   const ofSecrets = await verdictsOnSecrets(secrets, secretsDirectory, nowMs)
   for (const [at, verdict] of [...ofFiles, ...ofSecrets]) add(findings, at, verdict)

@@ -83,7 +83,7 @@ export const verdictSentence = ({ message, consequence }: FileVerdict): string =
   consequence === undefined ? message : `${message}; ${consequence}`
 
 /** Validates that a file exists and has the expected content. */
-export function judgeFile({ holds, path: name, certificate }: FileToJudge, nowMs: number): FileVerdict {
+export function checkNamedFile({ holds, path: name, certificate }: FileToJudge, nowMs: number): FileVerdict {
   try {
     switch (holds) {
       // These may appear while the process runs.

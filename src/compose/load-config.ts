@@ -17,7 +17,7 @@ import {
 } from '../load/index.ts'
 import { checkFiles } from './check-files.ts'
 import { ConfigError } from './config-error.ts'
-import { nothingOfOurs } from './nothing-of-ours.ts'
+import { noRecognizedDocuments } from './nothing-of-ours.ts'
 
 /** The sources of a proxy configuration: files, directories and options. */
 export interface ProxySources {
@@ -94,7 +94,7 @@ export async function loadProxyConfig(
 ): Promise<ResolvedProxy> {
   const { loaded, overrides, problems, warnings } = await loadSources(sources)
   const result = resolveProxy(loaded, overrides)
-  const nothing = problems.length === 0 ? nothingOfOurs(loaded, overrides.paths ?? []) : undefined
+  const nothing = problems.length === 0 ? noRecognizedDocuments(loaded, overrides.paths ?? []) : undefined
   const found = nothing === undefined ? [...problems, ...(result.problems ?? [])] : [nothing]
   if (found.length > 0 || result.config === undefined)
     throw new ConfigError(found.map(renderStartProblem), { problems: found })

@@ -4,7 +4,7 @@ export {
   DEFAULT_API_GROUP,
   NEWEST_VERSION,
   OLDEST_VERSION,
-  OUR_KINDS,
+  DOCUMENT_KINDS,
 } from './documents/document-kinds.ts'
 export { splitExternalAuth } from './documents/external-auth-option.ts'
 export { bytesOf, isConfigurationFile, loadFiles, readTexts, STDIN } from './documents/load-files.ts'

@@ -112,10 +112,10 @@ export const cacheKeyOf = <T extends AuthType>({
 
 /** Whether the credential of a config is that of a role, which rules choose. */
 export const hasRoles = <A extends TypedSpec>(auth: A): auth is Extract<A, { readonly type: RoleType }> =>
-  asksOf(auth) === 'role'
+  checkProbesOf(auth) === 'role'
 
 /** What `check` asks for a config. */
-export const asksOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): Asks => TYPE_RECORDS[type].asks(spec)
+export const checkProbesOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): Asks => TYPE_RECORDS[type].asks(spec)
 
 /** Whose credential a config gives. */
 export const credentialOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): CredentialOf =>

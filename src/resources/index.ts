@@ -14,7 +14,7 @@ export {
 export {
   AUTH_TYPES,
   cacheKeyOf,
-  asksOf,
+  checkProbesOf,
   credentialOf,
   clientsOf,
   hasRoles,

@@ -19,7 +19,7 @@ export default [
     [
       [
         'what a manifest of the other group leaves out is off as it is there',
-        'sorted.isOfOthers ? asTheyMean(value, sorted.kind) : value',
+        'sorted.isOfOthers ? withForeignDefaults(value, sorted.kind) : value',
         'sorted.isOfOthers ? value : value',
       ],
     ],

@@ -10,7 +10,7 @@ import {
 import { createSource } from '../../obtain/index.ts'
 import { stsEndpointOf } from '../../obtain/cloud-sts/index.ts'
 import {
-  asksOf,
+  checkProbesOf,
   clientsOf,
   hasRoles,
   type ResolvedAuth,
@@ -50,7 +50,7 @@ export function checkCredential(
   const { auth } = route
   if (auth.type === 'cloudSts' && signsAsService(auth.spec)) return checkService(auth, context)
   if (hasRoles(auth)) return checkSts(auth, route.onMatcherError, caller, context)
-  const asks = asksOf(auth)
+  const asks = checkProbesOf(auth)
   if (asks === 'session') return Promise.resolve({ lines: [], credential: undefined })
   return asks === 'exchange' ? checkExchange(auth, caller, context) : checkOwn(auth, context)
 }

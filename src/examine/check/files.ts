@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import path from 'node:path'
-import { type FileToJudge, type FileVerdict, judgeFile } from '../../compose/index.ts'
+import { type FileToJudge, type FileVerdict, checkNamedFile } from '../../compose/index.ts'
 import { FileError, readBounded } from '../../files/index.ts'
 import { about, type CheckName, type CheckResult } from './result.ts'
 
@@ -14,7 +14,7 @@ const NAMES: Partial<Readonly<Record<FileToJudge['holds'], CheckName>>> = {
 
 /** Tests a configured file, with the messages of `validate`. `what` is its purpose. */
 export const checkFile = (file: FileToJudge, what: string, nowMs: number): CheckResult[] => [
-  lineOf(about(NAMES[file.holds] ?? 'file', `${what} ${file.path}`), judgeFile(file, nowMs)),
+  lineOf(about(NAMES[file.holds] ?? 'file', `${what} ${file.path}`), checkNamedFile(file, nowMs)),
   ...checkPermissions(file.path),
 ]
 

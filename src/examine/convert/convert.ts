@@ -1,7 +1,7 @@
 import { Document, isMap, isScalar, isSeq, parseAllDocuments, visit } from 'yaml'
 import {
   DEFAULT_API_GROUP,
-  OUR_KINDS,
+  DOCUMENT_KINDS,
   parseDocuments,
   type Problem,
   resolveProxy,
@@ -146,7 +146,7 @@ function convertOne(original: Document, path: string, conversion: Conversion): s
     refused.push({ where: `${path}  ${name}`, what: NO_SERVER })
     return [comment([`${name} is omitted: ${NO_SERVER}`])]
   }
-  if (!OUR_KINDS.some((known) => known === kind))
+  if (!DOCUMENT_KINDS.some((known) => known === kind))
     return isTheirs
       ? [comment([`${name} is omitted: it belongs to another controller`])]
       : [withChanges(original, renameServices(original))]

@@ -10,7 +10,13 @@ import {
   renderProblem,
   resolveProxy,
 } from '../../load/index.ts'
-import { checkFiles, type NamedThings, type LoadedSources, documentsIn, nothingOfOurs } from '../../compose/index.ts'
+import {
+  checkFiles,
+  type NamedThings,
+  type LoadedSources,
+  documentsIn,
+  noRecognizedDocuments,
+} from '../../compose/index.ts'
 import { checkCluster } from './check-cluster.ts'
 import { checkPods } from './check-pods.ts'
 import { dryRun } from './dry-run.ts'
@@ -104,7 +110,7 @@ export async function validate(sources: LoadedSources, options: ValidationOption
   const ofPods = await checkPods(loaded, options.apiGroup)
   found.add(ofPods.problems)
   warnings.add(ofPods.warnings)
-  const nothing = found.all.length === 0 ? nothingOfOurs(loaded, options.paths) : undefined
+  const nothing = found.all.length === 0 ? noRecognizedDocuments(loaded, options.paths) : undefined
   if (nothing !== undefined) found.add([nothing])
   const problems = found.all.filter(({ reason }) => reason === 'config_error')
   return {
@@ -145,7 +151,7 @@ function processesIn(loaded: Loaded, overrides: ProxyOverrides): Process[] {
         isHere(document) &&
         (document.backends.length > 0 ||
           document.refused.length > 0 ||
-          (document.callers?.dishonoured ?? []).length > 0),
+          (document.callers?.unsupported ?? []).length > 0),
     )
     return serves && !isDeclared ? [{ loaded: { ...known, proxies: [] }, overrides: own }] : []
   })

@@ -1,7 +1,7 @@
-import { sortDocument } from './document-kinds.ts'
+import { classifyDocument } from './document-kinds.ts'
 import { isRecord } from '../../fields/index.ts'
 import { moved, readYaml, type TextDocument, type TextProblem } from '../yaml/yaml.ts'
-import { isSpent, type Budget } from '../yaml/yaml-limits.ts'
+import { isExhausted, type Budget } from '../yaml/yaml-limits.ts'
 
 /** A document of ours in the data of a ConfigMap, with the places of the file that the ConfigMap is in. */
 export interface ContainedText {
@@ -43,7 +43,7 @@ export function textsIn(
       problems: problems.map((problem) => moved(problem, text.placeWithin(at, problem))),
     })
     // Each text after it would cost its reading, and say the same once more.
-    if (isNamed && isSpent(budget)) break
+    if (isNamed && isExhausted(budget)) break
   }
   return texts
 }
@@ -59,7 +59,7 @@ const PLAIN = /(^|[{,\s])["']?(auth|registries)["']?[ \t]*:/
 
 function isOurs(value: unknown, apiGroup: string): boolean {
   if (!isRecord(value)) return false
-  switch (sortDocument(value, apiGroup).is) {
+  switch (classifyDocument(value, apiGroup).is) {
     case 'registry':
       return Array.isArray(value.registries)
     case 'callers':

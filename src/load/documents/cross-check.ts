@@ -94,7 +94,7 @@ function checkReference(
 ): void {
   const kind = KINDS[role]
   if (declared.has(key(kind, namespace, name))) return
-  const message = nowhere([...declared.values()], { kind, namespace, name })
+  const message = unresolvedReference([...declared.values()], { kind, namespace, name })
   // What is broken could hold it: then this is no second mistake.
   const broken = loading.problems.find((problem) => problem.kind === '')
   const hint = broken === undefined ? '' : `; it may be in what cannot be read at ${broken.file}:${broken.line}`
@@ -102,7 +102,7 @@ function checkReference(
 }
 
 /** What is said of a reference that leads nowhere. */
-export function nowhere(
+export function unresolvedReference(
   declared: readonly Declared[],
   { kind, namespace, name }: { readonly kind: string; readonly namespace: string; readonly name: string },
 ): string {

@@ -17,7 +17,7 @@ export const NEWEST_VERSION = 'v1beta1' satisfies (typeof API_VERSIONS)[number]
 const ALSO_LOADED: readonly string[] = ['toolhive.stacklok.dev']
 
 /** Every kind that this product reads. */
-export const OUR_KINDS = [
+export const DOCUMENT_KINDS = [
   'MCPExternalAuthConfig',
   'MCPOIDCConfig',
   'MCPTelemetryConfig',
@@ -25,10 +25,10 @@ export const OUR_KINDS = [
   'RoleTest',
   ...WORKLOAD_KINDS,
 ] as const
-export type DocumentKind = (typeof OUR_KINDS)[number]
+export type DocumentKind = (typeof DOCUMENT_KINDS)[number]
 
 /** Kinds beside ours, in the groups that have them; fields that refer to one say what becomes of it. */
-const NEIGHBOURS: ReadonlySet<string> = new Set([
+const UNSUPPORTED_KINDS: ReadonlySet<string> = new Set([
   'EmbeddingServer',
   'MCPAuthzConfig',
   'MCPGroup',
@@ -38,9 +38,9 @@ const NEIGHBOURS: ReadonlySet<string> = new Set([
   'VirtualMCPCompositeToolDefinition',
 ])
 
-export type Sorted =
-  /** `isOfOthers`: written for another group, where fields that are left out may mean something else. */
-  | { readonly is: 'ours'; readonly kind: DocumentKind; readonly isOfOthers: boolean }
+export type Classified =
+  /** `isForeign`: written for another group, where fields that are left out may mean something else. */
+  | { readonly is: 'ours'; readonly kind: DocumentKind; readonly isForeign: boolean }
   /** Somebody else's document; `warning` where it looks like a misspelled one of ours. */
   | { readonly is: 'foreign'; readonly kind: string; readonly warning: string | undefined }
   | { readonly is: 'registry' | 'callers' }
@@ -48,9 +48,9 @@ export type Sorted =
   | { readonly is: 'wrong'; readonly path: readonly string[]; readonly message: string }
 
 /** Tells whose a document is, by `apiVersion` and `kind`; the registry file has neither. */
-export function sortDocument(value: Readonly<Record<string, unknown>>, apiGroup: string): Sorted {
+export function classifyDocument(value: Readonly<Record<string, unknown>>, apiGroup: string): Classified {
   const { apiVersion, kind } = value
-  if (apiVersion === undefined && kind === undefined) return sortPlain(value)
+  if (apiVersion === undefined && kind === undefined) return classifyPlain(value)
   const isOurKind = isKnown(kind)
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
     const missing = typeof apiVersion === 'string' ? 'kind' : 'apiVersion'
@@ -60,14 +60,15 @@ export function sortDocument(value: Readonly<Record<string, unknown>>, apiGroup:
       path: [missing],
       message:
         missing === 'kind'
-          ? `missing, expected one of ${OUR_KINDS.join(', ')}`
+          ? `missing, expected one of ${DOCUMENT_KINDS.join(', ')}`
           : `missing, expected "${apiGroup}/${NEWEST_VERSION}"`,
     }
   }
   const [group = '', version = ''] = apiVersion.split('/', 2)
   const isOurGroup = group === apiGroup || group === DEFAULT_API_GROUP
   const isRead = isOurGroup || ALSO_LOADED.includes(group)
-  const isList = kind === 'List' ? apiVersion === 'v1' : isRead && OUR_KINDS.some((known) => kind === `${known}List`)
+  const isList =
+    kind === 'List' ? apiVersion === 'v1' : isRead && DOCUMENT_KINDS.some((known) => kind === `${known}List`)
   if (isList && Array.isArray(value.items)) return { is: 'list', items: value.items }
   if (!isRead) {
     const message = isOurKind ? misspelled(apiVersion, apiGroup) : undefined
@@ -79,22 +80,22 @@ export function sortDocument(value: Readonly<Record<string, unknown>>, apiGroup:
   }
   if (isOurKind) {
     if (API_VERSIONS.some((known) => known === version))
-      return { is: 'ours', kind, isOfOthers: ALSO_LOADED.includes(group) }
+      return { is: 'ours', kind, isForeign: ALSO_LOADED.includes(group) }
     return {
       is: 'wrong',
       path: ['apiVersion'],
       message: `unknown version, expected ${API_VERSIONS.map((known) => `"${group}/${known}"`).join(' or ')}`,
     }
   }
-  if (!isOurGroup && NEIGHBOURS.has(kind)) return { is: 'foreign', kind, warning: undefined }
-  const meant = nearest(kind, OUR_KINDS)
+  if (!isOurGroup && UNSUPPORTED_KINDS.has(kind)) return { is: 'foreign', kind, warning: undefined }
+  const meant = nearest(kind, DOCUMENT_KINDS)
   if (meant !== undefined)
     return { is: 'wrong', path: ['kind'], message: `"${kind}" is not known, did you mean "${meant}"?` }
   if (isOurGroup) {
     return {
       is: 'wrong',
       path: ['kind'],
-      message: `"${kind.slice(0, 64)}" is not known, expected one of ${OUR_KINDS.join(', ')}`,
+      message: `"${kind.slice(0, 64)}" is not known, expected one of ${DOCUMENT_KINDS.join(', ')}`,
     }
   }
   return { is: 'foreign', kind, warning: undefined }
@@ -108,12 +109,12 @@ function misspelled(apiVersion: string, apiGroup: string): string | undefined {
   return meant && `the group "${group}" is not known, did you mean "${meant}"?`
 }
 
-const isKnown = (kind: unknown): kind is DocumentKind => OUR_KINDS.some((known) => known === kind)
+const isKnown = (kind: unknown): kind is DocumentKind => DOCUMENT_KINDS.some((known) => known === kind)
 
 const SECTION_KEYS: ReadonlySet<string> = new Set(['mode', 'oauth', 'publicPaths'])
 
 /** Documents without apiVersion and kind: the registry file, an `auth` section alone, or nothing of ours. */
-function sortPlain(value: Readonly<Record<string, unknown>>): Sorted {
+function classifyPlain(value: Readonly<Record<string, unknown>>): Classified {
   const keys = Object.keys(value)
   if (keys.includes('registries')) return { is: 'registry' }
   if (keys.includes('auth')) return { is: keys.length === 1 ? 'callers' : 'registry' }

@@ -16,7 +16,7 @@ type Issue = z.core.$ZodIssue
 
 /**
  * zod's issues as what is wrong and what was expected, with the nearest known name for a misspelled one. Of several
- * issues with one value only the first is told: the others follow from it. Values are not quoted, but for names of
+ * issues with one value only the first is reported: the others follow from it. Values are not quoted, but for names of
  * choices: somebody may have written a secret where a reference belongs. After `most` findings the rest is not listed.
  */
 export function explainIssues(
@@ -26,7 +26,7 @@ export function explainIssues(
   most: number = YAML_LIMITS.problems,
 ): Finding[] {
   const findings: Finding[] = []
-  const told = new Set<string>()
+  const reported = new Set<string>()
   for (const issue of issues) {
     if (findings.length > most) break
     if (issue.code === 'unrecognized_keys') {
@@ -37,8 +37,8 @@ export function explainIssues(
       continue
     }
     const path = issue.path.map(String).join('\n')
-    if (told.has(path) && !isAboutObject(valueAt(value, issue.path))) continue
-    told.add(path)
+    if (reported.has(path) && !isAboutObject(valueAt(value, issue.path))) continue
+    reported.add(path)
     findings.push({ path: issue.path, message: explain(issue, valueAt(value, issue.path)), at: 'value' })
   }
   if (findings.length <= most) return findings

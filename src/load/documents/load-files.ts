@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { open, readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { denied, deniedClause } from '../../core/index.ts'
-import { OUR_KINDS } from './document-kinds.ts'
+import { DOCUMENT_KINDS } from './document-kinds.ts'
 import { nothingLoaded, type Loaded } from './loaded.ts'
 import { parseDocuments, type ParseOptions, type SourceText } from './parse-documents.ts'
 import { fileProblem, type Problem } from './problem.ts'
@@ -85,7 +85,7 @@ async function listFiles(paths: readonly string[], problems: Problem[]): Promise
           problems.push(
             fileProblem(
               name,
-              `no file in this directory ends in .yaml, .yml or .json; supported kinds: ${OUR_KINDS.join(', ')}`,
+              `no file in this directory ends in .yaml, .yml or .json; supported kinds: ${DOCUMENT_KINDS.join(', ')}`,
             ),
           )
         files.push(...found.sort().map((entry) => path.join(name, entry)))

@@ -1,5 +1,5 @@
 import type { AuthSection, ManifestSection, RegistryConfig } from '../../resources/index.ts'
-import { anchorAuthSection, besides } from '../routes/file-paths.ts'
+import { anchorAuthSection, resolveBeside } from '../routes/file-paths.ts'
 import { withFiles } from '../routes/resolve-manifest-callers.ts'
 import type { Loaded } from './loaded.ts'
 import { readText } from './load-files.ts'
@@ -37,13 +37,13 @@ export async function loadRegistryFile(file: string): Promise<SingleResult<Regis
   return resultOf(loaded, loaded.registries, (config) => ({
     ...config,
     auth: anchorAuthSection(config.auth, file),
-    secretsDirectory: besides(file, config.secretsDirectory),
+    secretsDirectory: resolveBeside(file, config.secretsDirectory),
     registries: config.registries.map(({ name, source }) => ({
       name,
       source: {
         ...source,
-        ...(source.file === undefined ? {} : { file: besides(file, source.file) }),
-        ...(source.directory === undefined ? {} : { directory: besides(file, source.directory) }),
+        ...(source.file === undefined ? {} : { file: resolveBeside(file, source.file) }),
+        ...(source.directory === undefined ? {} : { directory: resolveBeside(file, source.directory) }),
       },
     })),
   }))

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { type SourcePlace } from '../../resources/index.ts'
-import { besides } from '../routes/file-paths.ts'
+import { resolveBeside } from '../routes/file-paths.ts'
 import { FILE_PATHS, markedContents, SECRET_REFS, type Content, type SecretRef } from '../../fields/index.ts'
 import type { Located, Problem } from './problem.ts'
 
@@ -58,8 +58,9 @@ export function namesIn(schema: z.core.$ZodType, value: unknown, place: Located<
     const isBeside = (other: readonly PropertyKey[]): boolean =>
       other.length === file.path.length && other.slice(0, -1).every((step, index) => step === file.path[index])
     const own = found.find((other) => other.holds === 'certificate chain' && isBeside(other.path))?.value
-    const certificate = file.holds === 'key of certificate' && own !== undefined ? besides(place.file, own) : undefined
-    files.push({ ...named(file), path: besides(place.file, file.value), certificate })
+    const certificate =
+      file.holds === 'key of certificate' && own !== undefined ? resolveBeside(place.file, own) : undefined
+    files.push({ ...named(file), path: resolveBeside(place.file, file.value), certificate })
   }
   const secrets: NamedSecret[] = []
   for (const secret of markedContents<SecretRef>(schema, value, SECRET_REFS))

@@ -22,7 +22,7 @@ import { toWorkload } from '../workloads/workload.ts'
 import { addOidcConfig, addTelemetryConfig } from './shared-configs.ts'
 import { isConfigMap, textsIn } from './config-map.ts'
 import { crossCheck } from './cross-check.ts'
-import { DEFAULT_API_GROUP, sortDocument, type DocumentKind } from './document-kinds.ts'
+import { DEFAULT_API_GROUP, classifyDocument, type DocumentKind } from './document-kinds.ts'
 import { Reader } from './document-reader.ts'
 import { unknownField } from './explain-issue.ts'
 import { once, DEFAULT_NAMESPACE, isRecord } from '../../fields/index.ts'
@@ -31,7 +31,7 @@ import { markedPod } from './marked-pod.ts'
 import { nearest } from '../../core/index.ts'
 import { fileProblem, pathText, withoutFirstStep, type Located, type Problem } from './problem.ts'
 import { referencesOf } from './references.ts'
-import { tellRoutes } from '../routes/tell-routes.ts'
+import { addAffectedRoutes } from '../routes/affected-routes.ts'
 import { refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
 import { fullBudget, objectBudget, YAML_LIMITS } from '../yaml/yaml-limits.ts'
 import { readYaml, type TextDocument } from '../yaml/yaml.ts'
@@ -67,7 +67,7 @@ export function parseDocuments(files: readonly SourceText[], options: ParseOptio
   const loading = nothingLoaded()
   for (const file of files) addFile(loading, file, options.apiGroup ?? DEFAULT_API_GROUP)
   crossCheck(loading)
-  tellRoutes(loading)
+  addAffectedRoutes(loading)
   const order = new Map(files.map((file, index) => [file.path, index]))
   for (const list of [loading.problems, loading.warnings]) list.sort((a, b) => inOrder(order, a, b))
   return loading
@@ -118,7 +118,7 @@ export function parseSingle({ path, text }: SourceText, kind: SingleKind): Loade
         problems.push(...inner.problems)
         found.push(
           ...inner.documents.filter(
-            (one) => isRecord(one.value) && sortDocument(one.value, context.apiGroup).is === kind,
+            (one) => isRecord(one.value) && classifyDocument(one.value, context.apiGroup).is === kind,
           ),
         )
       }
@@ -197,19 +197,24 @@ function addDocument(reader: Reader, value: unknown, prefix: readonly PropertyKe
     loading.problems.push(place.problem([], 'expected a document with "apiVersion" and "kind"'))
     return
   }
-  const sorted = sortDocument(value, reader.context.apiGroup)
-  switch (sorted.is) {
+  const classified = classifyDocument(value, reader.context.apiGroup)
+  switch (classified.is) {
     case 'ours':
-      return addOurs(reader, sorted.isOfOthers ? asTheyMean(value, sorted.kind) : value, prefix, sorted.kind)
+      return addOurs(
+        reader,
+        classified.isForeign ? withForeignDefaults(value, classified.kind) : value,
+        prefix,
+        classified.kind,
+      )
     case 'registry':
       return addRegistry(reader, value, prefix)
     case 'callers':
       return addCallers(reader, value, prefix)
     case 'list':
-      return sorted.items.forEach((item, index) => addDocument(reader, item, [...prefix, 'items', index]))
+      return classified.items.forEach((item, index) => addDocument(reader, item, [...prefix, 'items', index]))
     case 'wrong':
       loading.problems.push(
-        reader.located(value, prefix, kindText(value), nameText(value)).problem(sorted.path, sorted.message),
+        reader.located(value, prefix, kindText(value), nameText(value)).problem(classified.path, classified.message),
       )
       return
     case 'foreign':
@@ -217,14 +222,14 @@ function addDocument(reader: Reader, value: unknown, prefix: readonly PropertyKe
       {
         const pod = markedPod(value, reader.context.apiGroup)
         if (pod !== undefined) {
-          loading.pods.push(reader.located(pod, prefix, sorted.kind, nameText(value)))
+          loading.pods.push(reader.located(pod, prefix, classified.kind, nameText(value)))
           return
         }
       }
-      loading.skipped.push({ file: reader.file, line: place.line, kind: sorted.kind })
-      if (sorted.warning !== undefined) {
+      loading.skipped.push({ file: reader.file, line: place.line, kind: classified.kind })
+      if (classified.warning !== undefined) {
         loading.warnings.push(
-          reader.located(value, prefix, sorted.kind, nameText(value)).problem(['apiVersion'], sorted.warning),
+          reader.located(value, prefix, classified.kind, nameText(value)).problem(['apiVersion'], classified.warning),
         )
       }
   }
@@ -291,7 +296,10 @@ function addOurs(
  * A document of another group with what it means there without saying it, and without what its controller says in `status`: an
  * exported one has fields there that only that one knows. Only of a VirtualMCPServer are backends read that it has found.
  */
-function asTheyMean({ status, ...written }: Readonly<Record<string, unknown>>, kind: DocumentKind): typeof written {
+function withForeignDefaults(
+  { status, ...written }: Readonly<Record<string, unknown>>,
+  kind: DocumentKind,
+): typeof written {
   const value = kind === 'VirtualMCPServer' && status !== undefined ? { ...written, status } : written
   const field = kind === 'VirtualMCPServer' ? 'authServerConfig' : 'embeddedAuthServer'
   const { spec } = value

@@ -37,7 +37,7 @@ export function addTelemetryConfig(
   const document = reader.check(telemetrySchema(), value, place)
   if (document === undefined) return
   loading.telemetryConfigs.push({ ...place, document, configHash: configHash(document.spec) })
-  for (const [path, { says }] of fieldsBelow(TELEMETRY_FIELDS, '', 'told'))
+  for (const [path, { says }] of fieldsBelow(TELEMETRY_FIELDS, '', 'ignored'))
     if (asksFor(document.spec, path, undefined))
       loading.unused.push(place.problem(['spec', ...path.split('.')], `not read here: ${says}`, { at: 'key' }))
 }

@@ -61,7 +61,7 @@ export function providerHttp(
   for (const name of PROVIDER_URLS) {
     const url = provider[name]
     if (url === undefined) continue
-    const list = judgeCalledUrl({ url, insecureAllowHttp }) === 'refuse' ? found.refused : found.warnings
+    const list = checkCalledUrl({ url, insecureAllowHttp }) === 'refuse' ? found.refused : found.warnings
     list.push(...plainHttpWarning(place, { url, insecureAllowHttp }, pathOf(name)))
   }
   return found
@@ -84,12 +84,12 @@ export function plainHttpIn(place: Located<unknown>, value: unknown, path: Path 
     if (typeof member !== 'string') return plainHttpIn(place, member, [...path, name])
     if (!CALLED_URLS.some((one) => one.toLowerCase() === name.toLowerCase()) || !URL.canParse(member)) return []
     const called = { url: member, insecureAllowHttp }
-    return judgeCalledUrl(called) === 'refuse' ? [place.problem([...path, name], refusedHttpMessage(called))] : []
+    return checkCalledUrl(called) === 'refuse' ? [place.problem([...path, name], refusedHttpMessage(called))] : []
   })
 }
 
-function plainHttpWarning(place: Located<unknown>, called: Judged, path: Path): Problem[] {
-  switch (judgeCalledUrl(called)) {
+function plainHttpWarning(place: Located<unknown>, called: CalledHttpUrl, path: Path): Problem[] {
+  switch (checkCalledUrl(called)) {
     case 'warn':
       return [place.problem(path, 'plain http: whoever is on the network path can read and change what is sent')]
     case 'refuse':
@@ -99,10 +99,10 @@ function plainHttpWarning(place: Located<unknown>, called: Judged, path: Path): 
   }
 }
 
-type Judged = Pick<CalledUrl, 'url' | 'insecureAllowHttp' | 'allowedBy'>
+type CalledHttpUrl = Pick<CalledUrl, 'url' | 'insecureAllowHttp' | 'allowedBy'>
 
 /** What may be done with a URL that this product calls (decisions §2.6). */
-export const judgeCalledUrl = ({ url, insecureAllowHttp = false }: Judged): PlainHttp =>
+export const checkCalledUrl = ({ url, insecureAllowHttp = false }: CalledHttpUrl): PlainHttp =>
   judgePlainHttp(url, insecureAllowHttp)
 
 /** Why a URL with `http` is not used, and what would help (decisions §2.6). */

@@ -1,5 +1,5 @@
 import { once } from '../../fields/index.ts'
-import { DEFAULT_API_GROUP, OUR_KINDS } from '../documents/document-kinds.ts'
+import { DEFAULT_API_GROUP, DOCUMENT_KINDS } from '../documents/document-kinds.ts'
 import { jsonSchema, JSON_SCHEMA_NAMES, type Json, type JsonSchemaName } from './json-schema.ts'
 
 const ref = (name: string): Json => ({ $ref: `#/$defs/${name}` })
@@ -9,8 +9,8 @@ const lacks = (name: string): Json => ({ not: has(name) })
 
 /** Each part that fits a document has its say; so an editor tells what is wrong with the kind that was meant. */
 const CASES: readonly { readonly when: Json; readonly schema: Json }[] = [
-  ...OUR_KINDS.map((kind) => ({ when: isKind(kind), schema: ref(kind) })),
-  ...['List', ...OUR_KINDS.map((kind) => `${kind}List`)].map((kind) => ({
+  ...DOCUMENT_KINDS.map((kind) => ({ when: isKind(kind), schema: ref(kind) })),
+  ...['List', ...DOCUMENT_KINDS.map((kind) => `${kind}List`)].map((kind) => ({
     when: isKind(kind),
     schema: { properties: { items: { type: 'array', items: { $ref: '#' } } } },
   })),
@@ -19,7 +19,7 @@ const CASES: readonly { readonly when: Json; readonly schema: Json }[] = [
       properties: { apiVersion: { pattern: `^${DEFAULT_API_GROUP.replaceAll('.', '[.]')}/` } },
       ...has('apiVersion'),
     },
-    schema: { properties: { kind: { enum: OUR_KINDS.flatMap((kind) => [kind, `${kind}List`]) } }, ...has('kind') },
+    schema: { properties: { kind: { enum: DOCUMENT_KINDS.flatMap((kind) => [kind, `${kind}List`]) } }, ...has('kind') },
   },
   // What has neither is the file of the registry server, or an `auth` section in a file of its own.
   {

@@ -10,7 +10,7 @@ import {
 } from '../../resources/index.ts'
 import { UNSTRUCTURED } from '../../fields/index.ts'
 import { inputSchema, type Json } from './json-schema.ts'
-import { saidOnce, wordless } from './words.ts'
+import { describedOnce, withoutDescriptions } from './descriptions.ts'
 
 /** The kinds that a cluster stores. */
 export const CRD_KINDS = ['MCPExternalAuthConfig', 'MCPOIDCConfig', 'MCPTelemetryConfig', ...WORKLOAD_KINDS] as const
@@ -139,7 +139,7 @@ export function customResourceDefinition(
         storage: name === NEWEST_VERSION,
         additionalPrinterColumns: columns,
         schema: {
-          openAPIV3Schema: name === NEWEST_VERSION ? saidOnce(schema) : wordless(schema),
+          openAPIV3Schema: name === NEWEST_VERSION ? describedOnce(schema) : withoutDescriptions(schema),
         },
         subresources: { status: {}, ...(kind === 'MCPRemoteProxy' ? { scale: SCALE } : {}) },
       })),
@@ -170,10 +170,10 @@ function openApiSchema(kind: CrdKind): Json {
       status: {
         description: 'What was found; not written by people.',
         ...(hasOwnStatus(kind)
-          ? { ...structural(status, false), default: NOT_LOOKED_AT }
+          ? { ...structural(status, false), default: NOT_RECONCILED }
           : {
               ...structural(referringStatus(), false),
-              default: NOT_LOOKED_AT,
+              default: NOT_RECONCILED,
               'x-kubernetes-preserve-unknown-fields': true,
             }),
       },
@@ -188,7 +188,7 @@ const schemaOf = (kind: CrdKind) => {
 }
 
 /** A generation that none is: tools that wait for ours (kstatus, Flux) would take an object without a status for ready. */
-const NOT_LOOKED_AT = { observedGeneration: -1 }
+const NOT_RECONCILED = { observedGeneration: -1 }
 
 /** The kinds whose status is the operator's alone; that of others has more in it than it writes. */
 const hasOwnStatus = (kind: CrdKind): boolean =>

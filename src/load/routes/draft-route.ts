@@ -30,7 +30,7 @@ export interface DraftRoute {
   /** The `auth` section of the route itself. */
   readonly ownCallers: AuthSection | undefined
   /** Its callers are said by something that can't be used, which has been told. Default false. */
-  readonly hasLostCallers?: boolean
+  readonly hasInvalidCallers?: boolean
   readonly resourceUrl: string | undefined
   readonly source: { readonly file: string; readonly line: number }
   /** A problem with one field of the route. */
@@ -92,7 +92,7 @@ export function routeOfManifest(
   manifest: Located<Workload>,
   backend: Backend,
   isOnly: boolean,
-  { section: ownCallers, isLost }: FoundCallers,
+  { section: ownCallers, isInvalid }: FoundCallers,
   telemetry: ResolvedTelemetry | undefined,
   secretsDirectory: string,
 ): DraftRoute {
@@ -124,7 +124,7 @@ export function routeOfManifest(
     authName: (externalAuth ?? authServer)?.name,
     authServer: externalAuth === undefined ? ownServer(manifest) : (authServer ?? ownServer(manifest)),
     ownCallers,
-    hasLostCallers: isLost,
+    hasInvalidCallers: isInvalid,
     // A VirtualMCPServer is one resource with several backends, each of which is one below it.
     resourceUrl: isVirtual && resourceUrl !== undefined ? `${resourceUrl.replace(/\/$/, '')}/${name}` : resourceUrl,
     source: { file: manifest.file, line: manifest.line },

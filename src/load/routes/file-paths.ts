@@ -9,7 +9,7 @@ import {
 } from '../../resources/index.ts'
 
 /** A path of a document as an absolute one: relative to the file that names it (decisions §7). */
-export function besides(file: string, name: string): string {
+export function resolveBeside(file: string, name: string): string {
   return path.resolve(path.dirname(file), name)
 }
 
@@ -17,7 +17,10 @@ export function besides(file: string, name: string): string {
 export function anchorAuthSection(section: AuthSection, file: string): AuthSection {
   if (section.mode === 'anonymous') return section
   const providers = section.oauth.providers.map((one) =>
-    filesOfProvider(one).reduce((whole, { path: at, value }) => withValueAt(whole, at, besides(file, value)), one),
+    filesOfProvider(one).reduce(
+      (whole, { path: at, value }) => withValueAt(whole, at, resolveBeside(file, value)),
+      one,
+    ),
   )
   return { mode: 'oauth', oauth: { ...section.oauth, providers } }
 }
@@ -27,7 +30,7 @@ export function anchorSpec<T extends AuthType>({ type, spec }: TypedSpec<T>, fil
   const found = TYPE_RECORDS[type].files(spec)
   return {
     type,
-    spec: found.reduce((whole, { path: at, value }) => withValueAt(whole, at, besides(file, value)), spec),
+    spec: found.reduce((whole, { path: at, value }) => withValueAt(whole, at, resolveBeside(file, value)), spec),
   }
 }
 
@@ -40,7 +43,7 @@ export function anchored<K extends string>(
   const result: { [Name in K]?: string } = {}
   for (const name of names) {
     const value = object[name]
-    if (value !== undefined) result[name] = besides(file, value)
+    if (value !== undefined) result[name] = resolveBeside(file, value)
   }
   return result
 }

@@ -10,7 +10,7 @@ import {
 import { anchorSpec } from './file-paths.ts'
 import type { LocatedAuth } from '../documents/loaded.ts'
 import { pathText } from '../documents/problem.ts'
-import { judgeCalledUrl, refusedHttpMessage } from '../documents/warnings.ts'
+import { checkCalledUrl, refusedHttpMessage } from '../documents/warnings.ts'
 
 /** What a route gets for the MCPExternalAuthConfig it names, or why it can't have it. */
 export type AuthResult =
@@ -57,7 +57,7 @@ export const labelOf = ({ document, file, line }: LocatedAuth): string =>
 
 /** Why a config can not run because of a URL with plain http; `label` says whose it is. */
 export function httpProblem(label: string, typed: TypedSpec): string | undefined {
-  const refused = urlsCalledBy(typed).find((called) => judgeCalledUrl(called) === 'refuse')
+  const refused = urlsCalledBy(typed).find((called) => checkCalledUrl(called) === 'refuse')
   return refused === undefined ? undefined : `${label}, "${pathText(refused.path)}": ${refusedHttpMessage(refused)}`
 }
 

@@ -9,7 +9,7 @@ import {
 import { anchorAuthSection } from './file-paths.ts'
 import { referencedCallers, type ManifestCallers } from '../workloads/manifest-callers.ts'
 import { type Workload } from '../workloads/workload.ts'
-import { nowhere } from '../documents/cross-check.ts'
+import { unresolvedReference } from '../documents/cross-check.ts'
 import type { Loaded, LocatedOidcConfig } from '../documents/loaded.ts'
 import type { Located, Problem } from '../documents/problem.ts'
 import { providerHttp } from '../documents/warnings.ts'
@@ -31,9 +31,9 @@ export interface FoundCallers {
   /** Undefined where the manifest does not say it, or somebody else does. */
   readonly section: AuthSection | undefined
   /** It says it by something that can't be used, which is told. */
-  readonly isLost: boolean
+  readonly isInvalid: boolean
 }
-const NOT_SAID: FoundCallers = { section: undefined, isLost: false }
+const NOT_SAID: FoundCallers = { section: undefined, isInvalid: false }
 
 interface Findings {
   readonly problems: Problem[]
@@ -54,7 +54,7 @@ export function callersOfManifest(
 ): FoundCallers {
   const { callers } = manifest.document
   if (callers === undefined) return NOT_SAID
-  const { section, reference, path: at, dishonoured } = callers
+  const { section, reference, path: at, unsupported } = callers
   const instead = elsewhere.option
     ? '--callers says who may call'
     : elsewhere.ignored
@@ -63,7 +63,7 @@ export function callersOfManifest(
         ? undefined
         : `callers are those of the ProxyConfig at ${elsewhere.proxy}`
   const waysOut = elsewhere.inCluster ? WITHOUT_IT : WAYS_OUT
-  for (const { path: field, reason } of dishonoured) {
+  for (const { path: field, reason } of unsupported) {
     const message = `says who may call and ${reason}`
     if (instead === undefined) problems.push(manifest.problem(field, `${message}; ${waysOut}`, { at: 'key' }))
     else warnings.push(manifest.problem(field, `${message}; ${instead}`, { at: 'key' }))
@@ -75,13 +75,13 @@ export function callersOfManifest(
   }
   if (section === undefined) {
     const found = referencedConfig(manifest, callers, loaded, problems)
-    if (found === undefined) return { section: undefined, isLost: true }
+    if (found === undefined) return { section: undefined, isInvalid: true }
     const referenced = withFiles(referencedCallers(found.reference, found.config.document), secretsDirectory)
-    return { section: anchorAuthSection(referenced, found.config.file), isLost: false }
+    return { section: anchorAuthSection(referenced, found.config.file), isInvalid: false }
   }
   const found = withFiles(section, secretsDirectory)
   findHttp(manifest, callers, found, { problems, warnings })
-  return { section: anchorAuthSection(found, manifest.file), isLost: false }
+  return { section: anchorAuthSection(found, manifest.file), isInvalid: false }
 }
 
 /** The MCPOIDCConfig that a manifest refers to; undefined where there is none, or one with problems. */
@@ -101,7 +101,7 @@ function referencedConfig(
   const kind = 'MCPOIDCConfig'
   // What is wrong with one that is there has been told.
   if (!declared.some((one) => one.kind === kind && isIt(one)))
-    problems.push(manifest.problem([...path, 'name'], nowhere(declared, { kind, namespace, name })))
+    problems.push(manifest.problem([...path, 'name'], unresolvedReference(declared, { kind, namespace, name })))
   return undefined
 }
 

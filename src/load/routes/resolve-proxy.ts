@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { ProxyOverrides } from './proxy-overrides.ts'
 import { redirectUris, unusedUpstreams } from './upstream-remarks.ts'
 import { type AuthSection, listenAddress, type ProxyConfig } from '../../resources/index.ts'
-import { anchorAuthSection, anchored, besides } from './file-paths.ts'
+import { anchorAuthSection, anchored, resolveBeside } from './file-paths.ts'
 import { ConfigPlaces } from '../documents/config-places.ts'
 import { placeTable } from '../documents/place-table.ts'
 import { defaultSettings, draftRoutes, listenOf } from './draft-routes.ts'
@@ -133,7 +133,7 @@ function listenSettings({ listen }: ProxyConfig['spec'], file: string, address: 
   const { tls } = listen
   return {
     address,
-    tls: tls && { certFile: besides(file, tls.certFile), keyFile: besides(file, tls.keyFile) },
+    tls: tls && { certFile: resolveBeside(file, tls.certFile), keyFile: resolveBeside(file, tls.keyFile) },
     allowedOrigins: listen.allowedOrigins,
     allowedHosts: listen.allowedHosts,
     headerLimitBytes: listen.headerLimit,
@@ -157,7 +157,7 @@ export const secretsDirectoryOf = (loaded: Loaded, option: string | undefined): 
 function directoryOf(option: string | undefined, proxy: Located<ProxyConfig> | undefined): string {
   if (option !== undefined) return path.resolve(option)
   const { secretsDirectory } = (proxy?.document ?? defaultSettings()).spec
-  return besides(proxy?.file ?? path.resolve('-'), secretsDirectory)
+  return resolveBeside(proxy?.file ?? path.resolve('-'), secretsDirectory)
 }
 
 /** Sections among the documents that nobody asked to use: whoever wrote one means it to say who may call. */

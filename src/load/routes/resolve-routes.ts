@@ -61,7 +61,7 @@ export function resolveRoutes(inputs: Inputs): Resolved {
     // A reference that leads nowhere, or to a document with problems, has been told about when the files were checked.
     if (draft.authName !== undefined && reached === undefined) continue
     const server = servers.of(draft, reached, inputs.authServerName, findings.problems)
-    if (draft.hasLostCallers === true) continue
+    if (draft.hasInvalidCallers === true) continue
     const callers = callersOf(draft, server, inputs, findings)
     // A server that is named and has problems has been told about, too: callers are not what is missing.
     const namesServer = draft.authServer !== undefined || inputs.authServerName !== undefined

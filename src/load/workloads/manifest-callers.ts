@@ -21,7 +21,7 @@ type Path = readonly PropertyKey[]
 type ProviderUrl = 'issuerUrl' | 'jwksUrl' | 'introspectionUrl'
 
 /** A field that says who may call, and that is not honoured here. */
-export interface Dishonoured {
+export interface UnsupportedCallerField {
   readonly path: Path
   /** What is the matter, as a sentence without its subject. */
   readonly reason: string
@@ -37,12 +37,12 @@ export interface ManifestCallers {
   readonly resourceUrl: string | undefined
   /** The MCPOIDCConfig that says it, where nothing else does: the section is made of it (`referencedCallers`). */
   readonly reference?: OidcConfigRef | undefined
-  readonly dishonoured: readonly Dishonoured[]
+  readonly unsupported: readonly UnsupportedCallerField[]
 }
 
 /** Fields of manifests that restrict callers in ways that nothing here can; each by its name. */
-const DISHONOURED_FIELDS = fieldsBelow(WORKLOAD_FIELDS.MCPRemoteProxy, '', 'refused').filter(
-  ([, { hasWaysOut }]) => hasWaysOut === true,
+const UNSUPPORTED_CALLER_FIELDS = fieldsBelow(WORKLOAD_FIELDS.MCPRemoteProxy, '', 'rejected').filter(
+  ([, { isOverridable }]) => isOverridable === true,
 )
 
 /** What ToolHive's operator takes where a manifest names no audience. */
@@ -64,15 +64,15 @@ interface Written {
  * refers to.
  */
 export function manifestCallers(written: Written, base: Path, namespace: string): ManifestCallers {
-  const dishonoured: Dishonoured[] = DISHONOURED_FIELDS.flatMap(([field, { says }]) =>
+  const unsupported: UnsupportedCallerField[] = UNSUPPORTED_CALLER_FIELDS.flatMap(([field, { says }]) =>
     written[field] === undefined ? [] : [{ path: [...base, field], reason: says }],
   )
   const { auth, oidcConfig: oidc, oidcConfigRef: reference } = written
   if (auth === undefined && oidc === undefined && reference !== undefined) {
     const path = [...base, 'oidcConfigRef']
-    dishonoured.push(...unknownFields(reference, known().reference, path))
+    unsupported.push(...unknownFields(reference, known().reference, path))
     // URLs are those of the other document, where they are judged.
-    return { section: undefined, path, urlPath: () => path, resourceUrl: reference.resourceUrl, reference, dishonoured }
+    return { section: undefined, path, urlPath: () => path, resourceUrl: reference.resourceUrl, reference, unsupported }
   }
   if (auth !== undefined || oidc === undefined) {
     const path = [...base, 'auth']
@@ -81,52 +81,52 @@ export function manifestCallers(written: Written, base: Path, namespace: string)
       path,
       urlPath: (index, field) => [...path, 'oauth', 'providers', index, field],
       resourceUrl: auth?.mode === 'oauth' ? auth.oauth.resourceUrl : undefined,
-      dishonoured,
+      unsupported,
     }
   }
   const path = [...base, 'oidcConfig']
   const found = providerOf(oidc, namespace)
-  dishonoured.push(...found.dishonoured.map(({ path: inner, reason }) => ({ path: [...path, ...inner], reason })))
+  unsupported.push(...found.unsupported.map(({ path: inner, reason }) => ({ path: [...path, ...inner], reason })))
   const { provider, scopesSupported } = found
   return {
     section: provider === undefined ? undefined : sectionOf(provider, scopesSupported, oidc.resourceUrl),
     path,
     urlPath: (_index, field) => [...path, oidc.type, field === 'issuerUrl' ? 'issuer' : field],
     resourceUrl: oidc.resourceUrl,
-    dishonoured,
+    unsupported,
   }
 }
 
 interface Found {
   readonly provider?: ManifestProvider
   readonly scopesSupported?: readonly string[] | undefined
-  readonly dishonoured: readonly Dishonoured[]
+  readonly unsupported: readonly UnsupportedCallerField[]
 }
 
 function providerOf(oidc: ManifestOidc, namespace: string): Found {
   const unknown = unknownFields(oidc, known().own, [])
   switch (oidc.type) {
     case 'configMap':
-      return { dishonoured: [...unknown, { path: [], reason: 'refers to a ConfigMap that is not read here' }] }
+      return { unsupported: [...unknown, { path: [], reason: 'refers to a ConfigMap that is not read here' }] }
     case 'inline': {
       const { inline } = oidc
       // The schema has made sure of it.
-      if (inline === undefined) return { dishonoured: unknown }
-      const dishonoured = [...unknown, ...unknownFields(inline, known().inline, ['inline'])]
+      if (inline === undefined) return { unsupported: unknown }
+      const unsupported = [...unknown, ...unknownFields(inline, known().inline, ['inline'])]
       const { audience } = inline
       if (audience === undefined) {
         const reason = 'names no "audience", which tokens must have'
-        return { dishonoured: [...dishonoured, { path: ['inline'], reason }] }
+        return { unsupported: [...unsupported, { path: ['inline'], reason }] }
       }
-      return { provider: inlineProvider('oidcConfig', inline, audience), scopesSupported: inline.scopes, dishonoured }
+      return { provider: inlineProvider('oidcConfig', inline, audience), scopesSupported: inline.scopes, unsupported }
     }
     default: {
       const { kubernetes = {} } = oidc
-      const dishonoured = [...unknown, ...unknownFields(kubernetes, known().kubernetes, ['kubernetes'])]
+      const unsupported = [...unknown, ...unknownFields(kubernetes, known().kubernetes, ['kubernetes'])]
       if (restrictsNobody(kubernetes))
-        dishonoured.push({ path: ['kubernetes', 'namespace'], reason: 'restricts nobody without "serviceAccount"' })
+        unsupported.push({ path: ['kubernetes', 'namespace'], reason: 'restricts nobody without "serviceAccount"' })
       const { audience = CLUSTER_AUDIENCE } = kubernetes
-      return { provider: clusterProvider('oidcConfig', kubernetes, { audience, namespace }), dishonoured }
+      return { provider: clusterProvider('oidcConfig', kubernetes, { audience, namespace }), unsupported }
     }
   }
 }
@@ -205,7 +205,7 @@ function clusterProvider(name: string, cluster: KubernetesOidc, { audience, name
 }
 
 /** What a field means that is not known can't be honoured: it may be what keeps others out. */
-function unknownFields(object: object, known: ReadonlySet<string>, path: Path): Dishonoured[] {
+function unknownFields(object: object, known: ReadonlySet<string>, path: Path): UnsupportedCallerField[] {
   return Object.keys(object)
     .filter((name) => !known.has(name))
     .map((name) => ({ path: [...path, name], reason: 'is not known here' }))

@@ -66,8 +66,8 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
       settings: {},
       caBundle: undefined,
       telemetry: spec.telemetryConfigRef && { reference: spec.telemetryConfigRef },
-      refused: fieldsBelow(WORKLOAD_FIELDS.VirtualMCPServer, '', 'refused')
-        .filter(([path, { asks, hasWaysOut }]) => hasWaysOut !== true && asksFor(spec, path, asks))
+      refused: fieldsBelow(WORKLOAD_FIELDS.VirtualMCPServer, '', 'rejected')
+        .filter(([path, { asks, isOverridable }]) => isOverridable !== true && asksFor(spec, path, asks))
         .map(([path, { says }]) => ({ path: ['spec', ...path.split('.')], says })),
       ownAuthServer: spec.authServerConfig,
     }

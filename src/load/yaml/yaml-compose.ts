@@ -50,7 +50,7 @@ export function unreadableText(text: string): { readonly offset: number; readonl
 }
 
 /** The errors and warnings of a document. Where a tab indents a line, the rest follows from it: the lines have no level. */
-export function tellingErrors({ errors, warnings }: Document.Parsed): readonly { offset: number; message: string }[] {
+export function relevantErrors({ errors, warnings }: Document.Parsed): readonly { offset: number; message: string }[] {
   const tab = errors.find((error) => error.code === 'TAB_AS_INDENT')
   const telling = [...errors.filter((error) => tab === undefined || error.pos[0] <= tab.pos[0]), ...warnings]
   return telling.map(({ pos, message }) => ({ offset: pos[0], message: sentence(message) }))

@@ -37,7 +37,7 @@ const budgetOf = ({ tokens, misplaced, values, documents }: Omit<Budget, 'mostTo
 })
 
 /** Whether a bound was reached, so that a `Limit` was thrown and nothing more of the file can be read. */
-export const isSpent = ({ tokens, misplaced, values, documents }: Budget): boolean =>
+export const isExhausted = ({ tokens, misplaced, values, documents }: Budget): boolean =>
   Math.min(tokens, misplaced, values, documents) < 0
 
 /** A bound was reached; nothing more of this text is read. */

@@ -18,7 +18,7 @@ export class YamlReader {
   readonly #anchors = new Map<string, Node>()
   readonly #targets = new WeakMap<Node, Node>()
   readonly #open = new Set<Node>()
-  readonly #told = new WeakSet<Node>()
+  readonly #reported = new WeakSet<Node>()
   readonly #pairsOf = new WeakMap<Node, ReadonlyMap<string, Pair>>()
 
   constructor(contents: Node, budget: Budget, findings: Findings) {
@@ -58,8 +58,8 @@ export class YamlReader {
 
   #warnAbout(node: Scalar, path: Path): void {
     const message = otherReading(node)
-    if (message === undefined || this.#told.has(node)) return
-    this.#told.add(node)
+    if (message === undefined || this.#reported.has(node)) return
+    this.#reported.add(node)
     this.#findings.warning(offsetOf(node), path, message)
   }
 

@@ -1,5 +1,5 @@
 import { LineCounter } from 'yaml'
-import { composeYaml, tellingErrors, unreadableText } from './yaml-compose.ts'
+import { composeYaml, relevantErrors, unreadableText } from './yaml-compose.ts'
 import { fullBudget, Limit, YAML_LIMITS, type Budget } from './yaml-limits.ts'
 import { YamlReader } from './yaml-reader.ts'
 
@@ -70,7 +70,7 @@ export function readYaml(
   const documents: TextDocument[] = []
   try {
     for (const document of composeYaml(text, lines, budget)) {
-      for (const error of tellingErrors(document)) add(error.offset, error.message)
+      for (const error of relevantErrors(document)) add(error.offset, error.message)
       if (document.errors.length > 0 || document.contents === null) continue
       const warnings: TextWarning[] = []
       const reader = new YamlReader(document.contents, budget, {

@@ -21,8 +21,8 @@ export function asksFor(spec: unknown, path: string, asks: ((value: unknown) => 
 
 /** Creates a rule for each rejected field, reported at the field. Neither CEL nor JSON Schema can express it. */
 export const refusals = (table: FieldTable, prefix = ''): Rule[] =>
-  fieldsBelow(table, prefix, 'refused')
-    .filter(([path, { hasWaysOut }]) => hasWaysOut !== true && !path.includes('[]'))
+  fieldsBelow(table, prefix, 'rejected')
+    .filter(([path, { isOverridable }]) => isOverridable !== true && !path.includes('[]'))
     .map(([path, { says, asks }]) => ({
       message: says,
       at: path.split('.')[0] ?? path,
@@ -34,10 +34,10 @@ export const refusals = (table: FieldTable, prefix = ''): Rule[] =>
  * has only parts of a field, those are named.
  */
 export function tabledFields(table: FieldTable, prefix: string, known: readonly string[]): object {
-  const rows = (['refused', 'told'] as const).flatMap((verdict) =>
+  const rows = (['rejected', 'ignored'] as const).flatMap((verdict) =>
     fieldsBelow(table, prefix, verdict).map(([path, { says }]) => {
       const [name = path, ...part] = path.split('.')
-      return { name, part: part.join('.'), text: `${verdict === 'refused' ? 'Refused' : 'Not read'}: ${says}.` }
+      return { name, part: part.join('.'), text: `${verdict === 'rejected' ? 'Refused' : 'Not read'}: ${says}.` }
     }),
   )
   const names = new Set(rows.map(({ name }) => name).filter((name) => !known.includes(name) && !name.includes('[]')))

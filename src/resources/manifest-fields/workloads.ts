@@ -1,5 +1,5 @@
 import { isRecord } from '../../fields/index.ts'
-import { refused, refusedCallers, runs, told, type FieldTable } from './verdict.ts'
+import { rejected, rejectedCallers, supported, ignored, type FieldTable } from './verdict.ts'
 
 const isTrue = (value: unknown): boolean => value === true
 
@@ -8,56 +8,58 @@ export const IN_A_CLUSTER = 'in a cluster'
 
 /** Fields that both kinds of remote servers have. */
 const REMOTE: FieldTable = {
-  remoteUrl: runs(),
-  externalAuthConfigRef: runs(),
-  transport: told('both transports pass as they are'),
-  groupRef: told('groups belong to another controller'),
-  allowPrivateEndpoint: told(
+  remoteUrl: supported(),
+  externalAuthConfigRef: supported(),
+  transport: ignored('both transports pass as they are'),
+  groupRef: ignored('groups belong to another controller'),
+  allowPrivateEndpoint: ignored(
     'the address of a remote server is whoever writes the manifest to choose; metadata services are refused always',
   ),
-  headerForward: runs(
+  headerForward: supported(
     'a header that the type of `externalAuthConfigRef` sets is refused; callers who send one are not heard',
   ),
-  caBundleRef: runs('found beside the secrets, as `<name>/<key>`'),
+  caBundleRef: supported('found beside the secrets, as `<name>/<key>`'),
 }
 
-const NO_TRAIL = refused(
+const NO_TRAIL = rejected(
   'no audit trail is kept here, and who relies on one must not lose it unseen; expected "enabled: false", and the log of the proxy',
   isTrue,
 )
-const NO_RATES = refused('requests are not counted here; expected none, and a limit in the gateway before the proxy')
-const NO_WEBHOOKS = refused('no webhooks are asked about requests here; expected none')
+const NO_RATES = rejected('requests are not counted here; expected none, and a limit in the gateway before the proxy')
+const NO_WEBHOOKS = rejected('no webhooks are asked about requests here; expected none')
 
 /** Fields that restrict callers or tools in ways that nothing here can; whoever says otherwise who may call takes them on. */
 const NOT_EVALUATED: FieldTable = {
-  authzConfig: refusedCallers('holds policies that are not evaluated here'),
-  authzConfigRef: refusedCallers('refers to policies that are not evaluated here'),
-  toolConfigRef: refusedCallers('filters tools, which is not done here'),
+  authzConfig: rejectedCallers('holds policies that are not evaluated here'),
+  authzConfigRef: rejectedCallers('refers to policies that are not evaluated here'),
+  toolConfigRef: rejectedCallers('filters tools, which is not done here'),
 }
 
-const SESSIONS = told('sessions are those of the remote server, and nothing of them is kept here')
+const SESSIONS = ignored('sessions are those of the remote server, and nothing of them is kept here')
 
 const MCPRemoteProxy: FieldTable = {
   ...REMOTE,
   ...NOT_EVALUATED,
-  oidcConfigRef: runs(),
-  oidcConfig: runs('the earlier way to say it; of type "configMap" it is refused'),
-  authServerRef: runs(),
-  proxyPort: runs('the same as `port`'),
-  replicas: runs(IN_A_CLUSTER),
-  resources: runs(IN_A_CLUSTER),
-  podTemplateSpec: runs(IN_A_CLUSTER),
-  serviceAccount: runs(`${IN_A_CLUSTER}; the same as \`serviceAccountName\``),
-  sessionAffinity: runs(IN_A_CLUSTER),
-  resourceOverrides: runs(IN_A_CLUSTER),
+  oidcConfigRef: supported(),
+  oidcConfig: supported('the earlier way to say it; of type "configMap" it is refused'),
+  authServerRef: supported(),
+  proxyPort: supported('the same as `port`'),
+  replicas: supported(IN_A_CLUSTER),
+  resources: supported(IN_A_CLUSTER),
+  podTemplateSpec: supported(IN_A_CLUSTER),
+  serviceAccount: supported(`${IN_A_CLUSTER}; the same as \`serviceAccountName\``),
+  sessionAffinity: supported(IN_A_CLUSTER),
+  resourceOverrides: supported(IN_A_CLUSTER),
   'audit.enabled': NO_TRAIL,
   rateLimiting: NO_RATES,
   webhookConfigRef: NO_WEBHOOKS,
-  telemetryConfigRef: runs(),
-  telemetry: runs('the earlier way to say it; its fields are those of MCPTelemetryConfig, headers as `NAME=VALUE`'),
+  telemetryConfigRef: supported(),
+  telemetry: supported(
+    'the earlier way to say it; its fields are those of MCPTelemetryConfig, headers as `NAME=VALUE`',
+  ),
   sessionStorage: SESSIONS,
-  endpointPrefix: told('paths are those of the remote server'),
-  trustProxyHeaders: told('whose `Forwarded` is believed is `listen.trustedProxies` of a ProxyConfig'),
+  endpointPrefix: ignored('paths are those of the remote server'),
+  trustProxyHeaders: ignored('whose `Forwarded` is believed is `listen.trustedProxies` of a ProxyConfig'),
 }
 
 /** A list of tools of which one hides or refuses something, or refers to what may. */
@@ -69,19 +71,19 @@ const hidesTools = (value: unknown): boolean =>
     return excludeAll === true || (Array.isArray(filter) && filter.length > 0) || isRecord(toolConfigRef)
   })
 const ALL_TOOLS = 'each backend is a route of its own with all its tools; expected none'
-const OWN_PODS = told('its pods are run by another controller')
+const OWN_PODS = ignored('its pods are run by another controller')
 
 const VirtualMCPServer: FieldTable = {
-  'incomingAuth.type': runs(),
-  'incomingAuth.oidcConfigRef': runs(),
-  'incomingAuth.oidcConfig': runs('the earlier way to say it'),
+  'incomingAuth.type': supported(),
+  'incomingAuth.oidcConfigRef': supported(),
+  'incomingAuth.oidcConfig': supported('the earlier way to say it'),
   'incomingAuth.authzConfig': NOT_EVALUATED['authzConfig'] ?? NO_WEBHOOKS,
   'incomingAuth.authzConfigRef': NOT_EVALUATED['authzConfigRef'] ?? NO_WEBHOOKS,
-  outgoingAuth: runs('for the backends that `status.discoveredBackends` has'),
-  authServerConfig: runs('its fields are those of `embeddedAuthServer`'),
-  groupRef: told('groups belong to another controller'),
-  embeddingServerRef: told('tools are not searched here'),
-  telemetryConfigRef: runs('for the backends that `status.discoveredBackends` has'),
+  outgoingAuth: supported('for the backends that `status.discoveredBackends` has'),
+  authServerConfig: supported('its fields are those of `embeddedAuthServer`'),
+  groupRef: ignored('groups belong to another controller'),
+  embeddingServerRef: ignored('tools are not searched here'),
+  telemetryConfigRef: supported('for the backends that `status.discoveredBackends` has'),
   sessionStorage: SESSIONS,
   sessionAffinity: OWN_PODS,
   replicas: OWN_PODS,
@@ -89,34 +91,34 @@ const VirtualMCPServer: FieldTable = {
   imagePullSecrets: OWN_PODS,
   serviceAccount: OWN_PODS,
   serviceType: OWN_PODS,
-  passthroughHeaders: told('a header of a request passes unless it is a credential, or names the caller'),
-  'config.aggregation.excludeAllTools': refused(ALL_TOOLS, isTrue),
-  'config.aggregation.defaultToolVisibility': refused(ALL_TOOLS, (value) => value === 'deny'),
-  'config.aggregation.tools': refused(ALL_TOOLS, hidesTools),
+  passthroughHeaders: ignored('a header of a request passes unless it is a credential, or names the caller'),
+  'config.aggregation.excludeAllTools': rejected(ALL_TOOLS, isTrue),
+  'config.aggregation.defaultToolVisibility': rejected(ALL_TOOLS, (value) => value === 'deny'),
+  'config.aggregation.tools': rejected(ALL_TOOLS, hidesTools),
   'config.audit.enabled': NO_TRAIL,
   'config.rateLimiting': NO_RATES,
-  'config.incomingAuth.authz': refused('holds policies that are not evaluated here; expected none'),
-  config: told('several backends stay one route each: nothing is put together, composed, searched or run here'),
+  'config.incomingAuth.authz': rejected('holds policies that are not evaluated here; expected none'),
+  config: ignored('several backends stay one route each: nothing is put together, composed, searched or run here'),
 }
 
 const MCPServerEntry: FieldTable = {
   ...REMOTE,
   ...NOT_EVALUATED,
-  oidcConfigRef: runs(),
-  oidcConfig: runs('the earlier way to say it; of type "configMap" it is refused'),
+  oidcConfigRef: supported(),
+  oidcConfig: supported('the earlier way to say it; of type "configMap" it is refused'),
 }
 
 const THEIRS = 'another controller runs the server and reads it'
 
 const MCPServer: FieldTable = {
-  externalAuthConfigRef: runs('it is counted, and has to be there'),
-  authServerRef: runs('it is counted, and has to be there'),
-  oidcConfigRef: runs('it is counted, and has to be there'),
-  telemetryConfigRef: runs('it is counted, and has to be there'),
+  externalAuthConfigRef: supported('it is counted, and has to be there'),
+  authServerRef: supported('it is counted, and has to be there'),
+  oidcConfigRef: supported('it is counted, and has to be there'),
+  telemetryConfigRef: supported('it is counted, and has to be there'),
   ...Object.fromEntries(
     'args audit authzConfig authzConfigRef backendReplicas endpointPrefix env groupRef image mcpPort permissionProfile podTemplateSpec proxyMode proxyPort rateLimiting replicas resourceOverrides resources secrets serviceAccount sessionAffinity sessionStorage toolConfigRef transport trustProxyHeaders volumes webhookConfigRef'
       .split(' ')
-      .map((name) => [name, told(THEIRS)]),
+      .map((name) => [name, ignored(THEIRS)]),
   ),
 }
 

@@ -157,16 +157,16 @@ export const workloadFields = (kind: WorkloadKind): readonly string[] => {
 export function whyNotRead(kind: WorkloadKind, field: string): string | undefined {
   const table: FieldTable = WORKLOAD_FIELDS[kind]
   const row = Object.hasOwn(table, field) ? table[field] : undefined
-  return row?.is === 'told' ? row.says : undefined
+  return row?.is === 'ignored' ? row.says : undefined
 }
 
 /** Why a field that is read does nothing in files: it is about pods, or asks for nothing of what would be refused. */
 export function whyIdle(kind: WorkloadKind, field: string, value: unknown): string | undefined {
   const table: FieldTable = WORKLOAD_FIELDS[kind]
   const row = Object.hasOwn(table, field) ? table[field] : undefined
-  if (row?.is === 'runs' && row.says.startsWith(IN_A_CLUSTER)) return 'it is for the pods of a cluster'
-  const refused = fieldsBelow(table, field, 'refused')
-  const isRead = row !== undefined || fieldsBelow(table, field, 'runs').length > 0
+  if (row?.is === 'supported' && row.says.startsWith(IN_A_CLUSTER)) return 'it is for the pods of a cluster'
+  const refused = fieldsBelow(table, field, 'rejected')
+  const isRead = row !== undefined || fieldsBelow(table, field, 'supported').length > 0
   if (isRead || refused.length === 0 || refused.some(([path, { asks }]) => asksFor(value, path, asks))) return undefined
   return 'it asks for nothing'
 }
@@ -191,7 +191,7 @@ const CALLER_FIELDS: ReadonlySet<string> = new Set([
 /** Whether a field of `spec` decides who may call and what a caller may do: a misspelled one would leave that open. */
 export const decidesAccess = (kind: WorkloadKind, field: string): boolean =>
   CALLER_FIELDS.has(field) ||
-  fieldsBelow(WORKLOAD_FIELDS[kind], '', 'refused').some(([path]) => path.split('.')[0] === field)
+  fieldsBelow(WORKLOAD_FIELDS[kind], '', 'rejected').some(([path]) => path.split('.')[0] === field)
 
 /** Fields of `incomingAuth` of a VirtualMCPServer, all of which decide who may call. */
 export const INCOMING_AUTH_FIELDS: readonly string[] = [

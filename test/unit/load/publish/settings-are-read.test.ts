@@ -36,7 +36,7 @@ function namesIn(schema: unknown, into: Set<string>): void {
 /** Fields that a table marks as rejected or ignored, because nothing reads them. */
 const UNREAD = new Set(
   [AUTH_SERVER_FIELDS, TELEMETRY_FIELDS, ...Object.values(WORKLOAD_FIELDS)].flatMap((table) =>
-    Object.entries(table).flatMap(([at, { is }]) => (is === 'runs' ? [] : [at.split('.').at(-1)])),
+    Object.entries(table).flatMap(([at, { is }]) => (is === 'supported' ? [] : [at.split('.').at(-1)])),
   ),
 )
 

@@ -2,7 +2,7 @@ import type { Declared, Loading } from '../documents/loaded.ts'
 import { routeNameAt, type Problem } from '../documents/problem.ts'
 
 /** Lets each problem of an MCPExternalAuthConfig name the routes that refer to it: those are what does not start. */
-export function tellRoutes(loading: Loading): void {
+export function addAffectedRoutes(loading: Loading): void {
   const users = new Map<string, Set<string>>()
   for (const referrer of loading.declared) {
     for (const { name, path } of referrer.references) {
@@ -19,11 +19,11 @@ export function tellRoutes(loading: Loading): void {
     list.push(declared)
     namespaces.set(declared.name, list)
   }
-  const told = (problem: Problem): Problem => {
+  const withRoutes = (problem: Problem): Problem => {
     if (problem.kind !== 'MCPExternalAuthConfig' || problem.routes !== undefined) return problem
     const namespace = namespaces.get(problem.name)?.find(({ place }) => place.file === problem.file)?.namespace
     const routes = users.get(JSON.stringify([namespace, problem.name]))
     return routes === undefined ? problem : { ...problem, routes: [...routes] }
   }
-  loading.problems = loading.problems.map(told)
+  loading.problems = loading.problems.map(withRoutes)
 }

@@ -4,7 +4,7 @@ import type { Json } from './json-schema.ts'
  * A schema without what it says to people, who are shown the newest version: with it twice, `kubectl apply` could not keep
  * the definition in its annotation, which has room for 256 KiB.
  */
-export function wordless(schema: Json): Json {
+export function withoutDescriptions(schema: Json): Json {
   const without = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(without)
     if (typeof value !== 'object' || value === null) return value
@@ -18,7 +18,7 @@ export function wordless(schema: Json): Json {
 const REFERENCE_ONLY = ' Extends the specification.'
 
 /** A schema whose shapes that come again (references to secrets, `clientAuth`) say what is in them where they come first. */
-export function saidOnce(schema: Json): Json {
+export function describedOnce(schema: Json): Json {
   const said = new Set<string>()
   const look = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(look)
@@ -29,7 +29,7 @@ export function saidOnce(schema: Json): Json {
     if (shape !== '') said.add(shape)
     const parts = Object.entries(value).map(([name, part]) => [
       name,
-      again && name === 'properties' && isSchema(part) ? wordless(part) : look(part),
+      again && name === 'properties' && isSchema(part) ? withoutDescriptions(part) : look(part),
     ])
     return Object.fromEntries(parts) as Json
   }
