@@ -62,7 +62,7 @@ const settle = async (user: User): Promise<void> => {
   await change(client, operator.namespace, 0)
   await eventually(() => expectConverged(client, operator.namespace, 0), 90_000)
 }
-/** Who holds the lease of a namespace, as if it had been taken for an hour. */
+/** Gives the lease of a namespace to a holder for an hour. */
 const leaseTo = async (holderIdentity: string, namespace: string): Promise<void> => {
   const metadata = { name: NAMES.lease, namespace }
   const spec = { holderIdentity, leaseDurationSeconds: holderIdentity === '' ? 1 : 3600 }
@@ -78,8 +78,8 @@ beforeAll(async () => {
   client = connection.client
   await installDefinitions(client)
   await client.apply(CLUSTER_TYPES.Namespace, namespaceObject('silent'))
-  // It follows: nobody but the test ends this lease.
-  await leaseTo('somebody', 'silent')
+  // It follows: only the test ends this lease.
+  await leaseTo('another', 'silent')
   await start('silent')
   await isReady(operatorOf('silent'))
   // Read, and followed.

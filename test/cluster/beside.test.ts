@@ -37,7 +37,7 @@ beforeAll(async () => {
     externalAuthConfigRef: { name: 'known' },
   })
   await client.apply(CLUSTER_TYPES.ConfigMap, anonymousCallers(SPACE))
-  // What the other operator says is there before ours looks.
+  // The other operator's status exists before the first reconciliation.
   const status = { phase: 'Ready', observedGeneration: 1, conditions: [condition('Ready'), condition('Valid')] }
   for (const name of ['known', 'unknown'])
     await client.merge(others.MCPExternalAuthConfig, SPACE, name, { status }, { subresource: 'status' })
@@ -51,7 +51,7 @@ async function stored(): Promise<unknown[]> {
 }
 const config = (name: string): Promise<KubeObject> => cluster.client.get(others.MCPExternalAuthConfig, SPACE, name)
 
-/** What it asked to be changed since then, each once. */
+/** Its write requests since then, without duplicates. */
 const writes = (from: number): string[] => [
   ...new Set(
     requestsOf(cluster.plane, USER)
@@ -84,7 +84,7 @@ test('without --write-status it injects, and writes nothing of the other group',
   const before = await stored()
   const operator: OperatorPod = await cluster.runOperatorPod()
   await inject('first')
-  // Somebody edits and deletes meanwhile: neither is our operator's to judge, to hold or to answer.
+  // Concurrent edits and deletions: the operator neither validates, blocks nor answers them.
   await cluster.client.merge(others.MCPServer, SPACE, 'server', { spec: { replicas: 2 } })
   await cluster.client.merge(others.MCPServer, SPACE, 'server', { spec: { replicas: null } })
   await operator.end('SIGTERM')

@@ -37,7 +37,7 @@ const objectsOf = (published: Published, group: string, namespace: string): Kube
     spec,
   }))
 
-/** What `extauth convert` makes of all documents in one file. */
+/** The result of `extauth convert` for all documents in one file. */
 async function convertAll(): Promise<{ objects: KubeObject[]; code: number | null }> {
   const directory = mkdtempSync(path.join(tmpdir(), 'extauth-corpus-'))
   const objects = DOCUMENTS.flatMap((one) => objectsOf(one, TOOLHIVE, spaceOf('converted', one)))
@@ -243,7 +243,7 @@ function resourceOf(challenged: Response): string {
 function expectSentence(refusal: string | undefined, field: string): void {
   expect(refusal).toContain(field)
   expect(refusal).not.toMatch(/--[a-z]|loopback|ProxyConfig|unknown field/)
-  // What to do about it: another value, or the object or the value that is missing.
+  // The remedy: another value, or the object or the value that is missing.
   expect(refusal).toMatch(/expected|remove the field|there is no|Required value/)
 }
 

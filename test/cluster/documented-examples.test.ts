@@ -17,7 +17,7 @@ const cluster = useCluster({ webhook: true, watchSecrets: true }, async ({ clien
     await client.apply(CLUSTER_TYPES.Namespace, namespaceObject(space, restricted))
 })
 
-/** What a pod without a network reports, and the revision of its configuration. */
+/** The report of a pod without a network, and the revision of its configuration. */
 const EXPECTED_DETAILS = new Set(['providersWithoutKeys', 'revision', 'unreachable'])
 const signingKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
 const VALUES: Readonly<Record<string, string | Buffer>> = {

@@ -7,7 +7,7 @@ import { eventually } from './support/control-plane.ts'
 import { documentedShell, generations, type OperatorPod, SYSTEM, useInstallation } from './support/installation.ts'
 import { config, namespaceObject, root, types, workload } from './support/operator-rig.ts'
 
-// From an empty cluster and back, in the words of docs/kubernetes.md, with the manifests as they are shipped: webhooks are
+// From an empty cluster and back, by the commands of docs/kubernetes.md, with the manifests as they are shipped: webhooks are
 // asked through the Service that they name, and the operator is the process that its pod asks for.
 const cluster = useInstallation()
 const SPACE = 'work'
@@ -32,7 +32,7 @@ const REMOTE = {
   oidcConfig: { type: 'inline', inline: { issuer: 'https://idp.example.com', audience: 'mcp' } },
 }
 
-/** A config that a proxy refers to, and one that nobody does. */
+/** A referenced config, and an unreferenced one. */
 async function work(): Promise<void> {
   const { client } = cluster
   await client.apply(CLUSTER_TYPES.Namespace, namespaceObject(SPACE))
@@ -127,7 +127,7 @@ test('kubectl waits, shows, explains and describes', async () => {
   }
 })
 
-test('without its operator only what changes no spec passes; what nobody has looked at yet is not ready for tools that wait', async () => {
+test('without its operator only changes outside of specs are admitted; unreconciled objects are not ready for waiting tools', async () => {
   await operator.end()
   // It was killed; the next one need not wait until the lease has run out.
   cluster.kubectl('delete', 'lease', 'extauth-operator', '-n', SYSTEM)
@@ -142,7 +142,7 @@ test('without its operator only what changes no spec passes; what nobody has loo
   })
   cluster.kubectl('apply', '-k', BASE)
   operator = await cluster.runOperatorPod()
-  // The CA comes back by itself.
+  // The CA is restored automatically.
   await eventually(() =>
     cluster.client.apply(types.MCPExternalAuthConfig, config('new', SPACE, { type: 'unauthenticated' })),
   )

@@ -58,7 +58,7 @@ const MANIFESTS = [
   }),
 ]
 
-/** What the other operator made: its objects are removed with their owner. */
+/** Objects of the other operator: they are removed with their owner. */
 async function makeEarlier(owner: KubeObject): Promise<void> {
   const { apiVersion, kind, metadata } = owner
   const ownerReferences = [{ apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '', controller: true }]

@@ -183,6 +183,6 @@ describe('writes', () => {
   }, 90_000)
 })
 
-test('the group of the objects is the one that the operator was told', () => {
+test('the group of the objects is the configured one', () => {
   expect(Object.values(types).every(({ group }) => group === GROUP)).toBe(true)
 })

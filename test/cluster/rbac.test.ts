@@ -170,7 +170,7 @@ async function useAll(namespace: string, from = 0): Promise<void> {
   )
 }
 
-/** What an earlier release has made for the proxy, and pods that are available: then it goes. */
+/** Objects of an earlier release, deleted once pods are available. */
 async function replaceEarlier(
   { apiVersion, kind, metadata: { name, uid } }: KubeObject,
   namespace: string,

@@ -121,7 +121,7 @@ test('an invalid config never replaces the one that runs, and the condition says
     expect(await ready('guarded')).toMatchObject({ status: 'False', reason: 'ExternalAuthConfigInvalid' }),
   )
   expect((await get(CLUSTER_TYPES.ConfigMap, 'guarded')).data).toEqual(map.data)
-  // What runs is kept as it was, whoever takes something of it away.
+  // Removed parts are restored.
   await client.remove(CLUSTER_TYPES.ConfigMap, SPACE, 'guarded-extauth')
   await eventually(async () => expect((await get(CLUSTER_TYPES.ConfigMap, 'guarded')).data).toEqual(map.data))
   await replaceSpec('breaks', BEARER)
@@ -132,7 +132,7 @@ test('drift is put back, an autoscaler is left alone, and what others own stays'
   await apply('drifts')
   await eventually(() => get(CLUSTER_TYPES.Service, 'drifts'))
   await client.merge(CLUSTER_TYPES.Service, SPACE, 'drifts-extauth', {
-    spec: { selector: { 'app.kubernetes.io/instance': 'somebody-else' } },
+    spec: { selector: { 'app.kubernetes.io/instance': 'another' } },
   })
   await eventually(async () => {
     expect((await get(CLUSTER_TYPES.Service, 'drifts')).spec).toMatchObject({
@@ -148,7 +148,7 @@ test('drift is put back, an autoscaler is left alone, and what others own stays'
   expect(found.metadata.annotations).toMatchObject({ 'example.com/mine': 'yes' })
 })
 
-test('a document that somebody puts into the ConfigMap goes, and what the server writes in its way does not keep a proxy from Ready', async () => {
+test('a foreign document in the ConfigMap is removed, and server defaults do not keep a proxy from Ready', async () => {
   const podTemplateSpec = {
     spec: { hostNetwork: false, tolerations: [], volumes: [{ name: 'tmp', emptyDir: { sizeLimit: '1024Mi' } }] },
   }
@@ -161,7 +161,7 @@ test('a document that somebody puts into the ConfigMap goes, and what the server
   })
 })
 
-test('an owner reference that somebody took away comes back', async () => {
+test('a removed owner reference is restored', async () => {
   await apply('disowned')
   for (const type of [CLUSTER_TYPES.ServiceAccount, CLUSTER_TYPES.ConfigMap, CLUSTER_TYPES.Service]) {
     await eventually(() => get(type, 'disowned'))
@@ -189,7 +189,7 @@ test.each([
   await eventually(() => deployment(name))
 })
 
-test('what belongs to somebody else is not taken over', async () => {
+test('objects of other owners are not adopted', async () => {
   const data = { mine: 'yes' }
   const metadata = { name: 'taken-extauth', namespace: SPACE }
   await client.create(CLUSTER_TYPES.ConfigMap, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data })
@@ -277,7 +277,7 @@ test('a budget and a service account that are not wanted any more go', async () 
 })
 
 // The garbage collector learns of a new kind within half a minute.
-test('a role of AWS stands on the account that is made, another one makes the pods anew, and none takes it away', async () => {
+test('an AWS role is set on the service account, a change recreates the pods, and its removal clears it', async () => {
   const role = (name: string) => `arn:aws:iam::123456789012:role/${name}`
   const seen = async () => {
     const { template } = (await deployment('of-aws')).spec as { template: KubeObject }
@@ -309,7 +309,7 @@ test('a proxy that is deleted leaves nothing behind', { timeout: 120_000 }, asyn
 })
 
 test.each([
-  ['nobody who says who may call', { oidcConfig: undefined }, 'SpecInvalid'],
+  ['no accepted callers', { oidcConfig: undefined }, 'SpecInvalid'],
   ['a config that is not there', { externalAuthConfigRef: { name: 'nobody' } }, 'ExternalAuthConfigNotFound'],
   [
     'a server that is no server',

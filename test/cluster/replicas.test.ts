@@ -61,14 +61,14 @@ const holder = async (): Promise<string> => {
   return (lease.spec as { holderIdentity?: string }).holderIdentity ?? ''
 }
 const leads = (replica: Running): boolean => replica.stderr().includes('"leadership acquired"')
-/** Ends when somebody else than `before` acts; gives the milliseconds that it took. */
+/** Waits until another replica than `before` acts; returns the milliseconds that it took. */
 async function takeover(before: string, withinMs: number): Promise<number> {
   const startMs = Date.now()
   await eventually(async () => expect([before, '']).not.toContain(await holder()), withinMs)
   return Date.now() - startMs
 }
 
-/** What an API server answers (500, which clients repeat) when the process that it has asked is gone. */
+/** The response of an API server (500, which clients retry) when the webhook process is gone. */
 const CUT_OFF = /failed calling webhook.*(EOF|connection reset by peer|broken pipe)/
 
 /**
@@ -130,7 +130,7 @@ test('of two replicas that are asked up to 50 times a second, each may go, and t
     expect(await takeover(before, 30_000)).toBeLessThan(20_000)
   })
   expect(killed.refused).toEqual([])
-  // What the killed process was working on in that moment, and nothing else.
+  // The work of the killed process at that moment, and nothing else.
   expect(killed.repeated).toBeLessThan(10)
   expect(killed.written).toBeGreaterThan(50)
 
@@ -140,7 +140,7 @@ test('of two replicas that are asked up to 50 times a second, each may go, and t
     const before = await holder()
     await new Promise((resolve) => setTimeout(resolve, 1_000))
     replicas[other]?.process.kill('SIGTERM')
-    // Given up, not waited for: a lease that nobody renews is another's after 15 s.
+    // Released, not timed out: an unrenewed lease changes its holder only after 15 s.
     expect(await takeover(before, 12_000)).toBeLessThan(10_000)
     balancer.forget(ports[other] ?? 0)
     expect(await replicas[other]?.ended).toBe(0)
@@ -154,11 +154,11 @@ test('of two replicas that are asked up to 50 times a second, each may go, and t
 test('when the API server is away for longer than the lease, the leader ends, and after a restart all goes on', async () => {
   const replica = await eventually(() => {
     const found = replicas.find((one) => one.process.exitCode === null && one.process.signalCode === null && leads(one))
-    if (found === undefined) throw new Error('nobody leads')
+    if (found === undefined) throw new Error('there is no leader')
     return found
   }, 40_000)
   await plane.stop('kube-apiserver')
-  // Nothing may be written by one who may have been replaced: the process ends and is started anew.
+  // A replica that may have been replaced must not write: the process exits and is restarted.
   expect(await replica.ended).toBe(1)
   await plane.start('kube-apiserver')
   const restarted = startReplica(ports[replicas.indexOf(replica)] ?? 0)

@@ -118,7 +118,7 @@ afterAll(async () => {
   program?.remove()
 }, 60_000)
 
-test('definitions of the release before: the operator runs a proxy, and its webhook judges', async () => {
+test('definitions of the previous release: the operator runs a proxy, and its webhook validates', async () => {
   const { client } = cluster
   await applyDefinitions(EARLIER_KINDS, earlierDefinition)
   await eventually(() => client.list(older.MCPRemoteProxy, {}))

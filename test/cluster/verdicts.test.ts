@@ -20,7 +20,7 @@ test('texts mean to kubectl what is recorded', () => {
   expect(recorded(SPELLINGS_PATH, record)).toEqual(record)
 }, 300_000)
 
-/** What a file holds; with `npm run test:cluster -- --record`, what it holds from now on. */
+/** The content of a file; `npm run test:cluster -- --record` renews it. */
 function recorded(file: string, record: { readonly [name: string]: unknown }): unknown {
   const lines = Object.entries(record).map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`)
   if (process.env['EXTAUTH_RECORD'] === 'true') writeFileSync(file, `{\n${lines.join(',\n')}\n}\n`)

@@ -18,7 +18,7 @@ const versionOf = ({ apiVersion }: KubeObject): string => apiVersion.slice(apiVe
 const nameOf = (object: Readonly<Record<string, unknown>>): string =>
   (object['metadata'] as { name?: string } | undefined)?.name ?? ''
 const cluster = useCluster({ webhook: true }, async ({ client: admin }) => {
-  // A configuration is in force when a refusal comes.
+  // A webhook configuration is active once a rejection arrives.
   await eventually(async () => {
     const matcher = { roleArn: 'arn:aws:iam::123456789012:role/r', matcher: 'claims.' }
     const spec = { type: 'cloudSts', cloudSts: { region: 'us-east-1', roleMappings: [matcher] } }
@@ -72,7 +72,7 @@ describe('validation', () => {
     await expect(refused).rejects.toMatchObject({ message: expect.stringContaining(where) as string })
   })
 
-  test('the whole table is judged as by validate: what passes the definitions and is wrong is refused in its words', async () => {
+  test('the whole table gets the verdicts of validate, with the same messages beyond the definitions', async () => {
     const objects = judgedObjects()
       .filter(({ kind, object }) => verdictOf(kind, object) && nameOf(object) !== '')
       .filter(({ object }, index) => index % 2 === 0 || parseObjects([object]).problems.length > 0)
@@ -113,7 +113,7 @@ describe('validation', () => {
     expect(new Set(await Promise.all(heavy))).toEqual(new Set(['refused']))
   })
 
-  test('an object that the server names is judged by that name', async () => {
+  test('an object with a generated name is validated by that name', async () => {
     const generated = { ...config('x'), metadata: { generateName: 'made-', namespace: 'default', name: '' } }
     const created = await client.create(types.MCPExternalAuthConfig, generated, { dryRun: true })
     expect(created.metadata.name).toMatch(/^made-/)
@@ -224,7 +224,7 @@ describe('injection', () => {
     ],
     ['the same port twice', { ...ASKED, [keys.listenPort]: '3000' }, 'the same port'],
     ['a config whose callers log in at a proxy', { ...ASKED, [keys.externalAuth]: 'of-logins' }, 'authServerRef'],
-  ])('a pod with %s is refused, and told why', async (_what, annotations, message) => {
+  ])('a pod with %s is rejected with the reason', async (_what, annotations, message) => {
     const refused = client.create(CLUSTER_TYPES.Pod, pod('refused', annotations), { dryRun: true })
     await expect(refused).rejects.toMatchObject({ message: expect.stringContaining(message) as string })
   })
@@ -232,13 +232,13 @@ describe('injection', () => {
   const container = (more: object) => ({ ...(pod('x').spec as { containers: object[] }).containers[0], ...more })
   test.each([
     [
-      'an init container with the name of ours',
+      'an init container with a reserved name',
       { initContainers: [container({ name: 'extauth' })] },
       'container extauth',
     ],
-    ['a container with the name of ours', { containers: [container({ name: 'extauth' })] }, 'container extauth'],
+    ['a container with a reserved name', { containers: [container({ name: 'extauth' })] }, 'container extauth'],
     [
-      'a volume with a name of ours',
+      'a volume with a reserved name',
       { volumes: [{ name: 'extauth-secret-token', emptyDir: {} }] },
       'extauth-secret-token',
     ],

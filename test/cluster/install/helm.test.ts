@@ -166,7 +166,7 @@ test.each([
   180_000,
 )
 
-test('neither another release nor one after kubectl takes over by accident, and both can when they are told to', () => {
+test('another release, or one after kubectl, adopts objects only when requested', () => {
   const isRefused = (): void => expect(() => helm('install', 'other', CHART)).toThrow(/invalid ownership metadata/)
   helm('uninstall', 'mcp-extauth', '--wait')
   isRefused()

@@ -18,7 +18,7 @@ const say = (what: string, startedMs: number, endMs: number): void =>
 /** On a machine that does other work too, it takes as much longer as there is to do. */
 const share = (): number => Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
 
-/** Nothing is under way any more. */
+/** Nothing is in flight any more. */
 const calm = (): Promise<void> =>
   eventually(async () => {
     const from = rig.requests()

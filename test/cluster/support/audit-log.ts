@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { ControlPlane } from './control-plane.ts'
 
-/** One request, as the API server wrote it down. */
+/** A request as the API server logged it. */
 export interface AuditEvent {
   readonly user: { readonly username: string }
   readonly verb: string

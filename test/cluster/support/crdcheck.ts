@@ -12,7 +12,7 @@ export interface Verdict {
   readonly errors: readonly string[] | null
 }
 
-/** What an API server's own code says about objects of our kinds, in their order. Throws for a definition that it refuses. */
+/** Returns the verdicts of the API server's own code, in the order of the objects. Throws for an invalid definition. */
 export function judge(objects: readonly JudgedObject[]): Verdict[] {
   const binary = findProgram(CRDCHECK)
   if (binary === undefined) throw new Error('no crdcheck')
@@ -32,17 +32,17 @@ export function judge(objects: readonly JudgedObject[]): Verdict[] {
         }
       }
     }
-    return objects.map((one) => verdicts.get(one) ?? { ok: false, errors: ['not judged'] })
+    return objects.map((one) => verdicts.get(one) ?? { ok: false, errors: ['not evaluated'] })
   } finally {
     rmSync(directory, { recursive: true, force: true })
   }
 }
 
-/** What has no version of ours is judged by the older one. */
+/** Objects with another version are validated by the older one. */
 const versionOf = ({ object }: JudgedObject): string =>
   object['apiVersion'] === `extauth.dev/${NEWEST_VERSION}` ? NEWEST_VERSION : API_VERSIONS[0]
 
-/** The definition with this version first, which is the one that `crdcheck` judges by. */
+/** The definition with this version first, which `crdcheck` uses. */
 function definitionOf(kind: CrdKind, version: string): object {
   const definition = customResourceDefinition('extauth.dev', kind)
   const spec = definition['spec'] as { readonly versions: readonly { readonly name: string }[] }

@@ -6,7 +6,7 @@ import type { Cluster } from './use-cluster.ts'
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** What happens to requests, those of the lease left out. */
+/** Faults of requests other than those of the lease. */
 export interface Trouble {
   readonly fault: (request: Seen) => Fault | undefined
   /** It need not be over for the changes to arrive. */

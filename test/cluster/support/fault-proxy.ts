@@ -18,7 +18,7 @@ export interface Seen {
   answeredMs?: number
 }
 
-/** What is done to a request instead of passing it on. */
+/** A fault applied to a request instead of forwarding it. */
 export type Fault =
   | {
       readonly do: 'answer'
@@ -40,7 +40,7 @@ export interface FaultProxy {
   readonly requests: readonly Seen[]
   /** Asked for every request; undefined passes it on. */
   fault: (request: Seen) => Fault | undefined
-  /** RST to everybody who is connected. */
+  /** Resets all connections. */
   resetAll(): void
   /** Half-open: running watches say nothing more, and no end; those of `dripping` a blank each second. */
   muteWatches(dripping: string): void
@@ -71,7 +71,7 @@ function describe(request: IncomingMessage): Seen {
   }
 }
 
-/** Stands between an operator and the API server, with a certificate of its own, and does what a test tells it. */
+/** A proxy between an operator and the API server, with its own certificate and faults on demand. */
 export async function startFaultProxy(target: {
   readonly server: string
   readonly caPath: string

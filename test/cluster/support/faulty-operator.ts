@@ -24,7 +24,7 @@ export interface AuditEvent {
   readonly responseStatus?: { readonly code?: number }
 }
 
-/** What a user has asked of the API server. */
+/** Requests of a user to the API server. */
 export const auditOf = (plane: ControlPlane, user: string): AuditEvent[] =>
   readFileSync(plane.auditLogPath, 'utf8')
     .split('\n')
@@ -150,7 +150,7 @@ interface ConfigStatus {
   readonly referencingWorkloads?: readonly { readonly kind: string; readonly name: string }[]
 }
 
-/** Throws until everything that `change` has begun is done: statuses, references, the Deployment, and the finalizer let go. */
+/** Throws until everything that `change` has begun is done: statuses, references, the Deployment, and the finalizer released. */
 export async function expectConverged(client: KubeClient, namespace: string, round: number): Promise<void> {
   const statusOf = async (name: string): Promise<{ object: KubeObject; status: ConfigStatus }> => {
     const object = await client.get(types.MCPExternalAuthConfig, namespace, name)

@@ -27,7 +27,7 @@ export interface Arrived {
 
 /** Hosts under `example.com`, an STS and the API server, as pods reach them through an egress proxy. */
 export interface Internet {
-  /** What pods get: the egress proxy, and the CA of the hosts. */
+  /** Environment of the pods: the egress proxy, and the CA of the hosts. */
   readonly env: Readonly<Record<string, string>>
   readonly arrived: Arrived[]
   /** A token of the identity provider; `realm` is the path of its issuer. */
@@ -40,7 +40,7 @@ export interface Internet {
 }
 
 /**
- * An identity provider at `login.example.com`, which logs everybody in as alice, MCP servers at the other names, the STS of
+ * An identity provider at `login.example.com`, which logs all users in as alice, MCP servers at the other names, the STS of
  * a region that trusts the provider's tokens, and `kubernetes.default.svc`, which is the API server at `apiServerPort`.
  */
 export async function startInternet(apiServerPort: number): Promise<Internet> {

@@ -6,14 +6,14 @@ import type { KubeObject } from '../../../src/kube/index.ts'
 import type { Spelling } from '../../support/resources/verdicts/spellings.ts'
 import { judge } from './crdcheck.ts'
 
-/** What kubectl makes of texts, without a server; null where it, or an API server's own code, refuses. */
+/** Parses texts with kubectl, without a server; null if kubectl or the API server's code rejects one. */
 export function readByKubectl(spellings: readonly Spelling[]): Map<Spelling, KubeObject | null> {
   const directory = mkdtempSync(path.join(tmpdir(), 'extauth-spellings-'))
   try {
     const objects = spellings.map(({ text }) => {
       const file = path.join(directory, 'text.yaml')
       writeFileSync(file, text)
-      // What touches a label only prints the whole object, as it was read.
+      // A label change prints the whole object as it was parsed.
       const { status, stdout } = spawnSync('kubectl', ['label', '--local', '-f', file, '-o', 'json', 'judged-'], {
         encoding: 'utf8',
       })

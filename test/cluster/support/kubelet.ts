@@ -58,7 +58,7 @@ interface PodSpec {
   readonly volumes: readonly Volume[]
 }
 
-/** One container of a pod with the files that a kubelet mounts: real processes in directories of their own. */
+/** A container of a pod with the files that a kubelet mounts: real processes in directories of their own. */
 export interface Kubelet {
   /**
    * Starts the container's command with these files at their paths, as the container's user; more arguments beat its own.

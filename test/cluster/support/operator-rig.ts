@@ -67,7 +67,7 @@ export const namespaceObject = (name: string, labels: Record<string, string> = {
   metadata: { name, labels },
 })
 
-/** The ConfigMap `callers` of an injected pod: everybody may call. */
+/** The ConfigMap `callers` of an injected pod: all callers are accepted. */
 export const anonymousCallers = (namespace: string): KubeObject => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
@@ -96,7 +96,7 @@ export async function runOperator(
   client: KubeClient,
   options: Partial<Omit<OperatorOptions, 'webhook'>> & {
     readonly webhook?: boolean
-    /** Who installs the webhook configurations. Default: the operator's own client. */
+    /** Client that installs the webhook configurations. Default: the operator's. */
     readonly installer?: KubeClient
   } = {},
 ): Promise<Operator> {
@@ -154,7 +154,7 @@ export async function installWebhooks(installer: KubeClient, ownNamespace: strin
 
 const MANIFESTS_BYTES = 64 * 1024 * 1024
 
-/** What the Kustomize base holds, as documents. */
+/** Documents of the Kustomize base. */
 export function kustomize(folder: string): KubeObject[] {
   const text = execFileSync('kubectl', ['kustomize', path.join(root, folder)], {
     encoding: 'utf8',

@@ -12,7 +12,7 @@ const TOKEN = 'token-of-the-operator'
 const TICKS_PER_SECOND = 100
 const AT_A_TIME = 50
 
-/** An API server for thousands of objects, and an operator as a process of its own, whom the audit log tells apart. */
+/** An API server for thousands of objects, and an operator process with its own user in the audit log. */
 export interface ScaleRig {
   readonly client: KubeClient
   /** Starts the operator; resolves when it leads and has read everything. */
@@ -32,7 +32,7 @@ export async function openScaleRig(): Promise<ScaleRig> {
   const plane = await startControlPlane({
     controllers: false,
     users: `${TOKEN},${USER},${USER},system:masters\n`,
-    // One address for each Service.
+    // Each Service has an address.
     apiServerArguments: ['--service-cluster-ip-range', '10.0.0.0/16'],
   })
   const connection = connect(plane)

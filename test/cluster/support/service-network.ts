@@ -8,7 +8,7 @@ import path from 'node:path'
 export interface ServiceNetwork {
   /** For the API server, which then asks this network for Services (`--egress-selector-config-file`). */
   readonly apiServerArguments: readonly string[]
-  /** Where connections lead from now on, on loopback; undefined: to nobody, as a Service without endpoints. */
+  /** Where connections lead from now on, on loopback; undefined: nowhere, as a Service without endpoints. */
   lead(port: number | undefined): void
   close(): Promise<void>
 }

@@ -4,7 +4,7 @@ import type { Operator } from '../../../src/operator/index.ts'
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './control-plane.ts'
 import { connect, installDefinitions, runOperator } from './operator-rig.ts'
 
-/** What the tests of a file share; there while they run. */
+/** Shared by the tests of a file while they run. */
 export interface Cluster {
   readonly plane: ControlPlane
   readonly client: KubeClient

@@ -63,7 +63,7 @@ describe('good callers, all at once,', () => {
   it.each<[string, string]>([
     ['elsewhere', '198.51.100.7'],
     ['at the same address', BALANCER],
-  ])('are served while somebody %s invents tokens', async (_where, peer) => {
+  ])('are served while another client %s sends invalid tokens', async (_where, peer) => {
     const { ask, asked } = await provided(20)
     const made: Promise<string>[] = []
     const invent = (): void => {

@@ -19,8 +19,8 @@ import { ACCESS, startIdp, type Idp } from '../../support/upstreams/idp.ts'
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
-/** What the human reads and what the client hears of it. */
-const TOLD: Partial<Record<FailureCode, readonly [number, string, string]>> = {
+/** The user's page and the client's error. */
+const EXPECTED: Partial<Record<FailureCode, readonly [number, string, string]>> = {
   login_refused: [403, 'You were not signed in', 'access_denied'],
   identity_provider_unavailable: [503, 'Sign-in is unavailable', 'temporarily_unavailable'],
   identity_provider_error: [502, 'Sign-in failed', 'server_error'],
@@ -98,7 +98,7 @@ async function comeBack(browser: Browser, address: string, idp: Idp, one: Case):
   return browser.get(back.href)
 }
 
-/** What came of a login that failed. */
+/** The outcome of a failed login. */
 async function outcomeOf(legs: 1 | 2, step: string, one: Case) {
   const login = await open(legs)
   const page = await fail(login, step, one)
@@ -112,15 +112,15 @@ async function outcomeOf(legs: 1 | 2, step: string, one: Case) {
   }
 }
 
-/** What has to come of it. */
+/** The expected outcome. */
 function expectedOf({ code }: Case) {
-  const [status, title = 'no such failure', error] = TOLD[code] ?? []
+  const [status, title = 'no such failure', error] = EXPECTED[code] ?? []
   const page: unknown[] = [status, expect.stringContaining(title)]
   return { page, client: [error, 'state-of-the-client', true, null], shown: [], left: [0, []] }
 }
 
 describe.each(FAILURES)(
-  'the human and the client are told, and nothing is left in the store, when %s',
+  'the user and the client get the error, and nothing is left in the store, when %s',
   (step, cases) => {
     it.each(cases)('$name', async (one) => expect(await outcomeOf(1, step, one)).toEqual(expectedOf(one)))
 

@@ -23,7 +23,7 @@ describe('client registrations are rejected', () => {
   })
 })
 
-it('a use that can not be noted costs nobody a login or a token, and is noted the next time', async () => {
+it('a use that cannot be recorded fails no login or token request, and is recorded the next time', async () => {
   let noted = 0
   const rig = await startRig(sockets, {
     store: (ports) => {
@@ -55,7 +55,7 @@ describe('what registrations may hold', () => {
     expect([refused.status, await refused.json()]).toMatchObject([400, { error: 'invalid_client_metadata' }])
   })
 
-  it('leaves room for logins, however many come, and those never used go first', async () => {
+  it('leaves memory for logins, however many register, and evicts unused clients first', async () => {
     const spec = { limits: { ...LIMITS, registeredClients: 500 } }
     const small = await startRig(sockets, {
       spec,
@@ -76,7 +76,7 @@ describe('what registrations may hold', () => {
     expect(metrics.value('extauth_authserver_clients_evicted_total')).toBeGreaterThan(300)
   })
 
-  it('is told in readiness when all places are in use, and when the store has no room', async () => {
+  it('is reported in readiness when all slots are in use, and when the store is full', async () => {
     const one = await startRig(sockets, {
       spec: { limits: { ...LIMITS, registeredClients: 1 } },
       store: (ports) => createMemoryStore({ ...ports, maxBytes: 64 * 1024 }),

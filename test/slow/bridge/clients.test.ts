@@ -44,13 +44,13 @@ const textOf = ({ content }: { content?: unknown }): string => {
   return first?.text ?? ''
 }
 
-/** What every official client must get on every route. */
+/** Expected of every official client on every route. */
 async function tryBasics({ client }: Pick<StdioClient, 'client'>): Promise<void> {
   expect(await client.list()).toContain('show_request')
   expect(textOf(await client.call({ name: 'show_request' }))).toMatch(/^POST \//)
 }
 
-/** What every official client must be able to do over standard input and output, on one connection. */
+/** Operations of every official client over stdio, on one connection. */
 async function tryEverything({ client, close }: StdioClient): Promise<void> {
   await tryBasics({ client })
   const seen: number[] = []

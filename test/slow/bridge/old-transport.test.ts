@@ -68,7 +68,7 @@ test.each([400, 404, 405])('a server that refuses initialize with %i is spoken t
   for (const { headers } of posts) expect(Object.keys(headers).filter((name) => name.startsWith('mcp-'))).toEqual([])
 })
 
-test('what the server says by itself, and what it asks, reaches the client', async () => {
+test('notifications and requests of the server reach the client', async () => {
   const server = keep(await oldServer())
   const bridge = await shaken(server)
   await vi.waitFor(

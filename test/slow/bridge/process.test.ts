@@ -85,14 +85,14 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     expect(sessions()).toBe(1)
     bridge.child.kill(signal)
     expect(await bridge.ended).toEqual([0, null])
-    // Nobody is left waiting: what could not be finished says so.
+    // Unfinished requests get an error.
     expect(bridge.messages().find(({ id }) => id === 3)?.error?.data).toEqual({ reason: 'stopping' })
     expect(sessions()).toBe(0)
   },
   40_000,
 )
 
-test('--header goes along with each request, and what the bridge says itself can not be said so', async () => {
+test('--header is sent with each request, and headers of the bridge are rejected', async () => {
   const server = await startServer((arrived) => void shakeHands(arrived, 's-1'))
   const bridge = start(['--url', server.url, '--header', 'X-Team: blue', '--header', 'x-key:  a:b '])
   bridge.send(INITIALIZE)
@@ -145,7 +145,7 @@ test('what runs when the input ends is answered, seconds later', async () => {
 test('a client that is killed leaves neither process nor session behind', async () => {
   const before = sessions()
   const script = path.join(directory, 'client.sh')
-  // The client: starts the bridge as its child and is killed. Nobody closes anything for it.
+  // The client starts the bridge as its child and is killed, so nothing closes the pipes.
   await writeFile(script, `"$@" <${directory}/pipe >${directory}/out & echo $!\nexec 3>${directory}/pipe\ncat >&3\n`)
   await once(spawn('mkfifo', [path.join(directory, 'pipe')]), 'exit')
   const bin = path.join(import.meta.dirname, '../../../bin/extauth.cjs')
@@ -162,7 +162,7 @@ test('a client that is killed leaves neither process nor session behind', async 
   expect(sessions()).toBe(before)
 }, 50_000)
 
-test('nobody who reads any more ends it as well', async () => {
+test('a closed output ends it as well', async () => {
   const bridge = await shaken()
   bridge.child.stdout?.destroy()
   bridge.send({ id: 5, method: 'tools/list' })
@@ -236,7 +236,7 @@ test('a route whose callers log in says where they can, when no token is stored'
   expect(JSON.stringify(answer)).toContain('/upstream --login')
 }, 40_000)
 
-test('a login that nobody waits for any more keeps no process', async () => {
+test('an abandoned login keeps no process running', async () => {
   const env = { XDG_STATE_HOME: path.join(directory, 'state'), BROWSER: '/bin/true' }
   const bridges = [0, 1].map(() => start(['--url', `${lab.url}/upstream`, '--login', '--drain-grace', '500ms'], env))
   for (const bridge of bridges) bridge.send(INITIALIZE)

@@ -32,7 +32,7 @@ test('a file, a folder and standard input are converted; the exit code says whet
   expect(refused.stdout).toContain('audit: { enabled: true }')
 }, 60_000)
 
-test('what can not be read is told with its place, and nothing is printed', () => {
+test('unreadable input is reported with its location, and nothing is printed', () => {
   const { status, stdout, stderr } = extauth(['-'], 'kind: [')
   expect([status, stdout]).toEqual([1, ''])
   expect(stderr).toContain('<stdin>:')

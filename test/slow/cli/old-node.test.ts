@@ -59,13 +59,13 @@ describe('on a Node that is too old', () => {
     expect(stdout()).toMatch(/^mcp-extauth \S+ \(Node 24\./)
   })
 
-  it('npm installs without a word about each package that wants a newer one', async () => {
+  it('npm installs without warnings about packages that require a newer one', async () => {
     const folder = path.join(directory, 'install')
     for (const name of ['package.json', 'package-lock.json', '.npmrc'])
       cpSync(path.join(BIN, '..', name), path.join(folder, name))
     const npm = spawn('npm', ['ci', '--dry-run', '--offline', '--ignore-scripts'], {
       cwd: folder,
-      // What npm itself was told by whoever runs the tests is none of this.
+      // npm's own environment variables are removed.
       env: {
         ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name))),
         NODE_OPTIONS: `--require ${OLD}`,

@@ -65,7 +65,7 @@ function upload(url: string, framing: 'length' | 'chunks'): Socket {
   return socket
 }
 
-/** What the proxy is like afterwards: whether it answers, whether it was killed, and what it had resident at most. */
+/** State of the proxy afterwards: whether it answers, whether it was killed, and its peak resident memory. */
 const stateOf = async (url: string) => ({
   status: (await alone(`${url}/well`, { headers: MCP, body: CALL })).status,
   isKilled: group?.hasKilled() ?? false,

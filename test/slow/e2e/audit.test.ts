@@ -10,7 +10,7 @@ afterEach(() => sockets.closeAll())
 
 const segment = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 const header = { alg: 'RS256', kid: 'a-key' }
-const payload = { iss: 'https://idp.example/', sub: 'nobody-s-business', client_id: 'an-agent', aud: 'elsewhere' }
+const payload = { iss: 'https://idp.example/', sub: 'private-subject', client_id: 'an-agent', aud: 'elsewhere' }
 const TOKEN = `${segment(header)}.${segment(payload)}.c2lnbmF0dXJl`
 const BEARER = { authorization: `Bearer ${TOKEN}` }
 const AUTH = {
@@ -80,7 +80,7 @@ async function lineOf(running: Running, path: string, headers: Record<string, st
   await expect.poll(running.stderr).toContain(id)
   const lines = running.stderr().split('\n')
   const line = lines.find((one) => one.includes('"msg":"request"') && one.includes(id)) ?? '{}'
-  expect(line).not.toContain('nobody-s-business')
+  expect(line).not.toContain('private-subject')
   expect(line).not.toContain('c2lnbmF0dXJl')
   return JSON.parse(line) as Record<string, unknown>
 }

@@ -7,7 +7,7 @@ import { createSockets } from '../../support/sockets.ts'
 import { extauth } from '../../support/e2e/process.ts'
 import { authConfig, configFolder, freePort, proxyConfig } from '../../support/e2e/run.ts'
 
-/** Milliseconds that a set of keys is good for; renewed at half of it. */
+/** Lifetime of a set of keys in milliseconds; renewed at half of it. */
 const LIFE_MS = 6_000
 /** Sets of keys that the load sees. */
 const GENERATIONS = 3
@@ -62,7 +62,7 @@ beforeAll(async () => {
     env: {
       AWS_CONTAINER_CREDENTIALS_FULL_URI: metadata.url + CONTAINER_PATH,
       AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: path.join(folder.directory, 'pod/token'),
-      // The way out is closed: whatever goes through it does not arrive.
+      // The egress proxy is closed: requests through it fail.
       HTTP_PROXY: 'http://127.0.0.1:9',
       NO_PROXY: new URL(target).host,
     },
@@ -81,7 +81,7 @@ const ask = async (): Promise<number> => {
 }
 
 describe('the identity of a started proxy', () => {
-  it('changes under load and nobody is refused; metadata services are not asked through the egress proxy', async () => {
+  it('changes under load without failures; requests to metadata services bypass the egress proxy', async () => {
     const statuses = new Map<number, number>()
     const worker = async () => {
       while (new Set(seen).size < GENERATIONS) {

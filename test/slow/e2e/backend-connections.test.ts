@@ -21,7 +21,7 @@ afterEach(async () => {
   server.close()
 })
 
-it('connections to all backends together are no more than the file descriptors carry, and nobody is refused', async () => {
+it('connections to all backends together stay below the file descriptor limit, and no request fails', async () => {
   let [open, most] = [0, 0]
   server.on('connection', (socket) => {
     most = Math.max(most, ++open)
@@ -46,7 +46,7 @@ it('connections to all backends together are no more than the file descriptors c
     const statuses: number[] = []
     for (const { path } of routes) statuses.push((await post(url + path, INITIALIZE)).status)
     expect(statuses).toEqual(routes.map(() => 200))
-    // Each is kept after its answer, so that without a bound there would be one for each backend. One that makes room may
+    // Each is kept after its answer, so that without a bound there would be one for each backend. A connection closed for another may
     // end here a moment after the next has come.
     expect(most).toBeLessThanOrEqual(MOST + 4)
   } finally {

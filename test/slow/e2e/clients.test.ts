@@ -24,7 +24,7 @@ const requestsOf = (route: string) => {
   }
 }
 
-// Without a credential, with one in a header, and with one that is made anew of each request.
+// Without a credential, with one in a header, and with one that is computed for each request.
 describe.each(['unauthenticated', 'token-exchange', 'cloud-sts'])(
   'the official clients through the proxy, route %s',
   (route) => {
@@ -36,7 +36,7 @@ describe.each(['unauthenticated', 'token-exchange', 'cloud-sts'])(
   },
 )
 
-// What differs between these is in a header, where it does not matter to what clients do after that.
+// These differ in a header only, which does not affect clients.
 describe.each(['header-injection', 'bearer-token', 'client-credentials', 'obo'])(
   'the official clients reach the route %s',
   (route) => {

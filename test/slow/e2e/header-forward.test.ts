@@ -32,7 +32,7 @@ it('headers of a manifest reach its backend with each request, secrets as they a
   const seen: IncomingHttpHeaders[] = []
   const remoteUrl = await sockets.http((request, response) => {
     seen.push(request.headers)
-    response.end(`somebody came with ${String(request.headers['x-api-key'])}`)
+    response.end(`received ${String(request.headers['x-api-key'])}`)
   })
   const { running, url, admin } = await start(
     {
@@ -63,8 +63,8 @@ it('headers of a manifest reach its backend with each request, secrets as they a
   const records = await Promise.all(ids.map(async (id) => fetch(`${admin}/inspect/api/requests/${id}`)))
   const texts = await Promise.all(records.map((record) => record.text()))
   expect(texts.join('')).toContain('x-api-key')
-  const told = [shown, running.stdout(), running.stderr(), ...texts].join('\n')
-  for (const secret of ['the-first-key', 'the-second-key']) expect(told).not.toContain(secret)
+  const output = [shown, running.stdout(), running.stderr(), ...texts].join('\n')
+  for (const secret of ['the-first-key', 'the-second-key']) expect(output).not.toContain(secret)
 }, 60_000)
 
 it('without its secret a request is answered 500 and never sent without it', async () => {

@@ -24,7 +24,7 @@ afterEach(async () => {
   await sockets.closeAll()
 })
 
-/** A started proxy with one signed route to a TLS backend that answers, and reads bodies, when it is told to. */
+/** A started proxy with one signed route to a TLS backend that reads bodies and answers on demand. */
 async function start(limitBytes: number) {
   const identity = sockets.closing(await startLabIdentityProvider({ port: 0, clock, clients: [] }))
   const trust = {
@@ -109,9 +109,9 @@ describe('uploads of 10 MiB to a signed route, 25 at once by one caller', () => 
       const statuses = await Promise.all(answers)
       const most = mostResident(running?.process.pid)
       expect(most).toBeLessThan(limitBytes)
-      // An eighth of the room is for small bodies.
-      const room = Math.min(UPLOADS, Math.floor((keptBodiesBytes * 7) / 8 / BODY.length))
-      expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(Math.min(6, room))
+      // An eighth of the budget is for small bodies.
+      const fitting = Math.min(UPLOADS, Math.floor((keptBodiesBytes * 7) / 8 / BODY.length))
+      expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(Math.min(6, fitting))
       expect(received.every((bytes) => bytes === BODY.length)).toBe(true)
       expect(await post(Buffer.from('{}'))).toBe(200)
     },

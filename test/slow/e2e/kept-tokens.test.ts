@@ -146,11 +146,11 @@ it('a started proxy holds no token of a caller once its requests are over, thoug
   const jwts = await Promise.all(subjects.map((sub) => identity.mint({ sub, ttlSeconds: 3600 })))
   const opaque = await identity.mint({ sub: 'carol', opaque: true, ttlSeconds: 3600 })
   const bad = await Promise.all([
-    identity.mint({ sub: 'dave', aud: ['somebody-else'] }),
+    identity.mint({ sub: 'dave', aud: ['another-audience'] }),
     identity.mint({ sub: 'erin', ttlSeconds: -600 }),
-    identity.mint({ sub: 'frank', aud: ['somebody-else'], opaque: true }),
+    identity.mint({ sub: 'frank', aud: ['another-audience'], opaque: true }),
   ])
-  // What no other text has of a token: a signature, and all of an opaque one.
+  // The unique part of a token: the signature, or all of an opaque one.
   const marks = [...jwts.map((token) => token.split('.').at(-1) ?? ''), opaque]
 
   const callAll = async (): Promise<void> => {
@@ -162,7 +162,7 @@ it('a started proxy holds no token of a caller once its requests are over, thoug
         expect((await call(route, token, session)).status).toBe(200)
       }
     expect((await call('plain', opaque)).status).toBe(200)
-    // Refused, and remembered as that.
+    // Rejected, and cached as such.
     expect((await call('signed', opaque)).status).toBe(403)
     for (const token of bad) for (const route of ROUTES) expect((await call(route, token)).status).toBe(401)
   }
@@ -179,7 +179,7 @@ it('a started proxy holds no token of a caller once its requests are over, thoug
   for (const answer of held.splice(0)) answer()
   await Promise.all(pending)
 
-  // An idle connection lets go of its last request at the next look at it.
+  // An idle connection releases its last request at the next check.
   let [after, number] = ['', 1]
   const all = [...marks, ...bad.map((token) => token.split('.').at(-1) ?? '')]
   const heldNow = async (): Promise<boolean[]> => {
@@ -208,7 +208,7 @@ it('nor does a started registry hold one that it refused, though it remembers th
   try {
     const { url } = (await registry.line('listening')) as { url: string }
     const tokens = await Promise.all([
-      identity.mint({ sub: 'alice', aud: ['somebody-else'] }),
+      identity.mint({ sub: 'alice', aud: ['another-audience'] }),
       identity.mint({ sub: 'bob', ttlSeconds: -600 }),
     ])
     for (const token of tokens) {

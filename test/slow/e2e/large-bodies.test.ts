@@ -24,7 +24,7 @@ const pieces = function* (): Generator<Buffer> {
   const piece = Buffer.alloc(64 * 1024, 'x')
   for (let sent = 0; sent < SIZE; sent += piece.length) yield piece
 }
-/** Counts what it receives, slower than it could be sent: somebody who does not wait would have to keep the rest. */
+/** Counts what it receives, slower than it could be sent: a sender without back-pressure would have to buffer the rest. */
 const slowSink = () => {
   const state = { length: 0 }
   const stream = new Writable({

@@ -26,15 +26,15 @@ interface Server {
   readonly ops: string
 }
 
-/** A route to nobody, so that each request is a warning in the log. */
+/** A route to a closed port, so that each request is a warning in the log. */
 async function proxy(): Promise<Server> {
-  const [port, admin, nobody] = [await freePort(), await freePort(), await freePort()]
+  const [port, admin, closed] = [await freePort(), await freePort(), await freePort()]
   const directory = await folder({
     'auth.json': authConfig('none', { type: 'unauthenticated' }),
     'proxy.json': proxyConfig({
       auth: { mode: 'anonymous' },
       routes: [
-        { name: 'r', path: '/', target: `http://127.0.0.1:${nobody}/`, externalAuthConfigRef: { name: 'none' } },
+        { name: 'r', path: '/', target: `http://127.0.0.1:${closed}/`, externalAuthConfigRef: { name: 'none' } },
       ],
     }),
   })
@@ -64,7 +64,7 @@ interface Output {
   leave(): void
 }
 
-/** A named pipe that is read by nobody, as of `extauth … 2>&1 | sleep 1000`. */
+/** A named pipe without a reader, as of `extauth … 2>&1 | sleep 1000`. */
 async function fifo(): Promise<Output & { fill(): void; read(): string }> {
   const file = path.join(await folder({ x: '' }), 'pipe')
   execFileSync('mkfifo', [file])
@@ -110,7 +110,7 @@ function socket(): Output {
   }
 }
 
-/** Starts it on ports that are free; somebody else may be faster, and then it is started anew on others. */
+/** Starts it on free ports, again on others if another process was faster. */
 async function spawned(make: () => Promise<Server>, output: Output) {
   for (;;) {
     const server = await make()
@@ -125,7 +125,7 @@ async function spawned(make: () => Promise<Server>, output: Output) {
       timeout: PATIENCE_MS,
       interval: 100,
     })
-    const served = await request(`${server.url}/nobody`).then(
+    const served = await request(`${server.url}/missing`).then(
       ({ body }) => body.dump().then(() => true),
       () => false,
     )
@@ -143,7 +143,7 @@ async function start(make: () => Promise<Server>, output: Output) {
     let answered = 0
     const worker = async (): Promise<void> => {
       while (left-- > 0) {
-        const response = await request(`${server.url}/nobody`, { dispatcher: agent })
+        const response = await request(`${server.url}/missing`, { dispatcher: agent })
         await response.body.dump()
         answered++
       }
@@ -166,7 +166,7 @@ const SERVERS = { proxy, registry, lab }
 /** More than any pipe or socket holds, at about 200 bytes each. */
 const MANY = 1500
 
-describe('a server whose output nobody reads', () => {
+describe('a server whose output is not read', () => {
   it(
     'lab: a pipe that was full before it started does not keep it alive after SIGTERM',
     async () => {

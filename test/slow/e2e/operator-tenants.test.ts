@@ -41,7 +41,7 @@ async function operate(options: readonly string[], held: Record<string, readonly
   const args = ['operator', ...where, ...webhook, '--admin', '127.0.0.1:0', '--log-format', 'json']
   const running = await startWith(sockets, files, [...args, ...options])
   const listening = await running.line('listening')
-  /** What the webhook says to the creation of an object. */
+  /** The webhook's response to the creation of an object. */
   const review = async (asked: {
     readonly kind: string
   }): Promise<{ allowed: boolean; status?: { message: string } }> => {

@@ -15,7 +15,7 @@ const range = (count: number): number[] => Array.from({ length: count }, (_, ind
 const SERVICES = {
   'the token endpoint': { route: 'one', fault: 'exchange', calls: () => world.identity.calls('exchange') },
   'the tenant': { route: 'obo', fault: 'exchange', calls: () => world.identity.calls('obo') },
-  'the identity provider that vouches': {
+  'the identity provider that issues assertions': {
     route: 'xaa',
     fault: 'exchange',
     calls: () => world.identity.calls('exchange'),
@@ -24,7 +24,7 @@ const SERVICES = {
 } as const
 
 describe.each(Object.entries(SERVICES))('while %s is down under load', (_name, { route, fault, calls }) => {
-  it('callers with a live credential notice nothing, others are told when to come back, and few probes reach it', async () => {
+  it('callers with a valid credential are served, others get Retry-After, and few probes reach it', async () => {
     const callersOf = (name: string, count: number) =>
       Promise.all(range(count).map((index) => world.bearer({ sub: `${route}-${name}-${index}`, ...tokenFor(route) })))
     const live = await callersOf('live', 10)
@@ -49,7 +49,7 @@ describe.each(Object.entries(SERVICES))('while %s is down under load', (_name, {
       probes.push(calls() - before)
       clock.advance(1_000)
     }
-    // What was under way when the circuit opened; then one probe at a time, with its one retry.
+    // Calls in flight when the circuit opened; then one probe at a time, with its one retry.
     expect(probes[0]).toBeLessThanOrEqual(40)
     expect(Math.max(...probes.slice(1))).toBeLessThanOrEqual(2)
     expect(probes.slice(1).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0)

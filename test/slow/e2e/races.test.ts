@@ -34,7 +34,7 @@ describe.each(TOKENS)(
       expect(calls() - before).toBe(1)
     }, 60_000)
 
-    it(`${REQUESTS} of 100 callers ask once for each, and everybody gets their own`, async () => {
+    it(`${REQUESTS} of 100 callers make one call for each, and every caller gets their own`, async () => {
       expect((await world.admin(`/cache?config=default/${route}`, 'DELETE')).status).toBe(200)
       world.backend.forget()
       const before = calls()

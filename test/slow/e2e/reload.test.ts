@@ -105,7 +105,7 @@ describe('a running proxy', () => {
     expect(JSON.stringify(refused)).toMatch(/the secret next\/key does not exist, expected [^;"]*\/next\/key \(routes/)
     expect([await statusOf('old'), await statusOf('new')]).toEqual([200, 403])
     await proxy.write('secrets/next/key', NEW)
-    // Nobody says so: it looks again.
+    // Without an event: the poll finds it.
     await vi.waitFor(async () => expect([await statusOf('old'), await statusOf('new')]).toEqual([403, 200]), 10_000)
     await proxy.close()
   }, 20_000)

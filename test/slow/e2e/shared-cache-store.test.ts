@@ -35,7 +35,7 @@ describe('what is wrong with the store', () => {
     ['OOM', ['config', 'set', 'maxmemory', '1'], ['config', 'set', 'maxmemory', '0']],
     ['NOPERM', ['acl', 'setuser', 'extauth', '-set'], ['acl', 'setuser', 'extauth', '+set']],
     ['NOREPLICAS', ['config', 'set', 'min-replicas-to-write', '3'], ['config', 'set', 'min-replicas-to-write', '0']],
-  ])('is said by the program: %s', async (cause, harm, mend) => {
+  ])('is logged by the program: %s', async (cause, harm, repair) => {
     fleet = await openFleet(0, deployment.sentinels)
     const { proxy, url, admin } = await startProxy()
     expect((await fleet.call(url, await fleet.bearer('alice'))).status).toBe(200)
@@ -50,13 +50,13 @@ describe('what is wrong with the store', () => {
       expect(metrics).toContain(`extauth_shared_credentials_departures_total{cause="${cause}"} 1\n`)
       expect(metrics).toContain(`extauth_store_failures_total{cause="${cause}"}`)
     } finally {
-      await operate(port(), mend)
+      await operate(port(), repair)
     }
   })
 })
 
 describe('waitReplicas', () => {
-  it('makes nobody wait for a credential, and costs no call, while a replica of Redis is away', async () => {
+  it('delays no credential, and costs no call, while a replica of Redis is away', async () => {
     fleet = await openFleet(2, deployment.sentinels, {}, { waitReplicas: 1 })
     const tookMs: number[] = []
     for (const name of ['alice', 'bob', 'carol', 'dora', 'emil', 'fred']) {
@@ -67,7 +67,7 @@ describe('waitReplicas', () => {
         if (url === fleet.replicas[0]?.url) tookMs.push(answer.tookMs)
       }
     }
-    // Whoever makes a credential would wait for all of a second, each time.
+    // Each new credential would wait for a full second.
     expect(Math.min(...tookMs)).toBeLessThan(900)
     expect(await fleet.sharedExchanges()).toBeLessThanOrEqual(6)
     expect(await operate(port(), ['client', 'list'])).not.toMatch(/cmd=wait/)
@@ -75,7 +75,7 @@ describe('waitReplicas', () => {
 })
 
 describe('DELETE /cache', () => {
-  it('says when the store did not hear it, and tells the others when it does', async () => {
+  it('reports that the store was unavailable, and publishes the purge when it is back', async () => {
     fleet = await openFleet(2, deployment.sentinels)
     const [first, second] = fleet.replicas
     if (first === undefined || second === undefined) throw new RangeError('two')

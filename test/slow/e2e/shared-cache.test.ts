@@ -30,7 +30,7 @@ const ask = (index: number, headers: Record<string, string>) => fleet.call(repli
 const settled = { timeout: 10_000, interval: 20 }
 
 describe('a fleet with one cache', () => {
-  // A caller whom somebody vouches for has an assertion, and a token for it.
+  // A caller of type xaa has an assertion, and a token for it.
   it.each([
     ['one', 50, 50],
     ['own', 20, 1],
@@ -94,7 +94,7 @@ describe('a fleet with one cache', () => {
 })
 
 describe('sessions', () => {
-  it('that begin at one replica go on at another for the same caller, and for nobody else', async () => {
+  it('that begin at one replica continue at another for the same caller only', async () => {
     fleet = await openFleet(2, deployment.sentinels, { sessionKeySecretRef: { name: 'cache', key: 'seal' } })
     const [alice, bob] = [await fleet.bearer('alice'), await fleet.bearer('bob')]
     const begun = await post(`${replica(0).url}/one`, INITIALIZE, alice)
@@ -113,14 +113,14 @@ describe('sessions', () => {
 })
 
 describe('a replica that is killed while it asks', () => {
-  it('costs one more call, and nobody waits longer than for the end of its lock', async () => {
+  it('costs one more call, and no caller waits longer than its lock lasts', async () => {
     await open(1)
     const folder = await fleetFolder(fleet)
     const args = ['--config', folder.directory, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0']
     const dying = extauth(['proxy', ...args])
     cleanups.push(() => (dying.process.kill('SIGKILL'), dying.ended), folder.remove)
     const { url } = (await dying.line('listening')) as { url: string }
-    // Its first words to Redis take long where the machine is busy, and whoever waits too long for a lock goes without.
+    // Its first Redis commands take long on a busy machine, and a request that waits too long proceeds without a lock.
     const bob = await fleet.bearer('bob')
     expect((await fleet.call(url, bob)).status).toBe(200)
     fleet.identity.faults.set({ exchange: 'slow', slowMs: 60_000 })
@@ -139,7 +139,7 @@ describe('a replica that is killed while it asks', () => {
 })
 
 describe('without Redis', () => {
-  it('nobody gets an error or waits, and afterwards everything is shared again', async () => {
+  it('no caller gets an error or waits, and afterwards everything is shared again', async () => {
     await open(2)
     const known = await Promise.all(Array.from({ length: 10 }, (_, index) => fleet.bearer(`known-${index}`)))
     for (const index of [0, 1]) for (const caller of known) await ask(index, caller)
@@ -154,14 +154,14 @@ describe('without Redis', () => {
         expect(answers.filter(({ status }) => status !== 200)).toEqual([])
       }
       expect(fleet.exchanges()).toBe(asked + 20)
-      // One failure is not enough, and those that overlap are one.
+      // A single failure is not enough, and overlapping failures count once.
       let more = 0
       await vi.waitFor(async () => {
         expect((await ask(0, await fleet.bearer(`more-${more++}`))).status).toBe(200)
         expect(await isAlone(0)).toBe(1)
       }, settled)
-      const fresh = await ask(0, await fleet.bearer('somebody-else'))
-      expect(fresh.tookMs, 'nobody waits once it is known').toBeLessThan(1_000)
+      const fresh = await ask(0, await fleet.bearer('another-user'))
+      expect(fresh.tookMs, 'no wait once it is known').toBeLessThan(1_000)
     } finally {
       deployment.nodes[0]?.resume()
     }
@@ -170,6 +170,6 @@ describe('without Redis', () => {
     const later = await fleet.bearer('later')
     for (const index of [0, 1]) expect((await ask(index, later)).status).toBe(200)
     expect(await fleet.sharedExchanges()).toBeLessThanOrEqual(before + 1)
-    expect((await ask(1, await fleet.bearer('somebody-else'))).status).toBe(200)
+    expect((await ask(1, await fleet.bearer('another-user'))).status).toBe(200)
   }, 60_000)
 })

@@ -6,7 +6,7 @@ import { meanwhile } from '../../support/meanwhile.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { type CredentialsWorld, openCredentialsWorld } from '../../support/e2e/credentials.ts'
 
-/** Most calls that a service gets at a time, and how many of them one caller may have whoever else waits. */
+/** Concurrent calls to a service, and the guaranteed share of one caller. */
 const PLACES = 64
 const SHARE = 4
 /** Of callers whose calls hang: places for one caller more are left. */
@@ -18,7 +18,7 @@ let world: CredentialsWorld
 /** Calls that are held, of callers whose names begin with `hanging`. */
 const held: ServerResponse[] = []
 
-/** What each service says to a call that it doesn't want. */
+/** The response of each service to a rejected call. */
 const refuse = (response: ServerResponse, isSts: boolean): void => {
   if (isSts)
     response.writeHead(403, { 'content-type': 'text/xml' }).end(
@@ -31,7 +31,7 @@ const refuse = (response: ServerResponse, isSts: boolean): void => {
       .end('{"error":"invalid_grant"}')
 }
 
-/** Stands before a real stand-in: holds or refuses the calls of some callers, and hands on those of all others. */
+/** A proxy before a demo service: holds or rejects the calls of some callers, and forwards all others. */
 const front = (url: string): Promise<string> =>
   sockets.http((request, response) => {
     void (async () => {
@@ -49,7 +49,7 @@ const front = (url: string): Promise<string> =>
       }
       const { 'content-type': type = '', authorization } = request.headers
       const headers = { 'content-type': type, ...(authorization === undefined ? {} : { authorization }) }
-      // A connection of its own: one that is kept may be closed by the stand-in in the moment of use.
+      // A new connection: the demo service may close an idle one at the moment of use.
       const answer = await undici(url, { method: 'POST', headers, body, reset: true })
       response.writeHead(answer.statusCode, { 'content-type': String(answer.headers['content-type'] ?? '') })
       response.end(await answer.body.text())

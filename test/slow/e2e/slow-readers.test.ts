@@ -64,7 +64,7 @@ const mostResident = (pid: number | undefined): number =>
   Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
 
 describe('300 clients that do not read', () => {
-  it('hold a bounded part of the memory, lose to clients that hold less, and stop nobody', async () => {
+  it('hold bounded memory, are aborted before clients that hold less, and stop no other client', async () => {
     const { url, admin, unreadAnswersBytes, running } = await start()
     expect(unreadAnswersBytes).toBe(8 * MIB)
     const metric = async (line: string): Promise<number> => {
@@ -72,15 +72,15 @@ describe('300 clients that do not read', () => {
       const found = text.split('\n').find((candidate) => candidate.startsWith(`${line} `))
       return Number(found?.slice(line.length + 1) ?? 0)
     }
-    // Somebody else who is slow as well, and holds little.
+    // Another slow client that holds little.
     const other = slowReader(url, '127.0.0.2')
     for (let count = 0; count < SLOW; count++) slowReader(url, '127.0.0.3')
     const statuses: number[] = []
-    const crowded = () => metric('extauth_connections_cut_total{reason="crowded"}')
+    const cut = () => metric('extauth_connections_cut_total{reason="crowded"}')
     await vi.waitFor(
       async () => {
         statuses.push((await alone(`${url}/short`, { headers: MCP, body: CALL })).status)
-        expect(await crowded()).toBeGreaterThan(0)
+        expect(await cut()).toBeGreaterThan(0)
       },
       { timeout: 30_000, interval: 20 },
     )
@@ -98,7 +98,7 @@ describe('300 clients that do not read', () => {
     const lines = running.stderr().split('\n')
     expect(lines.filter((line) => line.includes('connections of those that hold most are cut'))).toHaveLength(1)
     expect(mostResident(running.process.pid)).toBeLessThan(LIMIT_BYTES)
-    expect(await crowded()).toBeLessThan(SLOW)
+    expect(await cut()).toBeLessThan(SLOW)
     // More than was on its way to it: its answer goes on.
     other.resume()
     await vi.waitFor(() => expect(other.bytesRead).toBeGreaterThan(32 * MIB), 20_000)

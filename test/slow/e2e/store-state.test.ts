@@ -55,7 +55,7 @@ const degraded = (remark: RegExp) => ({
 })
 
 describe('a store that throws keys away when it is full', () => {
-  it('is told by the program: log, readiness, metric; and by check', async () => {
+  it('is reported by log, readiness, metric and check', async () => {
     await redis('config', 'set', 'maxmemory-policy', 'allkeys-lru')
     try {
       const { proxy, metrics, readiness } = await startProxy()
@@ -94,7 +94,7 @@ describe('a store that throws keys away when it is full', () => {
 })
 
 describe('a store that lost what was in it', () => {
-  it('is told by log, readiness and metric; a first start is no loss', async () => {
+  it('is reported by log, readiness and metric; a first start is no loss', async () => {
     await redis('flushall')
     const { proxy, metrics, readiness } = await startProxy()
     await expect.poll(async () => String(await redis('keys', '*:mark')), settled).toMatch(/^extauth:/)
@@ -117,12 +117,12 @@ describe('a user that lacks permissions', () => {
     ['channels', ['resetchannels'], ['&extauth:*'], /its user lacks &extauth:\*/],
   ])(
     'is named by check: %s',
-    async (_name, harm, mend, expected) => {
+    async (_name, harm, repair, expected) => {
       await redis('acl', 'setuser', 'extauth', ...harm)
       try {
         expect(await checked()).toMatch(expected)
       } finally {
-        await redis('acl', 'setuser', 'extauth', ...mend)
+        await redis('acl', 'setuser', 'extauth', ...repair)
       }
     },
     60_000,

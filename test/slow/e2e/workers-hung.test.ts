@@ -28,7 +28,7 @@ describe('a worker that hangs', () => {
     for (let round = 0; round < 4; round += 1) expect((await call()).status).toBe(200)
     const [victim = 0] = await proxy.pids()
     process.kill(victim, 'SIGSTOP')
-    // One of these is handed to the worker that takes nothing any more.
+    // The hung worker gets one of these.
     const answers = await Promise.all(Array.from({ length: 8 }, call))
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 200))
     await vi.waitFor(async () => expect((await proxy.admin('/readiness')).json).toEqual({ status: 'ready' }), 120_000)

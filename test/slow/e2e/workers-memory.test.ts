@@ -22,13 +22,13 @@ async function optionsOfWorkers(env: Readonly<Record<string, string>>): Promise<
   return (await proxy.pids()).map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0'))
 }
 
-it('workers get less room for young objects than Node takes by itself', async () => {
+it('workers get a smaller young generation than the default of Node', async () => {
   const options = await optionsOfWorkers({})
   expect(options).toHaveLength(2)
   for (const each of options) expect(each).toContain(EIGHT)
 })
 
-it('workers get the room that somebody names', async () => {
+it('workers get the configured young generation', async () => {
   for (const each of await optionsOfWorkers({ NODE_OPTIONS: '--max_semi_space_size=4' }))
     expect(each).not.toContain(EIGHT)
 })

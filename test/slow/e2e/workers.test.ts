@@ -152,7 +152,7 @@ describe('extauth proxy --workers 2', () => {
     const slow = [call(proxy, 'slow', alice), call(proxy, 'slow', alice)]
     await arrived(2)
     process.kill(victim ?? 0, 'SIGKILL')
-    // The one whose worker is gone says so by itself; the other one has all the time that it needs.
+    // The stream of the dead worker ends with an error; the other has all the time that it needs.
     await Promise.race(
       slow.map((one) =>
         one.then(
@@ -201,7 +201,7 @@ describe('extauth proxy --workers 2', () => {
     await vi.waitFor(() => expect(pids.filter(isThere)).toEqual([]), 10_000)
   }, 120_000)
 
-  it('waits on SIGTERM for nobody who has asked nothing', async () => {
+  it('does not wait on SIGTERM for clients without a request', async () => {
     const { proxy, bearer } = await openWorld({ args: ['--drain-grace', '10m'] })
     const agent = new Agent({ keepAlive: true })
     sockets.closing({ close: () => agent.destroy() })

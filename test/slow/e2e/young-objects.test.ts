@@ -5,7 +5,7 @@ import { createSockets } from '../../support/sockets.ts'
 import { extauth, type Running } from '../../support/e2e/process.ts'
 import { authConfig, configFolder, proxyConfig } from '../../support/e2e/run.ts'
 
-/** What compiling and the first callers leave behind is nobody's request. */
+/** Garbage of compilation and of the first callers is excluded. */
 const BEFORE = 3000
 const REQUESTS = 2500
 /** Bytes of one request that may outlive it. An eighth of what it allocates: caches and what is in flight at a collection. */
@@ -14,7 +14,7 @@ const KEPT_BYTES = 2560
 const clock = { now: () => Date.now() }
 const sockets = createSockets()
 const agent = new Agent({ connections: 16, pipelining: 1 })
-/** Those of both processes; the young are of one size in each, and each collection is told. */
+/** Collections of both processes, with a fixed young generation and each collection traced. */
 const running: Running[] = []
 let callers: readonly string[]
 let directory: string
@@ -84,7 +84,7 @@ async function load(url: string, count: number): Promise<void> {
   await Promise.all(Array.from({ length: 16 }, one))
 }
 
-/** A collection of the young, as V8 tells it: the heap before and after it, in MiB. */
+/** A collection of the young generation as V8 traces it: the heap before and after, in MiB. */
 const SCAVENGE = /: Scavenge ([\d.]+) \([\d.]+\) -> ([\d.]+) /
 const COLLECTED = / -> ([\d.]+) /
 

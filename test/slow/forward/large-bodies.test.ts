@@ -11,7 +11,7 @@ afterEach(() => sockets.closeAll())
 
 const MIB = 1024 * 1024
 const SIZE = 200 * MIB
-/** Client, proxy and backend share this process, and what was let go of counts until it is collected. */
+/** Client, proxy and backend share this process, and released memory counts until it is collected. */
 const MEMORY_BOUND = 120 * MIB
 
 /** 200 MiB in pieces that all differ, so that nothing can be lost, doubled or swapped unnoticed. */
@@ -83,7 +83,7 @@ describe('200 MiB', () => {
     expect(sink.state.most - before).toBeLessThan(MEMORY_BOUND)
   }, 60_000)
 
-  it('that nobody reads stop at the backend', async () => {
+  it('that are not read stop at the backend', async () => {
     let written = 0
     const origin = await sockets.http((_incoming, response) => {
       const source = Readable.from(pieces())

@@ -19,7 +19,7 @@ const ROUTES = [
   'upstream-exchange',
   'xaa',
 ]
-/** What a caller may send that is nobody's business, each with a mark of its own. */
+/** Sensitive values that a caller may send, each with its own marker. */
 const MARKED = {
   cookie: 'session=MARKED-COOKIE-0001; theme=MARKED-COOKIE-0002',
   'proxy-authorization': 'Basic TUFSS0VEOk1BUktFRC1QUk9YWS0wMDAz',

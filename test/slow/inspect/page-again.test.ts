@@ -45,11 +45,11 @@ describe('a request that is kept', () => {
     const bodies = page.getByRole('combobox', { name: 'Search' })
     await bodies.fill('body:SHOW_request')
     await page.locator('tr.row').first().waitFor()
-    await bodies.fill('body:"nobody ever said this"')
+    await bodies.fill('body:"text without a match"')
     await page.getByText('No request matches the search.').waitFor()
     await bodies.fill('body:show_request')
     await page.locator('tr.row').first().waitFor()
-    // One that comes later is looked through as well.
+    // A later request is searched as well.
     const before = await page.locator('tr.row').count()
     await callTool(lab, '/unauthenticated', {})
     await page.locator('tr.row').nth(before).waitFor()

@@ -18,7 +18,7 @@ const TOOL = {
   inputSchema: { type: 'object', properties: { [EVIL]: { type: 'string', title: EVIL, description: EVIL } } },
 }
 
-/** An MCP server that means no good: everything that it can say is markup, and `/stream` goes on until it is told to end. */
+/** A hostile MCP server: all of its texts are markup, and `/stream` continues until the test ends it. */
 function hostile(): Server & { say: (text: string) => void } {
   let live: ServerResponse | undefined
   const server = createServer({ maxHeaderSize: 2 ** 21 }, (request, response) => {
@@ -143,7 +143,7 @@ describe('the page', () => {
     await page.getByRole('button', { name: 'Call', exact: true }).click()
     const outcome = page.getByRole('region', { name: 'Outcome' })
     await outcome.getByText('Done.').waitFor()
-    // What may be shown of it comes a moment later.
+    // The masked part arrives a moment later.
     await outcome.locator('.content').waitFor()
     expect(await outcome.innerText()).toContain(EVIL)
     expect(await page.getByRole('region', { name: 'Chosen' }).innerText()).toContain(EVIL)

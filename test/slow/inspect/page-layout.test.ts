@@ -21,7 +21,7 @@ afterAll(async () => {
 describe('the layout of the page', () => {
   it('has one clock: plots name their minutes as the list does, and nothing below', async () => {
     const { page, close } = await openPage(browser, `${lab.inspectUrl}#/requests`)
-    // A canvas tells nobody what was written on it.
+    // A canvas does not expose its texts.
     await page.evaluate(`{
       const { fillText } = CanvasRenderingContext2D.prototype
       globalThis.written = []

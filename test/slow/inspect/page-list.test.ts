@@ -106,12 +106,12 @@ describe('the list', () => {
   it('says in one box why a request was refused', async () => {
     const { page, troubles, close } = await open()
     const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-    const claims = { iss: 'https://somebody-else', aud: 'lab', sub: 'alice', exp: 4_000_000_000 }
+    const claims = { iss: 'https://another-issuer', aud: 'lab', sub: 'alice', exp: 4_000_000_000 }
     const authorization = `Bearer ${part({ alg: 'RS256', kid: 'one' })}.${part(claims)}.${'A'.repeat(342)}`
     expect((await callTool(lab, '/bearer-token', { authorization })).status).toBe(401)
     await page.locator('tr.row', { hasText: 'invalid_token' }).first().locator('a[data-row]').click()
     const why = page.getByRole('region', { name: 'Error', exact: true })
-    await why.getByText('https://somebody-else').waitFor()
+    await why.getByText('https://another-issuer').waitFor()
     expect(await why.innerText()).toMatch(
       /Error: 401 invalid_token[^]*\(iss\) matches no provider[^]*Fix \(.*\)[^]*Get a token[^]*Received[^]*Expected/,
     )
@@ -191,7 +191,7 @@ describe('the list', () => {
       })
       expect(status).toBe(shown === undefined ? 200 : 401)
       await page.locator('a[data-row]').first().click()
-      // Which method and which tool, although nobody behind the proxy was asked.
+      // Method and tool, although nothing was forwarded.
       await page.getByRole('region', { name: 'Request', exact: true }).getByText('large_result').first().waitFor()
       await page.getByRole('button', { name: 'Copy as curl' }).click()
       const command = await page.locator('textarea.command').inputValue()

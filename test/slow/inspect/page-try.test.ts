@@ -38,7 +38,7 @@ const openTry = async () => {
 }
 
 describe('a try from the page', () => {
-  it('calls a tool on every route of the lab, in one era after the other, and the request is in the list', async () => {
+  it('calls a tool on every route of the lab, in both protocol versions, and the request is in the list', async () => {
     const { page, troubles, close, connect, choose, outcome } = await openTry()
     const { routes } = await ask<{ routes: { name: string }[] }>(lab.inspectUrl ?? '', '/api/overview')
     expect(routes).toHaveLength(13)
@@ -165,7 +165,7 @@ describe('a try from the page', () => {
     await close()
   }, 60_000)
 
-  it('masks what came back of the request, until somebody wants to see it', async () => {
+  it('masks the echoed request until it is revealed', async () => {
     const { page, troubles, close, connect, choose, outcome } = await openTry()
     for (const era of ERAS) {
       await connect('bearer-token', era, { user: 'alice' })

@@ -65,17 +65,17 @@ const PEERS = path.join(import.meta.dirname, '../../../interop/main.ts')
 const JAVA = `#!/bin/sh
 echo 'openjdk version "17.0.15" 2025-04-15' >&2
 `
-/** What installs something, for ever; it says which process it is. */
+/** An installer that never ends and prints its process id. */
 const ENDLESS_MAVEN = `#!/bin/sh
 case "$*" in *:copy*) echo $$ >"$MAVEN_IS"; exec "$FOR_EVER" -e "setInterval(() => {}, 1000)" ;; esac
 `
 
 describe('npm run peers', () => {
-  // What the first one has compiled is there for the others.
+  // The others use the build of the first one.
   const compiled = mkdtempSync(path.join(os.tmpdir(), 'extauth-compiled-'))
   afterAll(() => rmSync(compiled, { recursive: true, force: true }))
 
-  it('tells of each that can’t be had on a machine that has nothing, and passes', () => {
+  it('reports each unavailable program on an empty machine, and passes', () => {
     const bin = mkdtempSync(path.join(os.tmpdir(), 'extauth-no-tools-'))
     try {
       symlinkSync(process.execPath, path.join(bin, 'node'))

@@ -27,7 +27,7 @@ describe('extauth lab', () => {
   })
   afterAll(() => void lab.process.kill('SIGKILL'))
 
-  test('says that it is a stand-in, and where everything is', () => {
+  test('prints that it is a demo, and the addresses', () => {
     expect(lab.stdout()).toContain('stand-in for trying things out')
     expect(lab.stdout().match(/https?:\/\/127\.0\.0\.1:\d+$/gm)).toHaveLength(8)
     expect(lab.stderr()).toBe('')
@@ -66,7 +66,7 @@ describe('extauth lab', () => {
 })
 
 describe('extauth lab --replicas 2', () => {
-  test('runs two proxies on one Redis: a login at one is good at both, until both are told to stop', async () => {
+  test('runs two proxies on one Redis: a login at one is valid at both', async () => {
     const folder = path.dirname(await redisServer())
     const names = ['replica-port', 'replica-admin-port', 'redis-port', 'sentinel-port']
     const ports = await Promise.all(names.map(() => freePort()))

@@ -137,7 +137,7 @@ describe('when something is wrong', () => {
   })
 
   test.each([
-    ['nobody consented', { sub: 'mallory' }, 'exchange_denied', 1],
+    ['no consent', { sub: 'mallory' }, 'exchange_denied', 1],
     ['it belongs to an application', { sub: 'robot', claims: { idtyp: 'app' } }, 'not_a_user_token', 0],
     ['it has no delegated permission', { sub: 'robot', claims: { scp: null } }, 'not_a_user_token', 0],
   ])('obo: 403 where %s', async (_what, claims, reason, asked) => {
@@ -168,7 +168,7 @@ describe('when something is wrong', () => {
     expect([status, headers.get('retry-after')]).toEqual([503, '3'])
   })
 
-  test('a token taken back: one more exchange, and the caller notices nothing', async () => {
+  test('a revoked token causes one more exchange, and the caller gets no error', async () => {
     const headers = await callerHeaders(lab, { sub: 'revoked' })
     await callTool(lab, '/token-exchange', headers)
     const before = lab.identity.calls('exchange')
@@ -177,7 +177,7 @@ describe('when something is wrong', () => {
     expect([status, lab.identity.calls('exchange') - before]).toEqual([200, 1])
   })
 
-  test('credentials taken back: one more call to STS, and the caller notices nothing', async () => {
+  test('revoked credentials cause one more call to STS, and the caller gets no error', async () => {
     const headers = await callerHeaders(lab, { sub: 'sts-revoked' })
     await callTool(lab, '/cloud-sts', headers)
     const before = lab.sts.calls()

@@ -62,7 +62,7 @@ describe.concurrent('a client that does not read', () => {
   })
 })
 
-describe.concurrent('a body that nobody wants any more', () => {
+describe.concurrent('an abandoned body', () => {
   const head = (length: number): string => `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`
 
   it.each([
@@ -110,10 +110,10 @@ describe.concurrent('a body that nobody wants any more', () => {
   })
 
   it.each([
-    ['nobody has read', () => {}],
-    ['somebody has begun to read', (request: ClientRequest) => void request.once('data', () => request.pause())],
+    ['is unread', () => {}],
+    ['is partly read', (request: ClientRequest) => void request.once('data', () => request.pause())],
     [
-      'somebody has read and given up',
+      'was read and abandoned',
       (request: ClientRequest) =>
         void request.once('data', () => {
           // As undici does, so that the connection stays.

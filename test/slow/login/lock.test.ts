@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(directory, { recursive: true }))
 
-it('one at a time, each in its turn, and what fails lets go of it too', async () => {
+it('one holder at a time, in order, and a failure releases it too', async () => {
   let inside = 0
   let most = 0
   const work = async (): Promise<void> => {

@@ -35,7 +35,7 @@ describe.concurrent.each([...GRANTS, 'assertion'] as const)('%s', (grant) => {
   const credentials = credentialsOf(grant, 100)
 
   test.each(Object.entries(OUTAGES))(
-    'two seconds after an endpoint that %s is well, everybody is served',
+    'two seconds after an endpoint that %s recovers, all callers are served',
     async (_what, down) => {
       const clock = createManualClock()
       const endpoint = await startEndpoint(sockets, down)
@@ -72,7 +72,7 @@ describe.concurrent.each([...GRANTS, 'assertion'] as const)('%s', (grant) => {
     30_000,
   )
 
-  test('where it never opened, because too few were concerned, nobody waits longer than the last answer asked for', async () => {
+  test('without an open circuit, because of too few callers, no caller waits longer than the last Retry-After', async () => {
     const clock = createManualClock()
     const endpoint = await startEndpoint(sockets, json({ error: 'down' }, 500))
     const { header } = rigOf({ clock })[grant]({ tokenUrl: endpoint.url, audience: 'a' })
@@ -88,7 +88,7 @@ describe.concurrent.each([...GRANTS, 'assertion'] as const)('%s', (grant) => {
 })
 
 describe.each(SHOWN_TO)('%s', (grant) => {
-  test('after an endpoint that hung is well, nobody waits for a call that was sent before', async () => {
+  test('after a hung endpoint recovers, no caller waits for an earlier call', async () => {
     const clock = createManualClock()
     const hangs: Answer = () => undefined
     const endpoint = await startEndpoint(sockets, hangs)
@@ -110,7 +110,7 @@ describe.each(SHOWN_TO)('%s', (grant) => {
     const joined = range(20).map((index) => ask(10 + index))
     const served = await Promise.all([...waiting, ...joined])
     expect(new Set(served)).toEqual(new Set(['authorization: Bearer token']))
-    // Each that hung was sent once more, whoever joined it; and their end later opens nothing.
+    // Each hung call was sent once more for all waiting callers; its later end opens no circuit.
     expect(endpoint.received).toHaveLength(25 + 1 + 20)
     await new Promise((resolve) => setTimeout(resolve, 1_500))
     expect(await ask(101)).toBe('authorization: Bearer token')

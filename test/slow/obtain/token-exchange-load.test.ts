@@ -30,13 +30,13 @@ beforeEach(async () => {
 afterEach(() => sockets.closeAll())
 
 const callerOf = (index: number) => createCaller({ subject: `caller-${index}`, token: `token-${index}` })
-/** Waits for what is under way, however busy the machine is. */
+/** Waits for calls in flight, however busy the machine is. */
 const SOON = { timeout: 20_000, interval: 5 }
 const range = (length: number) => Array.from({ length }, (_, index) => index)
 
 const rigOf = (options: RigOptions = {}) => createRig(sockets, { secrets: { 'idp/secret': 's3cret' }, ...options })
 
-/** What a caller has then. */
+/** The expected credential of a caller. */
 const headerOf = (grant: Grant, index: number): string =>
   `authorization: Bearer for-${grant === 'clientCredentials' ? '' : `token-${index}`}`
 
@@ -48,7 +48,7 @@ describe.each(GRANTS)('%s', (grant) => {
     expect(endpoint.received).toHaveLength(1)
   })
 
-  test('1,000 concurrent requests of 100 callers make one exchange for each credential, and nobody gets another’s', async () => {
+  test('1,000 concurrent requests of 100 callers make one exchange for each credential, and no caller gets another’s', async () => {
     const { header } = rigOf()[grant]({ tokenUrl: endpoint.url, audience: 'a' })
     const answers = await Promise.all(range(1_000).map((index) => header(callerOf(index % 100))))
     expect(answers).toEqual(range(1_000).map((index) => headerOf(grant, index % 100)))
@@ -99,12 +99,12 @@ describe.each(SHOWN_TO)('%s', (grant) => {
           expect.toSatisfy((wait: number) => wait >= 1 && wait <= 30),
         )
       }
-      // What goes on in the background is part of this second.
+      // Background work is part of this second.
       await expect.poll(() => rig.cache.list().inFlight, SOON).toBe(0)
       probes.push(endpoint.received.length - before)
       clock.advance(1_000)
     }
-    // In the first second what was under way when the circuit opened; then one probe at a time, each with its retry.
+    // In the first second calls in flight when the circuit opened; then one probe at a time, each with its retry.
     expect(probes[0]).toBeLessThanOrEqual(2 * 70)
     expect(Math.max(...probes.slice(1))).toBeLessThanOrEqual(2)
     expect(probes.slice(1).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0)
@@ -121,7 +121,7 @@ describe.each(SHOWN_TO)('%s', (grant) => {
     expect(rig.output()).not.toMatch(/token-\d/)
   }, 60_000)
 
-  test('where too many wait for the endpoint, the next one is told so and when to come back', async () => {
+  test('if too many wait for the endpoint, the next one is rejected with Retry-After', async () => {
     const { header } = rigOf({ outbound: { maxConcurrent: 1, maxQueued: 0 } })[grant]({
       tokenUrl: endpoint.url,
       audience: 'a',

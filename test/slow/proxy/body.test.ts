@@ -58,7 +58,7 @@ describe('bodies', () => {
     const client = rawConnect(proxy.url, `${head('Transfer-Encoding: chunked\r\n')}${chunk('a')}${chunk('b')}`)
     const startedAt = performance.now()
     await vi.waitFor(() => expect(backend.received[0] ?? '').toMatch(/\r\n2\r\nab/), { timeout: 5000, interval: 5 })
-    // Some 30 ms where nobody else needs the machine.
+    // About 30 ms on an idle machine.
     expect(performance.now() - startedAt).toBeLessThan(4_000)
     client.socket.write(`${chunk('c')}0\r\n\r\n`)
     await client.until(/^HTTP\/1\.1 200 /)
@@ -274,7 +274,7 @@ describe('bodies', () => {
 })
 
 describe('slow clients', () => {
-  it('are not told that they were slow because the system clock was set', async () => {
+  it('are not rejected as slow after a change of the system clock', async () => {
     const { backend, proxy } = await start({}, { steadyClock: STEADY_CLOCK })
     const client = rawConnect(proxy.url, `${head('Content-Length: 2\r\n')}a`)
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -295,7 +295,7 @@ describe('slow clients', () => {
     expect(backend.received).toEqual([])
   })
 
-  it('a streamed body that stops gets 408 and the backend is let go', async () => {
+  it('a streamed body that stops gets 408 and the backend request is aborted', async () => {
     const aborted = Promise.withResolvers<void>()
     const origin = await sockets.http((request) => {
       request.resume().on('error', () => undefined)
@@ -315,7 +315,7 @@ describe('slow clients', () => {
     expect(proxy.log.lines.join('\n')).toContain('"reason":"request_timeout"')
   })
 
-  it("a client that was told 408 or that its request was not found can't go on for ever", async () => {
+  it("a client that got 408 or 404 can't continue for ever", async () => {
     const { proxy } = await start({ path: '/known' }, { deadlines: { keptBodyMs: 5000 } })
     const lines = 'HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n'
     const clients = ['/known', '/nope'].map((target) => rawConnect(proxy.url, `POST ${target} ${lines}x`))

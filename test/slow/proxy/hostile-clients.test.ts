@@ -60,7 +60,7 @@ describe('a client that does not wait for the answer before', () => {
     expect(text.match(/HTTP\/1\.1 200/g)).toHaveLength(3)
   })
 
-  it('lets go of everything that it asked for when it leaves', async () => {
+  it('releases all of its requests when it leaves', async () => {
     const { proxy, open } = await start()
     const client = rawConnect(proxy.url, `GET /slow ${HEAD}\r\nGET /stream ${HEAD}\r\n`)
     await vi.waitFor(() => expect(open).toContain('/slow'))
@@ -70,7 +70,7 @@ describe('a client that does not wait for the answer before', () => {
   })
 })
 
-describe('a client whose connection nobody would read any more', () => {
+describe('a client whose connection is no longer read', () => {
   it('is seen leaving some time after its long upload began to wait behind a stream', async () => {
     const { proxy, open } = await start()
     const upload = `POST /fine ${HEAD}Content-Length: 20000000\r\n\r\n`
@@ -116,7 +116,7 @@ describe('a client that leaves before its upgrade is answered', () => {
     await vi.waitFor(() => expect(open.size).toBe(0))
   })
 
-  it.each(['end', 'resetAndDestroy'] as const)('is seen leaving behind bytes that nobody takes (%s)', async (leave) => {
+  it.each(['end', 'resetAndDestroy'] as const)('is detected as gone behind unread bytes (%s)', async (leave) => {
     const { proxy, open } = await start()
     const client = rawConnect(proxy.url, `${UPGRADE.replace('/ws', '/slow')}early bytes`)
     await vi.waitFor(() => expect(open.size).toBe(1))
@@ -139,7 +139,7 @@ describe('a client that resets the connection', () => {
     ['an upgrade', UPGRADE],
     ['a request', `GET /fine ${HEAD}\r\n`],
     ['nothing that is HTTP', '\0\r\n\r\n'],
-  ])('after %s disturbs nobody', async (_what, text) => {
+  ])('after %s affects no other client', async (_what, text) => {
     const { proxy, stillServes } = await start()
     const resets = Array.from({ length: 40 }, async (_, index) => {
       const client = rawConnect(proxy.url, text)
@@ -153,7 +153,7 @@ describe('a client that resets the connection', () => {
   })
 })
 
-describe('a client that leaves while somebody finds out who it is', () => {
+describe('a client that leaves during authentication', () => {
   it('is forgotten at once, although its body never comes', async () => {
     const { promise: isKnown, resolve: know } = Promise.withResolvers<undefined>()
     const origin = await sockets.http((_request, response) => void response.end('ok'))

@@ -45,7 +45,7 @@ async function change(name: string, changes: readonly Change[]): Promise<void> {
   await writeFile(path.join(project, name), text)
 }
 
-/** What the compiler says of the product after these changes in the list and table of types, a line each. */
+/** Compiler errors after these changes in the list and table of types, one per line. */
 async function compileWith(...changes: readonly Change[]): Promise<string[]> {
   await change(TYPES, changes)
   const compiler = path.join(root, 'node_modules/typescript/bin/tsc')

@@ -51,7 +51,7 @@ describe('planting mutations', () => {
   })
   afterAll(() => rmSync(root, { recursive: true }))
 
-  it('tells what was noticed, what survived and what does not load, and takes each back before the next', async () => {
+  it('reports killed, surviving and unloadable mutants, and reverts each before the next', async () => {
     const planting = new Planting(root, Object.keys(TREE), 1)
     try {
       const failing = await planting.baseline(['test/limit.test.ts', 'test/broken.test.ts'], () => undefined)

@@ -57,7 +57,7 @@ async function everything({ store }: Replica): Promise<string[]> {
     await attempt(store.admit('c', key, bytes('1'), 60_000, { members: 2, bytes: 1_000 }))
   await attempt(store.touch('c', 'm3', 90_000))
   await attempt(store.remove('c', 'm3'))
-  // What is refused already needs no lock, whose renewal takes real time.
+  // A denied command needs no lock, whose renewal takes real time.
   if (errors.length > 0) return errors
   const held = await store
     .lock('l', { ttlMs: 1_500, waitMs: 0 })
@@ -66,7 +66,7 @@ async function everything({ store }: Replica): Promise<string[]> {
   if (held?.isHeld !== true) errors.push('the lock was not renewed')
   await held?.release()
   const next = await store.lock('l', { ttlMs: 1_500, waitMs: 0 }).catch(() => undefined)
-  if (next === undefined) errors.push('the lock was not let go')
+  if (next === undefined) errors.push('the lock was not released')
   await next?.release()
   await attempt(expect.poll(() => gaps, { timeout: 1_000 }).toBeGreaterThan(1))
   await attempt(store.publish('one', 'text'))

@@ -12,7 +12,7 @@ let deployment: Deployment
 const replicas: Replica[] = []
 
 beforeAll(async () => {
-  // Nobody watches: a failover is made by whoever runs it.
+  // No sentinels: the operator triggers a failover.
   deployment = await startDeployment({ replicas: 1, sentinels: 0 })
 }, 180_000)
 afterAll(() => deployment.close())
@@ -67,7 +67,7 @@ describe('a store at one address', () => {
     const { store } = replicaAt({ readTimeoutMs: 1_000, writeTimeoutMs: 1_000 })
     await store.put('a', bytes('1'), 600_000)
     await operate(0, 'replicaof', '127.0.0.1', String(serverAt(1).port))
-    // Reading would go on for ever if nobody asked whether it is still a master.
+    // Reads would continue for ever without a check that it is still a master.
     await expect.poll(() => store.health().isUp, { timeout: 30_000, interval: 200 }).toBe(false)
     await operate(0, 'replicaof', 'no', 'one')
     await expect.poll(() => store.health().isUp, { timeout: 30_000, interval: 200 }).toBe(true)

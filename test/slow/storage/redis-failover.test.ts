@@ -70,7 +70,7 @@ describe('TLS', () => {
     expect(warnings.join('\n')).toMatch(/"field":"tls"[^]*"field":"sentinelTls"/)
   })
 
-  it('older than 1.2 is not spoken, whoever offers it', async () => {
+  it('older than 1.2 is rejected', async () => {
     let sessions = 0
     const old = createServer(
       { ...TLS.otherServer, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL@SECLEVEL=0' },
@@ -84,7 +84,7 @@ describe('TLS', () => {
 })
 
 describe('a master that is killed', () => {
-  it('costs no write that was acknowledged by a replica, and everybody finds the next one', async () => {
+  it('loses no write that a replica acknowledged, and all clients find the next one', async () => {
     const scope = newScope()
     const [one, two] = [replicaOf({ waitReplicas: 1 }, scope), replicaOf({ waitReplicas: 1 }, scope)]
     const gaps: string[] = []

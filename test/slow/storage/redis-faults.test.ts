@@ -47,7 +47,7 @@ async function lonely() {
   if (node === undefined) throw new Error('no master')
   return { replica, node, config }
 }
-/** A store that nobody but the test asks anything: no look of its own takes a place. */
+/** A store that only the test uses, without background reads. */
 function unwatched(config: RedisConfig) {
   const parts = openParts(config, {
     clock: createManualClock(),
@@ -162,7 +162,7 @@ describe('a store that hangs', () => {
       expect(performance.now() - startedAt).toBeLessThan(5_000)
       expect(outcomes.filter((outcome) => outcome === 'overloaded')).toHaveLength(100)
       expect(new Set(outcomes)).toEqual(new Set(['timeout', 'overloaded']))
-      // A connection that says nothing is given up by itself.
+      // A silent connection times out.
       await becomes(replica, false)
     } finally {
       node.resume()

@@ -30,7 +30,7 @@ const remote = (name: string, remoteUrl: string, more: object) =>
 
 async function start(given: Readonly<Record<string, string | Buffer>>, env: Readonly<Record<string, string>> = {}) {
   const places = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--secrets-dir', '{dir}/secrets']
-  // Batches go out at once, so that nobody waits for them.
+  // Batches are sent at once, so that the test does not wait.
   const running = await startWith(sockets, given, ['proxy', '--config', '{dir}/all.json', ...places], { env })
   const { url } = (await running.line('listening')) as { url: string }
   return { running, url }
@@ -112,7 +112,7 @@ describe('the receiver that an MCPTelemetryConfig names', () => {
     expect(bodies(own)).toContain('not_found')
   }, 60_000)
 
-  it('comes and goes with a reload; a secret that changes is sent as it is then; one that refuses is told once', async () => {
+  it('is added and removed by a reload; a changed secret is sent; a rejecting receiver is logged once', async () => {
     const receiver = await receiverWith({ statusOf: ({ authorization }) => (authorization === 'new' ? 200 : 401) })
     const remoteUrl = await backend()
     const plain = files(remote('tools', remoteUrl, {}))

@@ -64,7 +64,7 @@ describe('a refresh at an OIDC upstream', () => {
 
   it.each(['discovery', 'token'] as const)('waits for a provider whose %s hangs until its deadline', async (part) => {
     const { upstream, tokens, clock } = await loggedIn()
-    // What was discovered is asked for again.
+    // The discovered scopes are requested again.
     clock.advance(3 * 24 * 3_600_000)
     idp[part] = { after: new Promise(() => undefined) }
     const startedAt = performance.now()
@@ -130,7 +130,7 @@ describe('a refresh at an OIDC upstream', () => {
     await expect(upstream.refresh(none, SUBJECT, IN_TIME)).rejects.toMatchObject({ code: 'no_session' })
   })
 
-  it('is not sent twice when its answer is lost: the token may be spent', async () => {
+  it('is not sent twice when its response is lost: the token may be used up', async () => {
     const { upstream, tokens } = await loggedIn()
     const before = idp.count('/token')
     idp.token = { cut: true }

@@ -81,7 +81,7 @@ describe('a login in a real browser', { timeout: 120_000 }, () => {
     expect(await page.context().cookies()).toEqual([])
   })
 
-  it('tells the human when the upstream says no, and the client after', async () => {
+  it('shows the user an upstream error, then returns it to the client', async () => {
     const asking = await ask(world, { client_name: 'My Editor' })
     const page = await world.person()
     await page.goto(asking.url)
@@ -93,7 +93,7 @@ describe('a login in a real browser', { timeout: 120_000 }, () => {
     expect(new URL(page.url()).searchParams.get('error')).toBe('access_denied')
   })
 
-  it('goes on from such a page by itself', async () => {
+  it('continues from such a page automatically', async () => {
     const asking = await ask(world)
     const page = await world.person({ javaScriptEnabled: false })
     await page.goto(asking.url)
@@ -120,7 +120,7 @@ describe('a login in a real browser', { timeout: 120_000 }, () => {
       await page.goto(url.href)
       expect(await heading(page)).toContain('Allow')
     }
-    // A client on this device can be any program: it is remembered as long as the browser is open.
+    // A client on this device can be any program: consent is stored until the browser closes.
     const cookies = await page.context().cookies()
     const lasting = cookies.filter(({ expires }) => expires !== -1)
     const next = await world.person()
@@ -135,7 +135,7 @@ describe('a login in a real browser', { timeout: 120_000 }, () => {
     const page = await world.person()
     await page.goto(asking.url)
     await press(page, 'Continue')
-    // Nobody answers at that address: that the browser asks there is enough.
+    // That address has no server: the browser's request is enough.
     const asksClient = page.waitForRequest((request) => request.url().startsWith(redirect))
     await page.locator('#in').click()
     await asksClient
@@ -176,7 +176,7 @@ describe('a login in a real browser', { timeout: 120_000 }, () => {
     const back = (await page.locator('#in').getAttribute('href')) ?? ''
     await expectToken(world, asking, await signIn(page, world.redirect))
     const answer = page.url()
-    // The way back is good for once, however it is taken.
+    // The callback is valid once, however it is used.
     await page.goto(back)
     expect(await heading(page)).toBe(LOST)
     await page.reload()

@@ -20,7 +20,7 @@ afterEach(async () => {
   await sockets.closeAll()
 })
 
-/** What a page looks like to who reads it: contrast of every text against what is behind it, and what does not fit. */
+/** Readability of a page: contrast of every text against what is behind it, and what does not fit. */
 const look = (page: Page) => page.evaluate<Look>(LOOK)
 
 interface Look {

@@ -113,7 +113,7 @@ describe('refreshing upstream tokens', () => {
     expect(await rig.access(sessions)).toBe('access-1')
     expect(store.calls.filter((name) => name === 'compareAndSet')).toHaveLength(1 + 3)
     expect(rig.metrics.value('extauth_upstream_refreshes_total', 'corp', 'not_stored')).toBe(1)
-    // The store is well again, but what is in it is spent: another replica tries it once and finds out.
+    // The store has recovered, but its refresh token is used up: another replica tries it once.
     store.failing.clear()
     expect(await rig.access(sessions)).toBe('access-1')
     rig.corp.onRefresh = () => failed('refused')
@@ -155,7 +155,7 @@ describe('refreshing upstream tokens', () => {
     const other = await rig.replica()
     await rig.login(other)
     rig.clock.advance(HOUR)
-    // The upstream has rotated, and the answer reached nobody.
+    // The upstream rotated the token, and its response was lost.
     rig.corp.onRefresh = (_tokens, count) => (count === 1 ? new Promise(() => undefined) : failed('refused'))
     void rig.access(dying)
     await settle()
@@ -164,14 +164,14 @@ describe('refreshing upstream tokens', () => {
     expect(other.isEnded(TSID)).toBe(true)
   })
 
-  it('a lock whose holder died holds nobody up: 503 within 3 s, or the token that still lives', async () => {
+  it('a lock of a dead holder blocks no caller: 503 within 3 s, or the token that is still valid', async () => {
     const rig = createRig()
     const sessions = await rig.replica()
     await rig.login(sessions)
     await rig.memory.lock(`refresh:session:${TSID}`, { ttlMs: 60_000, waitMs: 0 })
     rig.clock.advance(HOUR - 30_000)
     const startedAt = performance.now()
-    expect(await rig.access(sessions), 'due, but good for 30 s').toBe('access-0')
+    expect(await rig.access(sessions), 'due, but valid for 30 s').toBe('access-0')
     rig.clock.advance(30_000)
     await expect(rig.access(await rig.replica())).rejects.toMatchObject({
       code: 'identity_provider_unavailable',

@@ -24,30 +24,33 @@ const isAlone = (replica: { metrics: { value(name: string): number } }) =>
   replica.metrics.value('extauth_shared_credentials_alone') === 1
 
 describe('without its store', () => {
-  it.each(['gone', 'silent'] as const)('that is %s a replica goes on alone and says so', async (mood) => {
-    const { provider, first, second, become } = await createWorld(200)
-    become(mood)
-    const subjects = Array.from({ length: 20 }, (_, index) => `user-${index}`)
-    const startedAt = performance.now()
-    for (const replica of [first, second]) {
-      // What is asked at once fails as one.
-      for (let at = 0; at < subjects.length; at += 5) {
-        await Promise.all(subjects.slice(at, at + 5).map((subject) => replica.get(subject)))
+  it.each(['gone', 'silent'] as const)(
+    'that is %s a replica falls back to the local cache and logs it',
+    async (mood) => {
+      const { provider, first, second, become } = await createWorld(200)
+      become(mood)
+      const subjects = Array.from({ length: 20 }, (_, index) => `user-${index}`)
+      const startedAt = performance.now()
+      for (const replica of [first, second]) {
+        // Concurrent requests share a failure.
+        for (let at = 0; at < subjects.length; at += 5) {
+          await Promise.all(subjects.slice(at, at + 5).map((subject) => replica.get(subject)))
+        }
       }
-    }
-    expect(provider.calls).toHaveLength(40)
-    for (const replica of [first, second]) {
-      expect(isAlone(replica)).toBe(true)
-      expect(replica.count('alone')).toBe(20)
-      expect(replica.log.lines.filter((line) => line.includes('using the local cache'))).toHaveLength(1)
-    }
-    // Each waited once for its budget; whoever comes after that doesn't wait at all.
-    expect(performance.now() - startedAt).toBeLessThan(5_000)
-    const warmedAt = performance.now()
-    for (let count = 0; count < 50; count += 1) await first.get(`later-${count}`)
-    expect(performance.now() - warmedAt).toBeLessThan(2_000)
-    become('fine')
-  })
+      expect(provider.calls).toHaveLength(40)
+      for (const replica of [first, second]) {
+        expect(isAlone(replica)).toBe(true)
+        expect(replica.count('alone')).toBe(20)
+        expect(replica.log.lines.filter((line) => line.includes('using the local cache'))).toHaveLength(1)
+      }
+      // Each waited once for its budget; later requests don't wait at all.
+      expect(performance.now() - startedAt).toBeLessThan(5_000)
+      const warmedAt = performance.now()
+      for (let count = 0; count < 50; count += 1) await first.get(`later-${count}`)
+      expect(performance.now() - warmedAt).toBeLessThan(2_000)
+      become('fine')
+    },
+  )
 
   it('a slow store costs a request its budget and no more', async () => {
     const { first, become } = await createWorld(50)
@@ -75,7 +78,7 @@ describe('without its store', () => {
   })
 
   it.each([
-    ['a minute before, what another made by itself is not trusted either', 60_000, 3],
+    ['a minute before, local credentials of other replicas are not trusted either', 60_000, 3],
     ['in this moment, what another made is taken', 1_000, 2],
   ])('whose credential, made alone, is refused: %s', async (_what, afterMs, made) => {
     const { clock, provider, one, two, first, second, become } = await createWorld(200)
@@ -85,7 +88,7 @@ describe('without its store', () => {
     const own = await first.get('alice')
     const others = await second.get('alice')
     expect([isAlone(first), isAlone(second)]).toEqual([true, true])
-    // What is handed over last is what is there.
+    // The last upload wins.
     for (const [store, replica] of [[one, first] as const, [two, second] as const]) {
       store.become('fine')
       await expect.poll(() => isAlone(replica), { timeout: 5_000 }).toBe(false)
@@ -97,7 +100,7 @@ describe('without its store', () => {
     expect(next).not.toBe(own)
     expect(next === others).toBe(made === 2)
     expect(provider.calls).toHaveLength(made)
-    // Who finds out later takes what was made after the first did.
+    // A replica that recovers later uses the credential of the first.
     await settle()
     clock.advance(1_000)
     await second.refuse('alice')
@@ -105,7 +108,7 @@ describe('without its store', () => {
     expect(provider.calls).toHaveLength(3)
   })
 
-  it('a lock that arrives after its request went on is let go', async () => {
+  it('a lock that arrives after its request continued is released', async () => {
     const { provider, first, second, become } = await createWorld(100)
     become('silent')
     const token = await first.get('alice')
@@ -116,7 +119,7 @@ describe('without its store', () => {
     expect(provider.calls.length).toBeLessThanOrEqual(2)
   })
 
-  it('a purge that can’t be told now is told later, and holds here at once', async () => {
+  it('a purge that can’t be published is published later, and applies locally at once', async () => {
     const { provider, first, second, become } = await createWorld(200)
     await first.get('alice')
     await second.get('alice')
@@ -133,7 +136,7 @@ describe('without its store', () => {
     expect(await second.get('alice')).not.toContain('token-1-')
   })
 
-  it('hundreds of purges that nobody could be told of become one of everything', async () => {
+  it('hundreds of unpublished purges become one purge of everything', async () => {
     const { provider, first, second, become } = await createWorld(200)
     for (const replica of [first, second]) await replica.get('alice')
     become('gone')

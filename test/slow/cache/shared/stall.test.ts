@@ -24,7 +24,7 @@ const departures = ({ metrics }: FleetReplica, cause: string) =>
 const callers = (count: number, name = 'user') => Array.from({ length: count }, (_, index) => `${name}-${index}`)
 
 describe('a store that stalls once', () => {
-  it('for longer than the budget sends nobody to the token endpoint', async () => {
+  it('for longer than the budget causes no call to the token endpoint', async () => {
     const { provider, moody, replica, other } = await createWorld()
     const known = callers(30)
     for (const subject of known) await other.get(subject)

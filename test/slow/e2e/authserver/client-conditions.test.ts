@@ -31,7 +31,7 @@ const demanding = (requiredScopes: readonly string[], more: WorldOptions = {}): 
     ],
   })
 
-/** What the client asked our authorization endpoint for. */
+/** Authorization requests of the client. */
 const asked = (application: Application, index = 0): Record<string, string> =>
   Object.fromEntries(application.sent[index]?.searchParams ?? [])
 
@@ -142,7 +142,7 @@ describe.each(ERAS)('the official client with revision %s', (revision) => {
     await client.close()
   })
 
-  it('logs in again by itself after its login was revoked', async () => {
+  it('logs in again automatically after its session was revoked', async () => {
     const world = await openWorld(sockets)
     const url = `${world.url}/inject`
     const application = new Application()

@@ -42,7 +42,7 @@ describe.each([LEGACY, '2026-07-28'])('the official client 2.x with revision %s,
     await client.close()
   })
 
-  it('refreshes by itself when its access token has expired, and asks nobody', async () => {
+  it('refreshes automatically when its access token has expired, without a login', async () => {
     const time = { aheadMs: 0 }
     const world = await openWorld(sockets, {
       clock: { now: () => Date.now() + time.aheadMs },
@@ -59,7 +59,7 @@ describe.each([LEGACY, '2026-07-28'])('the official client 2.x with revision %s,
     await client.close()
   })
 
-  it('logs in again by itself, as the same client, when the session at the identity provider has ended', async () => {
+  it('logs in again automatically, as the same client, when the session at the identity provider has expired', async () => {
     const time = { aheadMs: 0 }
     const world = await openWorld(sockets, { clock: { now: () => Date.now() + time.aheadMs } })
     const application = new Application()

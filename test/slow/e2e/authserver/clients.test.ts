@@ -10,7 +10,7 @@ afterEach(() => sockets.closeAll())
 
 const REDIRECT = 'http://localhost:33333/callback'
 
-/** What an application has to bring along for the official client to log in: a place for what it was given, and a browser. */
+/** An application's part in a login of the official client: storage, and a browser. */
 class Application implements OAuthClientProvider {
   readonly redirectUrl = REDIRECT
   readonly clientMetadata = {
@@ -96,7 +96,7 @@ describe('the official client, from the bare MCP URL', () => {
     await client.close()
   })
 
-  it('logs in again by itself when the session at the identity provider has ended', async () => {
+  it('logs in again automatically when the session at the identity provider has expired', async () => {
     const time = { aheadMs: 0 }
     const world = await openWorld(sockets, { clock: { now: () => Date.now() + time.aheadMs } })
     const application = new Application()

@@ -72,7 +72,7 @@ class Workload implements OAuthClientProvider {
     this.#tokens = tokens
   }
   redirectToAuthorization() {
-    throw new Error('there is nobody who could log in')
+    throw new Error('no user can log in')
   }
   saveCodeVerifier() {
     // There is none.
@@ -120,7 +120,7 @@ describe('an official client gets in without anybody who logs in', () => {
   })
 
   it.each([
-    ['for somebody else', { aud: 'https://wrong.example' }],
+    ['for another audience', { aud: 'https://wrong.example' }],
     ['that has ended', { iat: 1_700_000_000, exp: 1_700_000_300 }],
     ['of another program', { sub: 'system:serviceaccount:agents:other' }],
   ])('and not by one %s', async (_name, claims) => {

@@ -45,7 +45,7 @@ const call = async (index: number, token: string) => {
   return { status: response.status, challenge: response.headers.get('www-authenticate') ?? '' }
 }
 const settled = { timeout: 15_000, interval: 20 }
-/** What the identity provider was asked with the grant that renews. */
+/** Refresh requests at the identity provider. */
 const renewals = () => fleet.idp.asked.filter(({ form }) => form['grant_type'] === 'refresh_token').length
 
 describe('a login', () => {
@@ -99,7 +99,7 @@ describe('a login', () => {
     const asking = Promise.all([ask(0), ask(1)])
     const redis = deployment.nodes[0]
     for (const lifespan of ['11m', '12m', '13m']) {
-      // What a new server has to read of Redis takes its time.
+      // A new server first reads its state from Redis.
       redis?.pause()
       setTimeout(() => redis?.resume(), 700)
       const embeddedAuthServer = { ...fleet.spec, tokenLifespans: { accessTokenLifespan: lifespan } }
@@ -132,7 +132,7 @@ describe('a replica that is killed while it renews the token of a session', () =
   /** Asks and does not wait for the answer, which never comes. */
   const start = (index: number, token: string): void => void call(index, token).catch(() => undefined)
 
-  /** Nobody waits for the dead longer than 3 s, nor is told to log in because of it; when its lock has ended it goes on. */
+  /** Callers wait at most 3 s for a dead replica without a login; after its lock expires, refreshes continue. */
   const heldUp = async (access: string, end: number): Promise<void> => {
     const startedAt = performance.now()
     const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => call(index % 2, access)))
@@ -159,7 +159,7 @@ describe('a replica that is killed while it renews the token of a session', () =
   it('after it has asked leaves one more try, then the client is asked to log in again', async () => {
     const { access_token: access, refresh_token: token = '' } = await expired()
     const before = renewals()
-    // The provider has rotated the token, and its answer reaches nobody.
+    // The provider rotated the token, and its response is lost.
     fleet.idp.token = ({ form }) =>
       form['grant_type'] !== 'refresh_token' || renewals() - before > 1
         ? { status: 400, body: { error: 'invalid_grant' } }

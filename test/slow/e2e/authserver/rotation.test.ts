@@ -15,7 +15,7 @@ const sockets = createSockets()
 let deployment: Deployment
 let fleet: LoginFleet
 let client: TestClient
-/** What the identity provider takes for our client's secret. */
+/** Client secrets that the identity provider accepts. */
 let accepted = ['of us']
 
 beforeAll(async () => {
@@ -47,8 +47,8 @@ afterAll(async () => {
 const issuers = () => fleet.replicas.map(({ url }) => ({ issuer: url }))
 
 /**
- * Workers call, renew and call, again and again, at both replicas; half of them log in anew each time, the others stay logged in.
- * Whatever is not as it should be is told.
+ * Workers call, renew and call, again and again, at both replicas; half of them log in again each time, the others stay logged in.
+ * Unexpected results are recorded.
  */
 function startLoad() {
   const problems: string[] = []
@@ -108,7 +108,7 @@ function startLoad() {
 
 const reloads = () => fleet.replicas.map(({ running }) => running.stderr().split('"configuration reloaded"').length)
 
-/** Puts lists of keys in force at both replicas. */
+/** Activates key lists at both replicas. */
 async function use(signing: readonly string[], hmac: readonly string[]): Promise<void> {
   const refs = (keys: readonly string[]) => keys.map((key) => ({ name: 'as', key }))
   const embeddedAuthServer = { ...fleet.spec, signingKeySecretRefs: refs(signing), hmacSecretRefs: refs(hmac) }
@@ -123,7 +123,7 @@ it('signing key, HMAC secret and client secret at the upstream change in the doc
   await use(['signing', 'next-signing'], ['hmac', 'next-hmac'])
   await load.goOn()
   await use(['next-signing', 'signing'], ['next-hmac', 'hmac'])
-  // For as long as what the old ones made may live: here until nobody has any of it.
+  // As long as values of the old keys are valid: here until none is left.
   await load.goOn()
   await use(['next-signing'], ['next-hmac'])
   await load.goOn()

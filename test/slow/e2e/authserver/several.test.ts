@@ -66,7 +66,7 @@ describe('several authorization servers in one process', () => {
 })
 
 describe('a reload', () => {
-  it('that changes a server ends no login: tokens, sessions, refresh and logins under way go on', async () => {
+  it('that changes a server ends no login: tokens, sessions, refresh and logins in flight continue', async () => {
     const world = await openThree()
     const url = `${world.url}/mcp`
     const application = new Application()

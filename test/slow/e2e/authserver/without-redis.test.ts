@@ -69,7 +69,7 @@ describe('an authorization server whose Redis', () => {
     }, settled)
   })
 
-  it('goes away lets go on who has a live token, and tells the others to come back', async () => {
+  it('goes away serves callers with a valid token, and the others get Retry-After', async () => {
     const client = await register(fleet)
     const [known, idle] = [await getTokens(fleet, client), await getTokens(fleet, client)]
     expect((await call(known.access_token)).status).toBe(200)

@@ -47,7 +47,7 @@ describe('a command that has nothing to end', () => {
   it.each(['SIGTERM', 'SIGINT'] as const)(
     'ends with %s at once',
     async (signal) => {
-      // Somebody who takes connections and says nothing.
+      // A server that accepts connections and stays silent.
       const silent = await sockets.listen(createServer())
       const check = await startWith(sockets, { auth: AUTH }, ['check', ...shortForm(silent)])
       await vi.waitFor(() => expect(check.process.connected).toBe(false))
@@ -73,7 +73,7 @@ const shortForm = (host: string): string[] => ['--target', `http://${host}/mcp`,
 describe('standard output that is full', () => {
   const into = (where: string): string[] => ['sh', '-c', `exec "$@" ${where}`, 'sh']
 
-  it('fails a command whose result nobody has, and is no bug', async () => {
+  it('fails a command whose output is closed, without a crash', async () => {
     const running = extauth(['schema', 'ProxyConfig'], { through: into('> /dev/full') })
     expect(await running.ended).toBe(1)
     expect(running.stderr()).toBe('extauth: standard output cannot be written (ENOSPC)\n')

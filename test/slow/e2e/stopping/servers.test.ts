@@ -123,7 +123,7 @@ describe('extauth operator, asked to stop', () => {
       kind: 'AdmissionReview',
       request: { uid: 'u1', kind: { group: '', version: 'v1', kind: 'Pod' }, namespace: 'n', operation: 'DELETE' },
     })
-    /** A review whose second half comes when it is let go. */
+    /** A review whose second half is sent when it is released. */
     const ask = () => {
       const answered = Promise.withResolvers<string>()
       const headers = { 'content-type': 'application/json', 'content-length': review.length }

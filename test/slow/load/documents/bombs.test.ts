@@ -15,7 +15,7 @@ const laughs = [
   ),
 ].join('\n')
 
-// Texts that cost a careless reader exponential or quadratic time, or its stack. What they get is an error that says why.
+// Texts that cost a careless reader exponential or quadratic time, or its stack. Each is rejected with the reason.
 // prettier-ignore
 const BOMBS: readonly (readonly [string, string, RegExp])[] = [
   ['aliases that multiply', laughs, /too many values/],
@@ -45,7 +45,7 @@ describe('hostile texts end in a clear error, in bounded time', () => {
     expect(problems.map((problem) => problem.message).join('\n')).toMatch(expected)
   })
 
-  test('what is too much in one text is told once, not again of each text after it', () => {
+  test('an oversized text is reported once, not again for each text after it', () => {
     const { tokens } = objectBudget()
     const content = `# extauth.dev/\n[${'1,'.repeat(tokens / 10)}]`
     const data = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`k${index}`, content]))

@@ -4,7 +4,7 @@ import { externalAuth, load, OAUTH, proxy, route as routeOf } from '../../../sup
 
 const ROUTES = 10_000
 
-/** What a route has to have. */
+/** Required fields of a route. */
 const least = (number: number): string => `    - name: route-${number}
       path: /r/${number}
       target: https://backend-${number}.example.com/mcp

@@ -34,13 +34,13 @@ const BEYOND_CEL = [
   /: missing, expected peers: without any it is everybody, metadata services included$/,
   // A host that is a number and no address: names of hosts may be anything to Go.
   /"https:\/\/(256\.1\.1\.1|1\.2\.3\.4\.5)": expected /,
-  // What is absent is not the same in both groups, and the definitions of both are one.
+  // Both groups share the definitions, but their defaults differ.
   /: needs "allowConfidentialClientRegistration"$/,
   /: a client on this machine is a public one; expected URLs of other hosts$/,
   /: secrets of clients would be given out over plain http; expected /,
   // CEL in a definition can take no URL apart that is text.
   /: plain http is for loopback and in-cluster names only; expected none, and endpoints with https$/,
-  // The definition has no room for the shape of another grant; the webhook looks at it.
+  // The definition would be too large with the shape of another grant; the webhook validates it.
   /^MCPExternalAuthConfig: an actor's grant with /,
   // How long an assertion of another server may last, in an entry of a list: no rule of CEL is cheap enough there.
   /: expected more than 0s and 24h at most$/,
@@ -54,17 +54,17 @@ const OPEN_KINDS: ReadonlySet<CrdKind> = new Set(['MCPRemoteProxy', 'MCPServerEn
 
 const objects = judgedObjects()
 const verdictOf = openRecord()
-const judged = new Map<JudgedObject, readonly string[]>()
-/** Thousands of objects, each asked for twice: judged once. */
+const validated = new Map<JudgedObject, readonly string[]>()
+/** Thousands of objects, each used twice and validated once. */
 function problemsOf(one: JudgedObject): readonly string[] {
   const problems =
-    judged.get(one) ?? parseObjects([one.object]).problems.map(({ message }) => `${one.what}: ${message}`)
-  judged.set(one, problems)
+    validated.get(one) ?? parseObjects([one.object]).problems.map(({ message }) => `${one.what}: ${message}`)
+  validated.set(one, problems)
   return problems
 }
 const isBeyondCel = (problem: string): boolean => BEYOND_CEL.some((known) => known.test(problem))
 
-describe('files are judged as an API server judges objects', () => {
+describe('files get the same verdicts as objects at an API server', () => {
   test.each(CRD_KINDS)('%s', (kind) => {
     const different = objects
       .filter((one) => one.kind === kind)
@@ -92,7 +92,7 @@ describe('files are judged as an API server judges objects', () => {
     for (const pattern of BEYOND_CEL) expect(found.some((problem) => pattern.test(problem))).toBe(true)
   })
 
-  test('an object that was never judged is no pass', () => {
+  test('an object without a verdict does not pass', () => {
     expect(() => verdictOf('MCPServer', { apiVersion: 'extauth.dev/v1alpha1' })).toThrow('--record')
   })
 })

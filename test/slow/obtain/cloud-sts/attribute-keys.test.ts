@@ -39,7 +39,7 @@ const SPEC: Partial<CloudSts> = {
     },
   ],
 }
-/** What STS is shown for a caller, as it comes over the wire. */
+/** The request to STS for a caller, as sent. */
 async function shown(source: ReturnType<typeof sourceOf>, claims: object): Promise<string> {
   sts.answer = () => ({ body: credentialsXml({ action: 'AssumeRole' }) })
   const caller = callerOf(claims)
@@ -79,7 +79,7 @@ describe('what STS sees is in the key', () => {
   })
 
   test.each(['sid', 'nonce'])(
-    'the claim %s, which is no part of the key by itself, is one through what is made of it',
+    'the claim %s, which is not part of the key, is included through derived values',
     (name) => {
       const source = sourceOf()
       const base = { sub: 'ada', name: 'ada', account: '111111111111', team: 'a', sid: 's1', nonce: 'n1' }
@@ -119,7 +119,7 @@ describe('two mappings with the same role', () => {
 
 describe('300 callers with tags and templates, in any order, in a cache that is too small', () => {
   test('each has its own', async () => {
-    // What a session was asked for is in its token: whoever has it has that session.
+    // The session token encodes its request.
     sts.answer = (form) => ({
       body: credentialsXml({
         action: 'AssumeRole',

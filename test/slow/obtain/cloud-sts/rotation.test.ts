@@ -12,7 +12,7 @@ import { credentialsXml, errorXml } from '../../../support/obtain/cloud-sts/supp
 const MINUTE = 60_000
 let rig: Rig
 let metadata: LabMetadata
-/** What the metadata service gives now, and whose requests STS still takes. */
+/** Current credentials of the metadata service, and those that STS accepts. */
 let version = 1
 let valid: (key: string) => boolean = () => true
 let clockMs: () => number
@@ -50,7 +50,7 @@ function start(spec: Partial<CloudSts>) {
 const AMBIENT = { type: 'ambient' as const, chain: ['instance' as const] }
 
 describe('the identity of the process changes under load', () => {
-  test('nobody is refused, neither ahead of its end nor when AWS stops taking it', async () => {
+  test('no request fails, neither before its expiry nor when AWS stops accepting it', async () => {
     const { source, clock } = start({ source: AMBIENT, fallbackRoleArn: 'arn:aws:iam::123456789012:role/reader' })
     let failed = 0
     let caller = 0
@@ -60,7 +60,7 @@ describe('the identity of the process changes under load', () => {
     }
     for (let round = 0; round < 12; round++) {
       await burst()
-      // The service has others at once; the old ones are good for a while, and every third time they are not.
+      // The service rotates at once; the old keys stay valid for a while, except every third time.
       version++
       const oldest = round % 3 === 2 ? version : version - 3
       valid = (key) => Number(key.slice(-4)) >= oldest
@@ -71,7 +71,7 @@ describe('the identity of the process changes under load', () => {
   })
 
   test.each(['throttled', 'broken', 'silent'] as const)(
-    'a metadata service that is %s costs nobody anything until the end of what it gave',
+    'a metadata service that is %s has no effect until its credentials expire',
     async (fault) => {
       const { source, clock } = start({ source: AMBIENT })
       const credential = (await source.obtain(ANONYMOUS)) as AwsCredential
