@@ -6,7 +6,7 @@ import { createForwarded } from './forwarded.ts'
 import { createSource } from './sources.ts'
 
 export * from './cloud-sts/index.ts'
-export { createSelectedObtain } from './selected.ts'
+export { compileSelection, createSelectedObtain } from './selected.ts'
 export type { ObtainDeps, SourceOutboundOptions } from './deps.ts'
 export { createForwarded, type Forwarded } from './forwarded.ts'
 export { refusedByToken } from './refused-by-token.ts'

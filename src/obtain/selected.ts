@@ -1,32 +1,51 @@
 import { compileRequestMatcher, compileSelector, selects, variablesOf } from '../cel/index.ts'
-import { Failure, type Known, NO_CLAIMS, NO_REQUEST, type Obtain } from '../core/index.ts'
+import { type Claims, Failure, type Known, type McpView, NO_CLAIMS, NO_REQUEST, type Obtain } from '../core/index.ts'
 import type { ResolvedCredential } from '../resources/index.ts'
 
 /** A credential for the requests that it matches. */
 export type SelectedCredential = Omit<ResolvedCredential, 'auth'> & { readonly obtain: Obtain }
 
+/** Finds the first entry that matches a request. Throws `rule_limit`. */
+export type Selection<Entry> = (request: {
+  readonly mcp: McpView
+  readonly claims: Claims
+  readonly route: string
+}) => Entry | undefined
+
 /**
- * The stage `obtain` of a route with several configs: the first entry that matches the request decides, else `own`. An
- * expression that fails does not match; one that reaches its limit refuses the request. Throws `rule_limit`.
+ * Compiles the entries of `routes[].credentials`. An expression that fails does not match; one that reaches its limit
+ * refuses the request.
  */
-export function createSelectedObtain(own: Obtain, entries: readonly SelectedCredential[]): Obtain {
+export function compileSelection<Entry extends Omit<ResolvedCredential, 'auth'>>(
+  entries: readonly Entry[],
+): Selection<Entry> {
   const compiled = entries.map((entry) => ({
+    entry,
     selector: compileSelector(entry),
     matcher: entry.when === undefined ? undefined : compileRequestMatcher(entry.when),
-    obtain: entry.obtain,
   }))
+  return (request) => {
+    for (const { entry, selector, matcher } of compiled) {
+      if (!selects(selector, request.mcp)) continue
+      const outcome = matcher?.evaluate(variablesOf(request)).outcome ?? 'matched'
+      if (outcome === 'limit') throw new Failure('rule_limit', { detail: 'a condition of `credentials`' })
+      if (outcome === 'matched') return entry
+    }
+    return undefined
+  }
+}
+
+/**
+ * The stage `obtain` of a route with several configs: the first entry that matches the request decides, else `own`. Throws
+ * `rule_limit`.
+ */
+export function createSelectedObtain(own: Obtain, entries: readonly SelectedCredential[]): Obtain {
+  const select = compileSelection(entries)
   const chosen = new WeakMap<Known, Obtain>()
 
   const choose = ({ matched: { view, route }, caller }: Known): Obtain => {
-    const mcp = view?.mcp ?? NO_REQUEST
     const claims = caller.kind === 'authenticated' ? caller.claims : NO_CLAIMS
-    for (const { selector, matcher, obtain } of compiled) {
-      if (!selects(selector, mcp)) continue
-      const outcome = matcher?.evaluate(variablesOf({ mcp, claims, route: route.name })).outcome ?? 'matched'
-      if (outcome === 'limit') throw new Failure('rule_limit', { detail: 'a condition of `credentials`' })
-      if (outcome === 'matched') return obtain
-    }
-    return own
+    return select({ mcp: view?.mcp ?? NO_REQUEST, claims, route: route.name })?.obtain ?? own
   }
   const of = (known: Known): Obtain => {
     const obtain = chosen.get(known) ?? choose(known)

@@ -4,7 +4,7 @@ import { isSessionNameSteady, type RecordedDecision } from './decisions-file.ts'
 import { callerOfClaimsText } from './explain-input.ts'
 import { decideFor } from './explain-report.ts'
 import { attributeLines, noRoles } from './explain-text.ts'
-import { decideRules, viewOf } from './request-rules.ts'
+import { credentialFor, decideRules, viewOf } from './request-rules.ts'
 
 /** The result for a caller on a route. */
 interface Outcome {
@@ -109,8 +109,9 @@ function recorded(record: RecordedDecision): Outcome {
 function decideOn(routes: readonly ResolvedRoute[], record: RecordedDecision): Outcome {
   const route = routes.find(({ name }) => name === record.route)
   if (route === undefined) return none('no such route')
-  const { auth, onMatcherError } = route
+  const { onMatcherError } = route
   const rules = rulesOn(route, record)
+  const { auth } = credentialFor(route, record.mcp && viewOf(record.mcp), record.claims)
   if (!hasRoles(auth) || record.decision === undefined)
     return none(record.decision === undefined ? NO_ROLE_DECIDED : noRoles(auth.type), rules)
   const format = record.decision.refusal === 'opaque_token_unsupported' ? 'opaque' : 'jwt'

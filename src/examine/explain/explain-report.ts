@@ -12,6 +12,7 @@ import { AMZ_CREDENTIALS, UNTRUSTED } from '../../http/index.ts'
 import { createRoleMapper, decide, keyParts, type Decision, type RoleRequest } from '../../obtain/cloud-sts/index.ts'
 import { refusedByToken } from '../../obtain/index.ts'
 import {
+  authsOf,
   cacheKeyOf,
   credentialOf,
   hasRoles,
@@ -26,7 +27,7 @@ import {
   type StsSource,
 } from '../../resources/index.ts'
 import type { ExplainedCaller } from './explain-input.ts'
-import { decideRules } from './request-rules.ts'
+import { credentialFor, decideRules } from './request-rules.ts'
 
 /** `cloudSts.source` with its defaults. */
 export interface ExplainedSource {
@@ -95,8 +96,8 @@ export function explain(
   nowMs: number,
   options: { readonly all: boolean; readonly request?: RequestView | undefined },
 ): ExplainReport {
-  const { auth } = route
   const { request } = options
+  const { auth, entry } = credentialFor(route, request, caller.claims)
   const config = `${auth.namespace}/${auth.name}`
   const decision = hasRoles(auth)
     ? decideFor(auth, route.onMatcherError, caller, {
@@ -107,13 +108,13 @@ export function explain(
   return {
     route: route.name,
     config: { name: config, type: auth.type, configHash: auth.configHash, ...auth.source },
-    why: `route ${JSON.stringify(route.name)} (path ${route.path}) names it in externalAuthConfigRef`,
+    why: `route ${JSON.stringify(route.name)} (path ${route.path}) names it in ${entry === undefined ? '' : `credentials[${entry - 1}].`}externalAuthConfigRef`,
     caller: { issuer: caller.issuer, subject: caller.subject, format: caller.format, signature: 'not checked' },
-    notes: [...notesOn(route, caller, nowMs), ...notesOfType(route, caller)],
+    notes: [...notesOn(route, caller, nowMs), ...notesOfType({ auth, callers: route.callers }, caller)],
     source: auth.type === 'cloudSts' ? sourceOf(auth.spec.source) : undefined,
     decision,
     request: request && { mcp: request.mcp, rules: decideRules(route, request, caller.claims, options) },
-    headers: headersOf(route),
+    headers: headersOf(auth, route),
     cacheKey: keyOf(config, auth, caller, decision),
   }
 }
@@ -132,12 +133,13 @@ function sourceOf(source: StsSource = { type: 'callerToken' }): ExplainedSource 
 }
 
 /** Client copies of added headers are removed first. */
-function headersOf({ auth, passHeaders, headerForward }: ResolvedRoute): ExplainReport['headers'] {
+function headersOf(auth: ResolvedAuth, route: ResolvedRoute): ExplainReport['headers'] {
+  const { passHeaders, headerForward } = route
   const passed = new Set(passHeaders.map((name) => name.toLowerCase()))
   const sets = headersSetBy(auth)
   const forwarded = forwardedNames(headerForward)
   const added = sets.map(({ name, shown }) => (shown === undefined ? name : `${name}: ${shown}`))
-  const owned = [...sets.map(({ name }) => name), ...forwarded]
+  const owned = [...authsOf(route).flatMap((one) => headersSetBy(one).map(({ name }) => name)), ...forwarded]
   return {
     added: [...added, ...forwarded.map((name) => `${name}: (headerForward)`), ...ALWAYS_ADDED],
     removed: [...new Set([...REMOVED.filter((name) => !passed.has(name)), ...owned])],
@@ -184,7 +186,10 @@ export function notesOn(
 }
 
 /** Reasons to reject it because of the type of credential. */
-function notesOfType({ auth, callers }: ResolvedRoute, caller: ExplainedCaller): readonly string[] {
+function notesOfType(
+  { auth, callers }: Pick<ResolvedRoute, 'auth' | 'callers'>,
+  caller: ExplainedCaller,
+): readonly string[] {
   // The claims of an opaque token are known only after introspection.
   if (callers.mode !== 'oauth' || caller.format === 'opaque') return []
   const refusal = refusedByToken(auth, caller)

@@ -1,6 +1,7 @@
 import { compileRules, readMessage } from '../../authorize/index.ts'
 import { type Claims, type ClaimValue, Failure, type RequestView, type RuleDecision } from '../../core/index.ts'
-import type { ResolvedRoute } from '../../resources/index.ts'
+import { compileSelection } from '../../obtain/index.ts'
+import type { ResolvedAuth, ResolvedRoute } from '../../resources/index.ts'
 import { UsageError } from '../../compose/index.ts'
 
 /** An MCP request as it is written for a case or on a command line. */
@@ -49,4 +50,25 @@ export function decideRules(
 ): RuleDecision | undefined {
   if (authorization === undefined || view.subjects.length === 0) return undefined
   return compileRules(authorization).decideAll(view.subjects, { caller: { claims }, route: name }, options)
+}
+
+/**
+ * The config whose credential a request of a caller gets, with the position of its entry in `credentials`, from 1. Throws
+ * `UsageError` where a condition reaches its limit.
+ */
+export function credentialFor(
+  { auth, credentials, name }: Pick<ResolvedRoute, 'auth' | 'credentials' | 'name'>,
+  view: RequestView | undefined,
+  claims: Claims,
+): { readonly auth: ResolvedAuth; readonly entry: number | undefined } {
+  if (view === undefined || credentials.length === 0) return { auth, entry: undefined }
+  try {
+    const chosen = compileSelection(credentials)({ mcp: view.mcp, claims, route: name })
+    if (chosen === undefined) return { auth, entry: undefined }
+    return { auth: chosen.auth, entry: credentials.indexOf(chosen) + 1 }
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'rule_limit')
+      throw new UsageError(`the proxy would refuse this request: ${error.detail ?? ''} reaches its limit (rule_limit)`)
+    throw error
+  }
 }

@@ -9,7 +9,7 @@ import {
 } from '../../resources/index.ts'
 import { callerOfClaimsText, callerOfToken, type ExplainedCaller } from '../explain/explain-input.ts'
 import type { RequestView } from '../../core/index.ts'
-import { viewOf } from '../explain/request-rules.ts'
+import { credentialFor, viewOf } from '../explain/request-rules.ts'
 import { type Io, UsageError } from '../../compose/index.ts'
 
 /** A case with everything it refers to. */
@@ -58,7 +58,9 @@ export async function readyCases(
         const name = each.name ?? `case ${index + 1}`
         const request = each.mcp && viewOf(each.mcp)
         const about = { suite: metadata.name, file: located.file, line, name }
-        cases.push({ ...about, ...subject, caller, request, expect: each.expect })
+        const auth = request === undefined ? subject.auth : authOf(each, subject, request, caller)
+        if (auth !== undefined && 'message' in auth) problems.push(located.problem([...at, 'route'], auth.message))
+        else cases.push({ ...about, ...subject, auth, caller, request, expect: each.expect })
       } catch (error) {
         if (!(error instanceof UsageError)) throw error
         const field = error.message.startsWith('the proxy would refuse') ? 'mcp' : 'claims'
@@ -72,7 +74,7 @@ export async function readyCases(
 type Subject = Pick<ReadyCase, 'auth' | 'route' | 'onMatcherError'>
 
 function subjectOf(
-  { route: routeName, config, mcp, expect }: RoleCase,
+  { route: routeName, config, mcp }: RoleCase,
   sources: CaseSources,
   namespace: string,
 ): Subject | { readonly message: string } {
@@ -82,9 +84,8 @@ function subjectOf(
     if (route === undefined)
       return { message: `no such route, expected one of ${routes.map(({ name }) => name).join(', ')}` }
     const { auth, onMatcherError } = route
-    const needsRole =
-      mcp === undefined || [expect.role, expect.reason, expect.sessionName].some((one) => one !== undefined)
-    if (!hasRoles(auth) && !needsRole) return { auth: undefined, route, onMatcherError }
+    // Which config decides depends on the request.
+    if (mcp !== undefined) return { auth: undefined, route, onMatcherError }
     return hasRoles(auth) ? { auth, route, onMatcherError } : { message: rolesOnly(auth.name, auth.type) }
   }
   const found = sources.loaded.auths.find(
@@ -94,6 +95,20 @@ function subjectOf(
     return { message: `no such MCPExternalAuthConfig, expected one of ${namesIn(sources.loaded, namespace)}` }
   const resolved = resolveCloudSts(found)
   return 'message' in resolved ? resolved : { auth: resolved, route: undefined, onMatcherError: 'skip' }
+}
+
+/** The config that chooses the role of a request; undefined where none does and none is expected. */
+function authOf(
+  { expect }: RoleCase,
+  subject: Subject,
+  request: RequestView,
+  { claims }: ExplainedCaller,
+): Subject['auth'] | { readonly message: string } {
+  if (subject.route === undefined) return subject.auth
+  const { auth } = credentialFor(subject.route, request, claims)
+  if (hasRoles(auth)) return auth
+  const needsRole = [expect.role, expect.reason, expect.sessionName].some((one) => one !== undefined)
+  return needsRole ? { message: rolesOnly(auth.name, auth.type) } : undefined
 }
 
 /** The config as the proxy resolves it, or why it has no roles. */

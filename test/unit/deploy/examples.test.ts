@@ -35,6 +35,8 @@ describe('config/examples', () => {
     ['exchange-okta.yaml', ['tokenExchange']],
     ['exchange-entra.yaml', ['tokenExchange']],
     ['bedrock-agentcore.yaml', ['cloudSts']],
+    ['contractors.yaml', ['headerInjection']],
+    ['aws-roles-per-tool.yaml', ['cloudSts']],
     ['service-accounts.yaml', ['bearerToken']],
     ['several-providers.yaml', ['unauthenticated', 'headerInjection']],
     ['remote-proxy.yaml', ['headerInjection']],

@@ -128,7 +128,7 @@ describe('extauth test', () => {
 
   it('runs the cases of the lab, which reach every rule', async () => {
     const { code, out } = await extauth(['test', 'config/lab', '--require-reached'])
-    expect(out).toContain('7 passed, 0 failed')
+    expect(out).toContain('11 passed, 0 failed')
     expect(code).toBe(0)
   })
 })

@@ -1,3 +1,4 @@
+import type { ExplainReport } from '../../../../src/examine/explain/explain-report.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cases, CONFIG, extauth, folder, type Folder, ROLE } from '../../../support/examine/role-tests/files.ts'
 
@@ -123,8 +124,32 @@ describe('extauth explain with a request', () => {
   })
 })
 
-it('the example passes its own cases, and each of its rules decides for one', async () => {
-  const { code, out } = await extauth(['test', 'config/examples/restrict-tools.yaml', '--require-reached'])
-  expect(out).toContain('4 passed, 0 failed')
+it.each([
+  ['restrict-tools.yaml', 4],
+  ['contractors.yaml', 9],
+  ['aws-roles-per-tool.yaml', 7],
+])('the example %s passes its own %i cases, which reach each of its rules and mappings', async (file, cases) => {
+  const { code, out } = await extauth(['test', `config/examples/${file}`, '--require-reached'])
+  expect(out).toContain(`${cases} passed, 0 failed`)
   expect(code).toBe(0)
+})
+
+it('explains a request by the credential that the proxy selects for it', async () => {
+  const explained = async (tool: string) => {
+    const claims = JSON.stringify({ sub: 'lee', email: 'lee@example.com', groups: ['leads'] })
+    const config = ['--config', 'config/examples/aws-roles-per-tool.yaml', '--route', 'orders', '--claims', claims]
+    const { out } = await extauth(['explain', ...config, '--tool', tool, '--output', 'json'])
+    const { config: chosen, why, decision } = JSON.parse(out) as ExplainReport
+    return { config: chosen.name, why, role: decision?.choice.roleArn }
+  }
+  expect(await explained('archive_order')).toEqual({
+    config: 'default/archive',
+    why: 'route "orders" (path /orders) names it in credentials[0].externalAuthConfigRef',
+    role: 'arn:aws:iam::210987654321:role/archive',
+  })
+  expect(await explained('delete_order')).toMatchObject({
+    config: 'default/orders',
+    why: 'route "orders" (path /orders) names it in externalAuthConfigRef',
+    role: 'arn:aws:iam::123456789012:role/orders-delete',
+  })
 })
