@@ -27,8 +27,6 @@ const SECTIONS: readonly (readonly [title: string, intro: string, table: FieldTa
   ['MCPExternalAuthConfig', 'Types are described in the reference. Below `embeddedAuthServer`:', AUTH_SERVER_FIELDS],
 ]
 
-const VERDICTS = { supported: 'supported', rejected: 'rejected', ignored: 'ignored' }
-
 /** docs/manifests.md: the result of each field of ToolHive's manifests. */
 export function manifestsPage(): string {
   const sections = SECTIONS.map(([title, intro, table]) => {
@@ -37,7 +35,7 @@ export function manifestsPage(): string {
         row.is === 'rejected' && row.isOverridable === true
           ? '; unless `--callers`, a ProxyConfig or `--ignore-manifest-callers` defines the callers'
           : ''
-      return `| \`${field}\` | ${VERDICTS[row.is]} | ${(row.says + ways).replaceAll('|', String.raw`\|`)} |`
+      return `| \`${field}\` | ${row.is} | ${(row.says + ways).replaceAll('|', String.raw`\|`)} |`
     })
     return `## ${title}\n\n${intro}\n\n| field | result | details |\n| --- | --- | --- |\n${rows.join('\n')}\n`
   })

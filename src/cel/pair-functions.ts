@@ -13,7 +13,7 @@ export function pairFunctions(): readonly Definition[] {
     for (const [key, value] of entries) {
       if (typeof key !== 'string' && typeof key !== 'bigint' && typeof key !== 'boolean')
         throw new Error('no key of a map')
-      if (members.has(key)) throw new Error('a key is there twice')
+      if (members.has(key)) throw new Error('duplicate key')
       members.set(key, value)
     }
     return cel().celMap(members)

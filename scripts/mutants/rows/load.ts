@@ -8,7 +8,7 @@ export default [
     [
       [
         'what is too much in one text of an object costs no reading of the texts after it',
-        'if (isNamed && isSpent(budget)) break',
+        'if (isNamed && isExhausted(budget)) break',
         '',
       ],
     ],
@@ -19,8 +19,8 @@ export default [
     [
       [
         'what a manifest of the other group leaves out is off as it is there',
-        'sorted.isOfOthers ? withForeignDefaults(value, sorted.kind) : value',
-        'sorted.isOfOthers ? value : value',
+        'classified.isForeign ? withForeignDefaults(value, sorted.kind) : value',
+        'classified.isForeign ? value : value',
       ],
     ],
   ),

@@ -3,7 +3,7 @@ import { isRecord } from '../../fields/index.ts'
 import { moved, readYaml, type TextDocument, type TextProblem } from '../yaml/yaml.ts'
 import { isExhausted, type Budget } from '../yaml/yaml-limits.ts'
 
-/** A document of ours in the data of a ConfigMap, with the places of the file that the ConfigMap is in. */
+/** A document in the data of a ConfigMap; its locations are those in the enclosing file. */
 export interface ContainedText {
   /** The key of `data`. */
   readonly key: string
@@ -11,13 +11,13 @@ export interface ContainedText {
   readonly problems: readonly TextProblem[]
 }
 
-/** Whether an object is a ConfigMap, whose data may be documents of ours. */
+/** Whether an object is a ConfigMap, whose data may contain documents. */
 export const isConfigMap = ({ apiVersion, kind }: Readonly<Record<string, unknown>>): boolean =>
   apiVersion === 'v1' && kind === 'ConfigMap'
 
 /**
- * The documents of ours that a ConfigMap holds, by key of its `data`. What is somebody else's is left out, and so is what is
- * wrong with a text that names no group of ours: a ConfigMap may hold anything. `prefix` is where the ConfigMap is in `text`.
+ * The recognized documents in a ConfigMap, by key of its `data`. Other texts are skipped, even invalid ones, unless
+ * they name a supported group. `prefix` is the path of the ConfigMap in `text`.
  */
 export function textsIn(
   value: Readonly<Record<string, unknown>>,
@@ -42,19 +42,19 @@ export function textsIn(
       documents: documents.map((document) => within(document, text, at)),
       problems: problems.map((problem) => moved(problem, text.placeWithin(at, problem))),
     })
-    // Each text after it would cost its reading, and say the same once more.
+    // Each further text would cost parsing time and repeat the same problem.
     if (isNamed && isExhausted(budget)) break
   }
   return texts
 }
 
-/** The groups whose documents load whatever `--api-group` says. */
+/** The groups whose documents load regardless of `--api-group`. */
 const GROUPS = ['extauth.dev', 'toolhive.stacklok.dev']
 
 const namesGroup = (text: string, apiGroup: string): boolean =>
   [apiGroup, ...GROUPS].some((group) => text.includes(`${group}/`))
 
-/** Keys that the registry file and `auth` sections begin with, which name no group. */
+/** First keys of documents without a group: the registry file and `auth` sections. */
 const PLAIN = /(^|[{,\s])["']?(auth|registries)["']?[ \t]*:/
 
 function isOurs(value: unknown, apiGroup: string): boolean {
@@ -71,7 +71,7 @@ function isOurs(value: unknown, apiGroup: string): boolean {
   }
 }
 
-/** A document of a text that lies at `at` in another one, with the places of that one. */
+/** A document embedded in `outer` at `at`, with locations in the outer text. */
 function within(document: TextDocument, outer: TextDocument, at: readonly PropertyKey[]): TextDocument {
   return {
     value: document.value,

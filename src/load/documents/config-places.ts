@@ -11,9 +11,9 @@ export type ConfigPart =
 
 export const NOWHERE = fileProblem('(files)', '')
 
-/** Data and nothing else, so that a thread can hand it over. */
+/** Plain data, so that it can be transferred between threads. */
 export interface PlaceTable {
-  /** The files that this process uses; their problems know the routes that do. */
+  /** The files that this process reads; their problems name the affected routes. */
   readonly files: readonly NamedFile[]
   readonly secrets: readonly NamedSecret[]
   /** By their names. */
@@ -21,11 +21,11 @@ export interface PlaceTable {
   readonly servers: ReadonlyMap<string, Problem>
   /** The parts of a process. */
   readonly process: ReadonlyMap<string, Problem>
-  /** The listeners whose addresses a document says. */
+  /** The listeners whose addresses are set in a document. */
   readonly named: ReadonlySet<string>
 }
 
-/** What a process reads beside its documents, and where the parts of its configuration are written. */
+/** The files a process reads beside its documents, and where each part of its configuration is written. */
 export class ConfigPlaces {
   readonly table: PlaceTable
 
@@ -41,7 +41,7 @@ export class ConfigPlaces {
     return this.table.secrets
   }
 
-  /** A problem with one part; it is told at the reference to the secret `wanted` (`NAME/KEY`), if it is about one. */
+  /** A problem with one part, located at the reference to the secret `wanted` (`NAME/KEY`) if it concerns one. */
   problem(part: ConfigPart, message: string, wanted?: string): Problem {
     const at = this.#placeOf(part)
     const secret = this.secrets.find(
@@ -50,7 +50,7 @@ export class ConfigPlaces {
     return { ...(secret?.at ?? at), message }
   }
 
-  /** Whether a document of this process says where it listens; `--listen` and `--admin` are none. */
+  /** Whether a document sets the address of this listener; `--listen` and `--admin` do not count. */
   names(listener: 'listen' | 'admin'): boolean {
     return this.table.named.has(listener)
   }
@@ -62,7 +62,7 @@ export class ConfigPlaces {
     return process.get('process' in part ? part.process : part.listener) ?? NOWHERE
   }
 
-  /** Nothing that people look up in a configuration. */
+  /** Locations are not part of a printed configuration. */
   toJSON(): undefined {
     return undefined
   }

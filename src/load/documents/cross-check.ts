@@ -6,7 +6,7 @@ import { sectionWarnings } from './warnings.ts'
 
 const key = (...parts: readonly string[]): string => parts.join('\n')
 
-/** What a reference leads to. */
+/** Kinds of the referenced documents. */
 const KINDS = {
   externalAuth: 'MCPExternalAuthConfig',
   authServer: 'MCPExternalAuthConfig',
@@ -14,7 +14,7 @@ const KINDS = {
   telemetry: 'MCPTelemetryConfig',
 } as const satisfies Record<FoundReference['role'], string>
 
-/** What only several documents together can show: duplicates, references that lead nowhere, and their rules. */
+/** Checks that need several documents: duplicates, unresolved references, and rules between documents. */
 export function crossCheck(loading: Loading): void {
   const declared = duplicates(loading)
   const auths = new Map(
@@ -36,7 +36,7 @@ export function crossCheck(loading: Loading): void {
   }
 }
 
-/** One name, one object: a second document of the same kind, namespace and name is a problem that names the first. */
+/** Reports a second document of the same kind, namespace and name, and names the first. */
 function duplicates(loading: Loading): ReadonlyMap<string, Declared> {
   const first = new Map<string, Declared>()
   for (const declared of loading.declared) {
@@ -51,10 +51,10 @@ function duplicates(loading: Loading): ReadonlyMap<string, Declared> {
   return first
 }
 
-/** Kinds behind which one backend is, so that a second upstream would never be asked for (specification, `upstreamProviders`). */
+/** Kinds with a single backend, so that a second upstream would never be used (specification, `upstreamProviders`). */
 const SINGLE_UPSTREAM: ReadonlySet<string> = new Set(['MCPServer', 'MCPRemoteProxy', 'MCPServerEntry'])
 
-/** Rules of what a reference leads to (authserver.md §2.3, §2.4). */
+/** Rules for the target of a reference (authserver.md §2.3, §2.4). */
 function checkTarget(
   loading: Loading,
   target: LocatedAuth | undefined,
@@ -85,7 +85,7 @@ function checkTarget(
   }
 }
 
-/** A reference that leads nowhere is a problem that names both ends, and what may have been meant. */
+/** Reports an unresolved reference with both ends and the nearest existing name. */
 function checkReference(
   loading: Loading,
   declared: ReadonlyMap<string, Declared>,
@@ -95,13 +95,13 @@ function checkReference(
   const kind = KINDS[role]
   if (declared.has(key(kind, namespace, name))) return
   const message = unresolvedReference([...declared.values()], { kind, namespace, name })
-  // What is broken could hold it: then this is no second mistake.
+  // An unreadable document could contain the target: name it instead of reporting a second mistake.
   const broken = loading.problems.find((problem) => problem.kind === '')
-  const hint = broken === undefined ? '' : `; it may be in what cannot be read at ${broken.file}:${broken.line}`
+  const hint = broken === undefined ? '' : `; it may be in the unreadable document at ${broken.file}:${broken.line}`
   loading.problems.push(place.problem(path, `${message}${hint}`))
 }
 
-/** What is said of a reference that leads nowhere. */
+/** The message for an unresolved reference. */
 export function unresolvedReference(
   declared: readonly Declared[],
   { kind, namespace, name }: { readonly kind: string; readonly namespace: string; readonly name: string },
@@ -117,7 +117,7 @@ export function unresolvedReference(
       ? meant === undefined
         ? ''
         : `, did you mean "${meant}"?`
-      : `; the one at ${placeOf(elsewhere.place)} is in namespace "${elsewhere.namespace}", and references stay within one`
+      : `; the one at ${placeOf(elsewhere.place)} is in namespace "${elsewhere.namespace}", expected the namespace of the reference`
   return `there is no ${kind} "${name}" in namespace "${namespace}"${hint}`
 }
 

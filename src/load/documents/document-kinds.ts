@@ -1,22 +1,22 @@
 import { nearest } from '../../core/index.ts'
 import { WORKLOAD_KINDS } from '../../resources/index.ts'
 
-/** Group of our resources unless `--api-group` says otherwise (decisions §1). */
+/** API group of the resources unless `--api-group` overrides it (decisions §1). */
 export const DEFAULT_API_GROUP = 'extauth.dev'
 
-/** The versions of a group, the older one first; both have one schema. */
+/** The versions of a group, oldest first; both have the same schema. */
 export const API_VERSIONS = ['v1alpha1', 'v1beta1'] as const
 /**
- * The version that each release of the definitions serves. The operator and its webhooks use it, so that both run with the
- * definitions of the release before and after.
+ * The version that every release of the definitions serves. The operator and its webhooks use it, so both work with
+ * the definitions of the previous and the next release.
  */
 export const OLDEST_VERSION = API_VERSIONS[0]
 /** The version that a cluster stores. */
 export const NEWEST_VERSION = 'v1beta1' satisfies (typeof API_VERSIONS)[number]
-/** Other groups whose kinds load, by the group; files written for them load as they stand. */
+/** Other groups whose kinds load without changes to the files. */
 const ALSO_LOADED: readonly string[] = ['toolhive.stacklok.dev']
 
-/** Every kind that this product reads. */
+/** Every supported kind. */
 export const DOCUMENT_KINDS = [
   'MCPExternalAuthConfig',
   'MCPOIDCConfig',
@@ -27,7 +27,7 @@ export const DOCUMENT_KINDS = [
 ] as const
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number]
 
-/** Kinds beside ours, in the groups that have them; fields that refer to one say what becomes of it. */
+/** Kinds of other groups that are skipped; the support of fields that refer to them is listed per field. */
 const UNSUPPORTED_KINDS: ReadonlySet<string> = new Set([
   'EmbeddingServer',
   'MCPAuthzConfig',
@@ -39,15 +39,15 @@ const UNSUPPORTED_KINDS: ReadonlySet<string> = new Set([
 ])
 
 export type Classified =
-  /** `isForeign`: written for another group, where fields that are left out may mean something else. */
+  /** `isForeign`: written for another group, where absent fields may have different defaults. */
   | { readonly is: 'ours'; readonly kind: DocumentKind; readonly isForeign: boolean }
-  /** Somebody else's document; `warning` where it looks like a misspelled one of ours. */
+  /** An unsupported document; `warning` if it looks like a misspelled supported one. */
   | { readonly is: 'foreign'; readonly kind: string; readonly warning: string | undefined }
   | { readonly is: 'registry' | 'callers' }
   | { readonly is: 'list'; readonly items: readonly unknown[] }
   | { readonly is: 'wrong'; readonly path: readonly string[]; readonly message: string }
 
-/** Tells whose a document is, by `apiVersion` and `kind`; the registry file has neither. */
+/** Classifies a document by `apiVersion` and `kind`; the registry file has neither. */
 export function classifyDocument(value: Readonly<Record<string, unknown>>, apiGroup: string): Classified {
   const { apiVersion, kind } = value
   if (apiVersion === undefined && kind === undefined) return classifyPlain(value)
@@ -74,7 +74,7 @@ export function classifyDocument(value: Readonly<Record<string, unknown>>, apiGr
     const message = isOurKind ? misspelled(apiVersion, apiGroup) : undefined
     if (message !== undefined) return { is: 'wrong', path: ['apiVersion'], message }
     const warning = isOurKind
-      ? `skipped, "${kind}" of the group "${group.slice(0, 64)}" is not ours, expected "${apiGroup}/${NEWEST_VERSION}"`
+      ? `skipped, "${kind}" of the group "${group.slice(0, 64)}" is not supported, expected "${apiGroup}/${NEWEST_VERSION}"`
       : undefined
     return { is: 'foreign', kind, warning }
   }
@@ -101,7 +101,7 @@ export function classifyDocument(value: Readonly<Record<string, unknown>>, apiGr
   return { is: 'foreign', kind, warning: undefined }
 }
 
-/** What is wrong with an `apiVersion` of a kind of ours that nobody else can have meant: one without a group, or nearly ours. */
+/** Describes an `apiVersion` that can only be a mistake: without a group, or close to a supported one. */
 function misspelled(apiVersion: string, apiGroup: string): string | undefined {
   const [group = '', ...version] = apiVersion.split('/')
   if (version.length === 0 || group.trim() === '') return `has no group, expected "${apiGroup}/${NEWEST_VERSION}"`
@@ -113,12 +113,12 @@ const isKnown = (kind: unknown): kind is DocumentKind => DOCUMENT_KINDS.some((kn
 
 const SECTION_KEYS: ReadonlySet<string> = new Set(['mode', 'oauth', 'publicPaths'])
 
-/** Documents without apiVersion and kind: the registry file, an `auth` section alone, or nothing of ours. */
+/** Documents without apiVersion and kind: the registry file, a separate `auth` section, or unsupported content. */
 function classifyPlain(value: Readonly<Record<string, unknown>>): Classified {
   const keys = Object.keys(value)
   if (keys.includes('registries')) return { is: 'registry' }
   if (keys.includes('auth')) return { is: keys.length === 1 ? 'callers' : 'registry' }
-  // The section alone, as `--callers` takes it.
+  // A section without the outer key, as `--callers` accepts it.
   if (keys.includes('oauth') && keys.every((key) => SECTION_KEYS.has(key))) return { is: 'callers' }
   if (keys.length === 1 && value.mode === 'anonymous') return { is: 'callers' }
   return { is: 'foreign', kind: '', warning: undefined }

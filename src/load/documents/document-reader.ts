@@ -8,16 +8,16 @@ import { plainHttpIn } from './warnings.ts'
 import { moved, type TextDocument } from '../yaml/yaml.ts'
 import { YAML_LIMITS, type Budget } from '../yaml/yaml-limits.ts'
 
-/** What the documents of one file have in common. */
+/** Context shared by the documents of one file. */
 export interface Context {
   readonly apiGroup: string
-  /** What is left of the bounds of the file. */
+  /** The remaining limits of the file. */
   readonly budget: Budget
-  /** Is it one of a few documents? zod would write code for each schema, which is slower than checking a few without. Default false. */
+  /** Whether there are few documents: then zod does not compile the schema, which is faster. Default: false. */
   readonly isOfFew?: boolean
 }
 
-/** One text document on its way into `loading`. */
+/** Reads one text document into `loading`. */
 export class Reader {
   readonly loading: Loading
   readonly file: string
@@ -31,7 +31,7 @@ export class Reader {
     this.context = context
   }
 
-  /** Tells of scalars below `prefix` that others read otherwise. */
+  /** Warns about scalars below `prefix` that other YAML readers read differently. */
   warnAboutScalars(prefix: readonly PropertyKey[], place: Located<unknown>): void {
     for (const warning of this.text.warnings) {
       const { path, message } = warning
@@ -45,7 +45,7 @@ export class Reader {
     return { document, file: this.file, line, problem: problemMaker(this.file, this.text, prefix, kind, name) }
   }
 
-  /** The value by its schema, or undefined when there are problems (which are added). */
+  /** The parsed value, or undefined if there are problems, which are added. */
   check<S extends z.ZodType>(schema: S, value: unknown, place: Located<unknown>): z.output<S> | undefined {
     const written = withoutNulls(schema, value)
     const result = schema.safeParse(written, { jitless: this.context.isOfFew ?? false })

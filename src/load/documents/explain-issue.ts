@@ -4,7 +4,7 @@ import { innerOf } from '../../fields/index.ts'
 import { shorten } from '../yaml/yaml-reader.ts'
 import { YAML_LIMITS } from '../yaml/yaml-limits.ts'
 
-/** One thing that is wrong at one path of a document. */
+/** A problem at one path of a document. */
 export interface Finding {
   readonly path: readonly PropertyKey[]
   readonly message: string
@@ -15,9 +15,9 @@ export interface Finding {
 type Issue = z.core.$ZodIssue
 
 /**
- * zod's issues as what is wrong and what was expected, with the nearest known name for a misspelled one. Of several
- * issues with one value only the first is reported: the others follow from it. Values are not quoted, but for names of
- * choices: somebody may have written a secret where a reference belongs. After `most` findings the rest is not listed.
+ * Converts zod's issues into observed and expected values, with the nearest known name for a misspelled one. Only the
+ * first of several issues with a value is reported: the others follow from it. Values are not quoted, except enum
+ * names: a secret may have been written where a reference belongs. At most `most` findings are listed.
  */
 export function explainIssues(
   issues: readonly Issue[],
@@ -61,7 +61,7 @@ const isAboutObject = (value: unknown): boolean => typeof value === 'object' && 
 function explain(issue: Issue, value: unknown): string {
   switch (issue.code) {
     case 'invalid_type':
-      // A schema that says itself what it expects (a duration, a size) knows better than the name of its type.
+      // A schema with its own description (a duration, a size) is more precise than the type name.
       return typeProblem(/^expected (.*)/.exec(issue.message)?.[1] ?? kindName(issue.expected), value)
     case 'invalid_value': {
       const choices = issue.values.map(String)
@@ -83,7 +83,7 @@ function explain(issue: Issue, value: unknown): string {
   }
 }
 
-/** The name of an entry of a map is the problem, not what is under it. */
+/** The key of a map is the problem, not its value. */
 function explainKey({ path, issues }: Extract<Issue, { code: 'invalid_key' }>): string {
   const name = String(path.at(-1) ?? '')
   const [first] = issues
@@ -144,7 +144,7 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return current
 }
 
-/** Names of the fields that an object at `path` can have. */
+/** Names of the fields allowed in an object at `path`. */
 function knownFields(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
   let current: z.core.$ZodType | undefined = unwrap(schema)
   for (const step of path) current = current === undefined ? undefined : unwrap(child(current, step))

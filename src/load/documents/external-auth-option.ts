@@ -1,4 +1,4 @@
-/** The two parts of `--external-auth FILE[#name]`; the name is what follows the last `#`. */
+/** Splits `--external-auth FILE[#name]` at the last `#`. */
 export function splitExternalAuth(option: string): { file: string; name: string | undefined } {
   const at = option.lastIndexOf('#')
   if (at < 0) return { file: option, name: undefined }

@@ -8,17 +8,18 @@ import { parseDocuments, type ParseOptions, type SourceText } from './parse-docu
 import { fileProblem, type Problem } from './problem.ts'
 import { YAML_LIMITS } from '../yaml/yaml-limits.ts'
 
-/** Most files that one configuration may have, and the most bytes in all of them. */
+/** Maximum files of one configuration, and maximum bytes in total. */
 const MAX_FILES = 1_000
 const MAX_TOTAL_BYTES = 32 * 1024 * 1024
 
-/** Stands for standard input among the paths, and the name that its problems have. */
+/** The path for standard input, and its name in problems. */
 export const STDIN = '-'
 const STDIN_NAME = '<stdin>'
 
 /**
- * Reads files and directories (`-` is `stdin`, whose paths are relative to the working directory): of a directory the files that end in `.yaml`, `.yml` or `.json`, in the order of their
- * names, without hidden ones (Kubernetes' `..data`) and without subdirectories. What can't be read is a problem.
+ * Reads files and directories (`-` is `stdin`, whose paths are relative to the working directory). Of a directory it
+ * reads `.yaml`, `.yml` and `.json` files in name order, without hidden ones (Kubernetes' `..data`) and
+ * subdirectories. Unreadable files are problems.
  */
 export async function loadFiles(
   paths: readonly string[],
@@ -30,7 +31,7 @@ export async function loadFiles(
   return { ...loaded, problems: [...problems, ...loaded.problems] }
 }
 
-/** The same files and directories as texts that nobody has read yet. */
+/** The same files and directories as unparsed texts. */
 export async function readTexts(
   paths: readonly string[],
   stdin: string | undefined,
@@ -56,7 +57,7 @@ export async function readTexts(
   return { texts, problems }
 }
 
-/** About how many bytes these files and directories have, by what the file system says; what can't be looked at has none. */
+/** Approximate total size in bytes according to the file system; inaccessible paths count 0. */
 export async function bytesOf(paths: readonly string[]): Promise<number> {
   const files = await listFiles(paths, [])
   const sizes = await Promise.all(files.map((file) => stat(file).then(({ size }) => size, noBytes)))
@@ -100,11 +101,11 @@ async function listFiles(paths: readonly string[], problems: Problem[]): Promise
 /** The text of one file: UTF-8 of at most `YAML_LIMITS.bytes`, or the problem with it. */
 export async function readText(file: string): Promise<string | Problem> {
   try {
-    // Nobody may ever write to a pipe; it is refused without being waited for.
+    // A pipe may never be written to; it is rejected without waiting.
     await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
     const status = await handle.stat()
     if (!status.isFile()) return fileProblem(file, 'not a regular file')
-    // One byte more than is allowed, so that a file that grows meanwhile is noticed too.
+    // One byte more than allowed, to detect a file that grows while it is read.
     const buffer = Buffer.alloc(Math.min(status.size, YAML_LIMITS.bytes) + 1)
     let length = 0
     while (length < buffer.length) {
@@ -138,7 +139,7 @@ function decode(file: string, content: Buffer): string | Problem {
 function validPrefix(content: Buffer): string {
   let low = 0
   let high = content.length
-  // A prefix may end inside of a character without being wrong: `stream` leaves those bytes alone.
+  // A prefix may end inside a character: `stream` ignores those bytes.
   const isValid = (end: number): boolean => {
     try {
       new TextDecoder('utf-8', { fatal: true }).decode(content.subarray(0, end), { stream: true })
@@ -157,7 +158,7 @@ function validPrefix(content: Buffer): string {
 
 function unreadable(file: string, error: unknown): Problem {
   const code = (error as NodeJS.ErrnoException | null)?.code
-  if (code === 'ENOENT') return fileProblem(file, 'there is no such file')
+  if (code === 'ENOENT') return fileProblem(file, 'file not found')
   const why = code === 'EACCES' ? denied(file) : undefined
-  return fileProblem(file, `can not be read (${code ?? 'error'})${why === undefined ? '' : `: ${deniedClause(why)}`}`)
+  return fileProblem(file, `cannot be read (${code ?? 'error'})${why === undefined ? '' : `: ${deniedClause(why)}`}`)
 }

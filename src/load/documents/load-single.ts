@@ -7,16 +7,16 @@ import type { NamedFile, NamedSecret } from './named-files.ts'
 import { parseSingle } from './parse-documents.ts'
 import { renderProblem, type Located, type Problem } from './problem.ts'
 
-/** A file that holds one thing, ready to run: paths are absolute. */
+/** A single document of a file, with absolute paths. */
 export type SingleResult<T> =
   | {
       readonly config: T
       readonly warnings: readonly string[]
-      /** The files that it names. */
+      /** The files that it references. */
       readonly files: readonly NamedFile[]
-      /** The secrets, and keys of ConfigMaps, that it names. */
+      /** The secrets and ConfigMap keys that it references. */
       readonly secrets: readonly NamedSecret[]
-      /** Where it is written. */
+      /** Its location. */
       readonly place: Located<unknown>
       readonly problems?: undefined
     }
@@ -50,8 +50,8 @@ export async function loadRegistryFile(file: string): Promise<SingleResult<Regis
 }
 
 /**
- * The file of `--callers`: an `auth` section, alone or under the key `auth`. As in a manifest, keys of Secrets and ConfigMaps
- * may stand for files; they lie in `secretsDirectory`.
+ * The file of `--callers`: an `auth` section, alone or under the key `auth`. As in a manifest, files may be given as
+ * keys of Secrets and ConfigMaps, which are read from `secretsDirectory`.
  */
 export async function loadCallersFile(file: string, secretsDirectory: string): Promise<SingleResult<AuthSection>> {
   const text = await readText(file)
@@ -59,7 +59,7 @@ export async function loadCallersFile(file: string, secretsDirectory: string): P
   return callersIn(text, file, (auth) => anchorAuthSection(withFiles(auth, secretsDirectory), file))
 }
 
-/** The same for a text, with references as they are written; `name` is the file in problems. */
+/** The same for a text, with unresolved references; `name` is the file name in problems. */
 export const readCallersText = (text: string, name: string): SingleResult<ManifestSection> =>
   callersIn(text, name, (auth) => auth)
 

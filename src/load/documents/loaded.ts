@@ -13,7 +13,7 @@ import type { NamedFile, NamedSecret } from './named-files.ts'
 import type { Located, Problem } from './problem.ts'
 import type { FoundReference } from './references.ts'
 
-/** A document as it was declared, whether or not it is valid: what references lead to, and where they start. */
+/** A document as declared, valid or not: the source and target of references. */
 export interface Declared {
   readonly kind: string
   readonly namespace: string
@@ -23,7 +23,7 @@ export interface Declared {
   readonly references: readonly FoundReference[]
 }
 
-/** Everything that a set of files holds. Documents with problems are only in `problems` and `declared`. */
+/** The content of a set of files. Documents with problems are only in `problems` and `declared`. */
 export interface Loaded {
   readonly auths: readonly LocatedAuth[]
   readonly oidcConfigs: readonly LocatedOidcConfig[]
@@ -31,23 +31,23 @@ export interface Loaded {
   readonly proxies: readonly Located<ProxyConfig>[]
   readonly workloads: readonly Located<Workload>[]
   readonly registries: readonly Located<RegistryConfig>[]
-  /** Cases for `extauth test`; no process runs by them. */
+  /** Cases for `extauth test`; the proxy ignores them. */
   readonly roleTests: readonly Located<RoleTest>[]
-  /** `auth` sections that are files of their own. */
+  /** `auth` sections in files of their own. */
   readonly callers: readonly Located<ManifestSection>[]
-  /** Pods and templates of pods with labels or annotations of our group. */
+  /** Pods and pod templates with labels or annotations of the group. */
   readonly pods: readonly Located<MarkedPod>[]
   readonly declared: readonly Declared[]
-  /** The files and secrets that valid documents name. */
+  /** The files and secrets referenced by valid documents. */
   readonly namedFiles: readonly NamedFile[]
   readonly namedSecrets: readonly NamedSecret[]
   /** Every problem of every document, in the order of files and lines. */
   readonly problems: readonly Problem[]
-  /** What is allowed but should be known. */
+  /** Allowed but questionable settings. */
   readonly warnings: readonly Problem[]
-  /** Fields of workloads that nothing here reads. */
+  /** Fields of workloads that are not read. */
   readonly unused: readonly Problem[]
-  /** Documents of other groups and kinds; a ConfigMap that holds documents of ours is none of them. */
+  /** Documents of other groups and kinds, except ConfigMaps with supported documents. */
   readonly skipped: readonly { readonly file: string; readonly line: number; readonly kind: string }[]
   readonly files: number
 }

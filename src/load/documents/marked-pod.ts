@@ -1,18 +1,18 @@
 import { DEFAULT_NAMESPACE, isRecord } from '../../fields/index.ts'
 
-/** A pod, or the template of one, that says something in our group. */
+/** A pod or pod template with labels or annotations of the group. */
 export interface MarkedPod {
   readonly namespace: string
   /** Where it is in its document: empty for a pod. */
   readonly path: readonly string[]
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
-  /** Labels and annotations of our group that are a number or flag where texts belong, which an API server refuses. */
+  /** Unquoted numbers and flags among labels and annotations of the group; an API server rejects them. */
   readonly unquoted: readonly (readonly ['labels' | 'annotations', key: string])[]
   readonly spec: unknown
 }
 
-/** Where the pod of each kind of the cluster is. */
+/** Path of the pod template in each kind. */
 const PATHS: Readonly<Record<string, readonly string[]>> = {
   Pod: [],
   PodTemplate: ['template'],
@@ -25,7 +25,7 @@ const PATHS: Readonly<Record<string, readonly string[]>> = {
   ),
 }
 
-/** The pod in a document of the cluster; undefined where nothing in it is of `apiGroup`. */
+/** The pod in a Kubernetes document; undefined without anything of `apiGroup`. */
 export function markedPod(document: Readonly<Record<string, unknown>>, apiGroup: string): MarkedPod | undefined {
   const { kind, metadata } = document
   const path = typeof kind === 'string' && Object.hasOwn(PATHS, kind) ? PATHS[kind] : undefined
@@ -49,7 +49,7 @@ export function markedPod(document: Readonly<Record<string, unknown>>, apiGroup:
 const isUnquoted = (value: unknown): value is number | boolean =>
   typeof value === 'number' || typeof value === 'boolean'
 
-/** Texts by name, and what was meant as one: it is judged as such beside that it has no quotes. */
+/** Strings by name. Unquoted scalars are converted, so that their values are validated as well. */
 const textsOf = (value: unknown): Record<string, string> =>
   Object.fromEntries(
     Object.entries(isRecord(value) ? value : {}).flatMap(([key, text]) =>

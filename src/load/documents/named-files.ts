@@ -4,40 +4,40 @@ import { resolveBeside } from '../routes/file-paths.ts'
 import { FILE_PATHS, markedContents, SECRET_REFS, type Content, type SecretRef } from '../../fields/index.ts'
 import type { Located, Problem } from './problem.ts'
 
-/** Something that a document names, and where. */
+/** A referenced item and where the reference is. */
 interface Named {
-  /** The document that names it. */
+  /** The document that references it. */
   readonly owner: SourcePlace
   /** Path of the field in that document. */
   readonly steps: readonly PropertyKey[]
-  /** A problem with it that needs its message only. */
+  /** A problem at the reference; only its message is missing. */
   readonly at: Problem
   readonly holds: Content
 }
 
-/** A file that a document names. */
+/** A file referenced by a document. */
 export interface NamedFile extends Named {
   /** Absolute. */
   readonly path: string
-  /** The certificate that a key belongs to; undefined where it is none, or none is named. */
+  /** The certificate of a key; undefined for other files and without one. */
   readonly certificate: string | undefined
 }
 
-/** A secret (or key of a ConfigMap) that a document names. */
+/** A secret (or key of a ConfigMap) referenced by a document. */
 export interface NamedSecret extends Named {
-  /** `<name>/<key>`, as it lies in the secrets directory. */
+  /** `<name>/<key>`, its path in the secrets directory. */
   readonly label: string
-  /** `algorithm` beside it: what a client key has to sign with. */
+  /** `algorithm` beside it: the signing algorithm of a client key. */
   readonly algorithm: string | undefined
 }
 
-/** What one document names. */
+/** The references of one document. */
 export interface Names {
   readonly files: readonly NamedFile[]
   readonly secrets: readonly NamedSecret[]
 }
 
-/** Every file and secret that `value` names, as it is written and has passed `schema`. */
+/** Every file and secret referenced by `value`, which has passed `schema`. */
 export function namesIn(schema: z.core.$ZodType, value: unknown, place: Located<unknown>): Names {
   const owner = { file: place.file, line: place.line }
   const named = ({

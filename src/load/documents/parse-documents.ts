@@ -36,14 +36,14 @@ import { refusedHttp, sectionWarnings, typeWarnings } from './warnings.ts'
 import { fullBudget, objectBudget, YAML_LIMITS } from '../yaml/yaml-limits.ts'
 import { readYaml, type TextDocument } from '../yaml/yaml.ts'
 
-/** One file as text; `path` is what problems name and what the paths in it are relative to. */
+/** One file as text; `path` appears in problems, and relative paths start at its directory. */
 export interface SourceText {
   readonly path: string
   readonly text: string
 }
 
 export interface ParseOptions {
-  /** Group of our resources; default `extauth.dev`. `toolhive.stacklok.dev` loads beside it. */
+  /** API group of the resources; default `extauth.dev`. `toolhive.stacklok.dev` always loads as well. */
   readonly apiGroup?: string | undefined
 }
 
@@ -60,8 +60,8 @@ const WORKLOADS = Object.fromEntries(WORKLOAD_KINDS.map((kind) => [kind, once(()
 >
 
 /**
- * Reads YAML or JSON texts: every document of every file is checked, and every problem is in the result with its place.
- * Never throws for what is in the texts; time and memory are bounded (`YAML_LIMITS`).
+ * Parses YAML or JSON texts, checks every document, and reports every problem with its location. Never throws for
+ * their content; time and memory are bounded (`YAML_LIMITS`).
  */
 export function parseDocuments(files: readonly SourceText[], options: ParseOptions = {}): Loaded {
   const loading = nothingLoaded()
@@ -74,8 +74,8 @@ export function parseDocuments(files: readonly SourceText[], options: ParseOptio
 }
 
 /**
- * The same for objects that are at hand, such as those of a cluster: there is no text, so every place is line 1. References
- * between them are followed only with `references`; alone, an object is judged for itself. Never throws.
+ * The same for parsed objects, such as those of a cluster; every location is line 1. References are checked only with
+ * `references`, otherwise each object is validated alone. Never throws.
  */
 export function parseObjects(
   objects: readonly unknown[],
@@ -88,7 +88,7 @@ export function parseObjects(
   for (const value of objects) {
     const reader = new Reader(loading, '(object)', { value, ...anywhere }, context)
     const path = pathOfPrototype(value)
-    // Copies of an object would leave it out; texts are refused for it too.
+    // Copies of an object would lose the key; texts with it are rejected too.
     if (path !== undefined)
       loading.problems.push(reader.located(value, [], '', '').problem(path, 'unknown field "__proto__"'))
     addDocument(reader, value, [])
@@ -97,12 +97,12 @@ export function parseObjects(
   return loading
 }
 
-/** Documents that a file holds alone: the registry file, and an `auth` section. */
+/** Documents that must be alone in a file: the registry file, and an `auth` section. */
 type SingleKind = 'registry' | 'callers'
 
 /**
- * Reads a text that is one document of this kind, or a ConfigMap with one, which may be in a list. A text without exactly one
- * is a problem. Never throws.
+ * Parses a text with one document of this kind, or a ConfigMap with one, possibly in a list. Any other count is a
+ * problem. Never throws.
  */
 export function parseSingle({ path, text }: SourceText, kind: SingleKind): Loaded {
   const loading = nothingLoaded()
@@ -148,11 +148,11 @@ function configMapsIn(value: unknown): { value: Readonly<Record<string, unknown>
 interface Step {
   readonly value: unknown
   readonly key: string
-  /** Undefined for the document. */
+  /** Undefined for the document itself. */
   readonly parent: Step | undefined
 }
 
-/** Where an object has a key `__proto__`, which `JSON.parse` keeps as a field; undefined where there is none. */
+/** The path of a key `__proto__`, which `JSON.parse` keeps as a field; undefined without one. */
 function pathOfPrototype(document: unknown): PropertyKey[] | undefined {
   const waiting: Step[] = [{ value: document, key: '', parent: undefined }]
   for (let step = waiting.pop(); step !== undefined; step = waiting.pop()) {
@@ -171,7 +171,7 @@ function pathOfPrototype(document: unknown): PropertyKey[] | undefined {
   return undefined
 }
 
-/** Steps of a path that are named, the last ones. */
+/** Maximum steps of a reported path, counted from its end. */
 const MOST_STEPS = 64
 
 const inOrder = (files: ReadonlyMap<string, number>, a: Problem, b: Problem): number =>
@@ -189,7 +189,7 @@ function addFile(loading: Loading, { path, text }: SourceText, apiGroup: string)
 }
 
 function addDocument(reader: Reader, value: unknown, prefix: readonly PropertyKey[]): void {
-  // An empty document (a comment, `---` twice) is nothing.
+  // An empty document (a comment, `---` twice) is skipped.
   if (value === null || value === undefined) return
   const { loading } = reader
   const place = reader.located(value, prefix, '', '')
@@ -235,7 +235,7 @@ function addDocument(reader: Reader, value: unknown, prefix: readonly PropertyKe
   }
 }
 
-/** Adds the documents of ours that a ConfigMap holds; false when there are none. */
+/** Adds the supported documents of a ConfigMap; false if it has none. */
 function addConfigMap(
   { loading, file, text, context }: Reader,
   value: Readonly<Record<string, unknown>>,
@@ -272,7 +272,7 @@ function addOurs(
     if (document === undefined) return
     const auth = { ...place, document, configHash: configHash(document.spec) }
     loading.auths.push(auth)
-    // The sub-object may be called by an alias of the type.
+    // The sub-object may have the name of an alias of the type.
     const field = isRecord(value.spec) ? String(value.spec.type) : ''
     loading.warnings.push(...typeWarnings(auth, typedSpec(document.spec), ['spec', field]))
   } else if (kind === 'MCPOIDCConfig') addOidcConfig(reader, value, place)
@@ -293,8 +293,8 @@ function addOurs(
 }
 
 /**
- * A document of another group with what it means there without saying it, and without what its controller says in `status`: an
- * exported one has fields there that only that one knows. Only of a VirtualMCPServer are backends read that it has found.
+ * Applies the defaults of another group, and removes `status`, which only its controller defines. The discovered
+ * backends of a VirtualMCPServer are kept.
  */
 function withForeignDefaults(
   { status, ...written }: Readonly<Record<string, unknown>>,
@@ -310,7 +310,7 @@ function withForeignDefaults(
 function addRoleTest(reader: Reader, value: unknown, place: Located<unknown>): void {
   const document = reader.check(SCHEMAS.RoleTest(), value, place)
   if (document === undefined) return
-  // A claim that is null is not a claim that is absent: claims are taken as they are written.
+  // A null claim differs from an absent one, so claims are used as written.
   const written = (value as { readonly spec: { readonly cases: readonly { readonly claims?: object }[] } }).spec.cases
   const cases = document.spec.cases.map((each, index) => {
     const claims = written[index]?.claims
@@ -331,7 +331,7 @@ function addRegistry(reader: Reader, value: unknown, prefix: readonly PropertyKe
 
 function addCallers(reader: Reader, value: unknown, prefix: readonly PropertyKey[]): void {
   const found = reader.located(value, prefix, 'AuthSection', '')
-  // The section as it is has problems whose paths start one step further in.
+  // Problems of a section without the outer key have paths that start one step later.
   const isBare = isRecord(value) && !('auth' in value)
   const place = isBare ? withoutFirstStep(found) : found
   reader.warnAboutScalars(prefix, found)
@@ -342,11 +342,11 @@ function addCallers(reader: Reader, value: unknown, prefix: readonly PropertyKey
   reader.loading.warnings.push(...sectionWarnings(document.auth, place, ['auth']))
 }
 
-/** An object with more unknown fields is no misspelled one of ours, and each look has its price. */
+/** Objects with more unknown fields get no suggestions: they are not misspelled, and each lookup costs time. */
 const MOST_SUGGESTIONS = 200
 
 /**
- * Lists fields that nothing reads. One that looks like a misspelled field of ours is a warning, or a problem where that field
+ * Lists unread fields. One that looks like a misspelled supported field is a warning, or a problem if that field
  * decides who may call.
  */
 function warnAboutUnused(
@@ -365,7 +365,7 @@ function warnAboutUnused(
         reader.loading.unused.push(place.problem(['spec', key], `not read here: ${idle}`, { at: 'key' }))
       continue
     }
-    // The name of a field of another kind is not misspelled.
+    // A field of another kind is not a misspelling.
     const isForeign = FOREIGN_FIELDS.includes(key) || decidesAccess(kind, key)
     const isLookedAt = key.length > 6 && !isForeign && looks++ < MOST_SUGGESTIONS
     const why = whyNotRead(kind, key)

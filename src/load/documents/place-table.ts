@@ -5,7 +5,7 @@ import type { Loaded } from './loaded.ts'
 import type { NamedFile, NamedSecret } from './named-files.ts'
 import { fileProblem, type Located, type Problem } from './problem.ts'
 
-/** The parts of a process, and the fields that say them. */
+/** The parts of a process, and the fields that configure them. */
 const PROCESS_PARTS = [['listen', 'address'], ['admin', 'address'], ['cache'], ['routes']] as const
 
 export interface PlaceInputs {
@@ -17,11 +17,11 @@ export interface PlaceInputs {
   /** Of the file of `--callers`. */
   readonly callersFiles: readonly NamedFile[]
   readonly callersSecrets: readonly NamedSecret[]
-  /** Addresses that are given by options. */
+  /** Addresses set by options. */
   readonly options: { readonly listen?: string | undefined; readonly admin?: string | undefined }
 }
 
-/** Where everything is written, made at once, so that the documents need not be kept for it. */
+/** Collects all locations at once, so that the documents can be garbage-collected. */
 export function placeTable(inputs: PlaceInputs): PlaceTable {
   const { loaded, proxy, drafts, routes, servers } = inputs
   const users = new Users(inputs)
@@ -55,7 +55,7 @@ function placeOfServer(server: ResolvedAuthServer, { auths }: Loaded, routes: re
   return withRoutes(at, users)
 }
 
-/** Routes by something that several may have. */
+/** Route names by a shared property. */
 type Groups = ReadonlyMap<string, readonly string[]>
 
 interface Source {
@@ -77,16 +77,16 @@ function grouped<T>(values: readonly T[], keysOf: (value: T) => readonly string[
   return groups
 }
 
-/** Who uses what a document names. Looked up, not looked for: there may be as many names as routes, and thousands of both. */
+/** Indexes which routes use a reference: there may be thousands of routes and as many references. */
 class Users {
   readonly #inputs: PlaceInputs
   readonly #byAuth: Groups
   readonly #names: ReadonlySet<string>
   readonly #byManifest: Groups
   readonly #callersByManifest: Groups
-  /** By the files of their callers, and by the ends of the paths of these. */
+  /** By the files of their callers, and by the last path segments of these. */
   readonly #byFile: Groups
-  /** By the names of the MCPTelemetryConfigs that say where their traces go. */
+  /** By the name of the MCPTelemetryConfig that receives their traces. */
   readonly #byTelemetry: Groups
 
   constructor(inputs: PlaceInputs) {
@@ -105,7 +105,7 @@ class Users {
     this.#byTelemetry = grouped(routes, telemetryOf, nameOf)
   }
 
-  /** `named` with the routes that use it; undefined for what this process leaves alone. */
+  /** Adds the using routes to `named`; undefined if this process does not use it. */
   of<T extends NamedFile | NamedSecret>(named: T): T | undefined {
     const routes = this.#routesOf(named)
     return routes === undefined ? undefined : { ...named, at: withRoutes(named.at, routes) }
@@ -137,13 +137,13 @@ class Users {
     }
   }
 
-  /** Routes whose callers come from a section with this file. */
+  /** Routes whose `auth` section references this file. */
   #callersWith(named: NamedFile | NamedSecret): readonly string[] | undefined {
     return this.#byFile.get('path' in named ? named.path : named.label)
   }
 }
 
-/** Where the config of a route is written, and that of its authorization server. */
+/** Where the config of a route and its authorization server are written. */
 const authsOf = ({ auth, authServer }: ResolvedRoute): string[] =>
   [auth, authServer?.server].flatMap((part) =>
     part === undefined ? [] : [placeKey(part.source, part.name.split('/').at(-1) ?? '')],
@@ -152,7 +152,7 @@ const authsOf = ({ auth, authServer }: ResolvedRoute): string[] =>
 const telemetryOf = ({ telemetry }: ResolvedRoute): string[] =>
   telemetry === undefined ? [] : [telemetry.name.split('/').at(-1) ?? '']
 
-/** The files of a route's callers; those of secrets also as `NAME/KEY`, wherever the directory of the secrets is. */
+/** The files of a route's callers; those of secrets also as `NAME/KEY`, independent of the secrets directory. */
 function filesOfCallers({ callers }: ResolvedRoute): string[] {
   if (callers.mode === 'anonymous') return []
   return callers.oauth.providers.flatMap(({ caCertPath, clientSecretFile, authTokenFile }) =>

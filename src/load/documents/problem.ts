@@ -1,23 +1,23 @@
 import { printable } from '../../core/index.ts'
 import type { Place, TextDocument } from '../yaml/yaml.ts'
 
-/** One thing that is wrong in one document. */
+/** One problem in one document. */
 export interface Problem extends Place {
   readonly file: string
-  /** Empty where a text could not be read as documents. */
+  /** Empty for a text that could not be parsed. */
   readonly kind: string
   readonly name: string
   /** `spec.routes[0].path`; empty for the document as a whole. */
   readonly path: string
-  /** What is wrong and what was expected. */
+  /** The observed and the expected value. */
   readonly message: string
-  /** `type_not_runnable` for what loads but can't run in this version (decisions §1). */
+  /** `type_not_runnable` for types that load but cannot run in this version (decisions §1). */
   readonly reason: 'config_error' | 'type_not_runnable'
-  /** Names of the routes that it is about; absent where it is about none, or the document says which. */
+  /** Names of the affected routes; absent without any, or if the document identifies them. */
   readonly routes?: readonly string[]
 }
 
-/** A document that was read, and where its parts are. */
+/** A parsed document with the locations of its parts. */
 export interface Located<T> {
   readonly document: T
   readonly file: string
@@ -32,7 +32,7 @@ export interface ProblemOptions {
   readonly reason?: Problem['reason']
 }
 
-/** Makes the problems of one document; `prefix` is where the object is inside of it (items of a List). */
+/** Creates the problems of one document; `prefix` is the path of the object inside it (items of a List). */
 export function problemMaker(
   file: string,
   text: TextDocument,
@@ -69,12 +69,12 @@ export function routeNameAt(value: unknown, prefix: readonly PropertyKey[], path
   return typeof name === 'string' && name !== '' ? name.slice(0, 63) : undefined
 }
 
-/** The same place for a document that is written without its outermost key: the `auth` section alone. */
+/** The same location for a document without its outermost key: a separate `auth` section. */
 export function withoutFirstStep<T>(place: Located<T>): Located<T> {
   return { ...place, problem: (path, message, options) => place.problem(path.slice(1), message, options) }
 }
 
-/** `spec.routes[0].path`; names that are no identifiers are quoted. */
+/** `spec.routes[0].path`; names that are not identifiers are quoted. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((step, index) => {
@@ -86,7 +86,7 @@ export function pathText(path: readonly PropertyKey[]): string {
     .join('')
 }
 
-/** A problem with a file or an option, where there is no document. */
+/** A problem with a file or an option instead of a document. */
 export const fileProblem = (file: string, message: string, place: Place = { line: 1, column: 1 }): Problem => ({
   file,
   line: place.line,
@@ -98,12 +98,12 @@ export const fileProblem = (file: string, message: string, place: Place = { line
   reason: 'config_error',
 })
 
-/** The longest name that an object of a cluster can have. */
+/** The longest name of an object in a cluster. */
 const MAX_NAME = 253
 
 /**
- * `file:line:column  kind/name  path  message (route "name")`, as editors and terminals link it; options have no line. One line
- * whatever the texts of the document hold.
+ * `file:line:column  kind/name  path  message (route "name")`, which editors and terminals turn into links; options
+ * have no line. Always a single line, whatever the document contains.
  */
 export function renderProblem(problem: Problem): string {
   const subject =
@@ -114,7 +114,7 @@ export function renderProblem(problem: Problem): string {
   return printable(line + routesText(problem.routes ?? []))
 }
 
-/** The most routes that a line names. */
+/** Maximum routes named in a line. */
 const MAX_ROUTES = 5
 
 function routesText(routes: readonly string[]): string {

@@ -1,15 +1,18 @@
 import type { DocumentKind } from './document-kinds.ts'
 import { isRecord } from '../../fields/index.ts'
 
-/** A reference to an MCPExternalAuthConfig, MCPOIDCConfig or MCPTelemetryConfig as it is written, in a document that may have other problems. */
+/**
+ * A reference to an MCPExternalAuthConfig, MCPOIDCConfig or MCPTelemetryConfig as written; its document may have
+ * other problems.
+ */
 export interface FoundReference {
   readonly name: string
   readonly path: readonly PropertyKey[]
-  /** Whether it says how the backend is reached, where callers log in, who they are, or where its traces go. */
+  /** Purpose: credential of the backend, login, validation of callers, or receiver of traces. */
   readonly role: 'externalAuth' | 'authServer' | 'callers' | 'telemetry'
 }
 
-/** All references of a document, so that one that leads nowhere is told about in the same run as other problems. */
+/** All references of a document, so that unresolved ones are reported together with other problems. */
 export function referencesOf(kind: DocumentKind, value: Readonly<Record<string, unknown>>): FoundReference[] {
   const { spec, status } = value
   switch (kind) {
@@ -77,7 +80,7 @@ const authServerRef = (object: unknown, path: Path): FoundReference[] =>
 const telemetry = (spec: unknown): FoundReference[] =>
   found(member(member(spec, 'telemetryConfigRef'), 'name'), ['spec', 'telemetryConfigRef', 'name'], 'telemetry')
 
-/** A discovered backend names its config as a text; an object with `name` is taken too. */
+/** A discovered backend names its config as a string; an object with `name` is accepted too. */
 const discovered = (value: unknown, path: Path): FoundReference[] =>
   isRecord(value) ? found(value['name'], [...path, 'name'], 'externalAuth') : found(value, path, 'externalAuth')
 

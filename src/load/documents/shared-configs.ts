@@ -15,7 +15,7 @@ import { providerHttp } from './warnings.ts'
 const oidcSchema = once(mcpOidcConfig)
 const telemetrySchema = once(mcpTelemetryConfig)
 
-/** Adds an MCPOIDCConfig with what is wrong with the URLs of its provider. */
+/** Adds an MCPOIDCConfig and the problems with its provider URLs. */
 export function addOidcConfig(reader: Reader, value: unknown, place: Located<unknown>): void {
   const { loading } = reader
   const document = reader.check(oidcSchema(), value, place)
@@ -27,7 +27,7 @@ export function addOidcConfig(reader: Reader, value: unknown, place: Located<unk
   loading.warnings.push(...warnings)
 }
 
-/** Adds an MCPTelemetryConfig, and tells what of it is not read. */
+/** Adds an MCPTelemetryConfig, and lists its ignored fields. */
 export function addTelemetryConfig(
   reader: Reader,
   value: Readonly<Record<string, unknown>>,

@@ -13,7 +13,7 @@ type Path = readonly PropertyKey[]
 
 const PROVIDER_URLS = ['issuerUrl', 'jwksUrl', 'introspectionUrl'] as const
 
-/** What is allowed in the configuration of a type but should be known; `base` is where its sub-object is written. */
+/** Allowed but questionable settings of a type; `base` is the path of its sub-object. */
 export function typeWarnings(place: Located<unknown>, typed: TypedSpec, base: Path): Problem[] {
   return [
     ...remarksOn(typed).map(({ path, message }) => place.problem([...base, ...path], message)),
@@ -21,7 +21,7 @@ export function typeWarnings(place: Located<unknown>, typed: TypedSpec, base: Pa
   ]
 }
 
-/** What is allowed in an `auth` section but should be known. */
+/** Allowed but questionable settings of an `auth` section. */
 export function sectionWarnings(section: ManifestSection, place: Located<unknown>, path: Path): Problem[] {
   if (section.mode === 'anonymous') return []
   const base = [...path, 'oauth', 'providers']
@@ -33,7 +33,7 @@ export function sectionWarnings(section: ManifestSection, place: Located<unknown
         ? [
             place.problem(
               [...base, index, 'name'],
-              'an earlier provider has this name, so logs can not tell them apart',
+              'an earlier provider has this name, so logs cannot distinguish them',
             ),
           ]
         : []
@@ -41,7 +41,7 @@ export function sectionWarnings(section: ManifestSection, place: Located<unknown
   })
 }
 
-/** Provider URLs that are not used, because they are plain http (decisions §2.6): what loads, but does not run. */
+/** Provider URLs rejected because they are plain http (decisions §2.6): the document loads but does not run. */
 export function refusedHttp(section: ManifestSection, place: Located<unknown>, path: Path): Problem[] {
   if (section.mode === 'anonymous') return []
   const base = [...path, 'oauth', 'providers']
@@ -50,7 +50,7 @@ export function refusedHttp(section: ManifestSection, place: Located<unknown>, p
   )
 }
 
-/** URLs of a provider with plain http: those that are not used, and those that are used with a warning (decisions §2.6). */
+/** Plain-http provider URLs: rejected ones, and ones used with a warning (decisions §2.6). */
 export function providerHttp(
   place: Located<unknown>,
   provider: Provider,
@@ -67,13 +67,13 @@ export function providerHttp(
   return found
 }
 
-/** Fields with a URL that the proxy calls, wherever they are. */
+/** Fields with a URL that the proxy calls, at any path. */
 const CALLED_URLS = [...PROVIDER_URLS, 'tokenUrl'] as const
 const DEEPEST = 12
 
 /**
- * URLs with plain http that are not used, in a document that breaks its schema elsewhere: they would be reported by the next
- * run only. `path` is where `value` is.
+ * Rejected plain-http URLs in a document with schema problems: otherwise only the next run would report them. `path`
+ * is the path of `value`.
  */
 export function plainHttpIn(place: Located<unknown>, value: unknown, path: Path = []): Problem[] {
   if (path.length > DEEPEST) return []
@@ -91,7 +91,7 @@ export function plainHttpIn(place: Located<unknown>, value: unknown, path: Path 
 function plainHttpWarning(place: Located<unknown>, called: CalledHttpUrl, path: Path): Problem[] {
   switch (checkCalledUrl(called)) {
     case 'warn':
-      return [place.problem(path, 'plain http: whoever is on the network path can read and change what is sent')]
+      return [place.problem(path, 'plain http: anyone on the network path can read and change requests')]
     case 'refuse':
       return [place.problem(path, refusedHttpMessage(called))]
     default:
@@ -101,11 +101,11 @@ function plainHttpWarning(place: Located<unknown>, called: CalledHttpUrl, path: 
 
 type CalledHttpUrl = Pick<CalledUrl, 'url' | 'insecureAllowHttp' | 'allowedBy'>
 
-/** What may be done with a URL that this product calls (decisions §2.6). */
+/** Whether plain http is allowed for a called URL (decisions §2.6). */
 export const checkCalledUrl = ({ url, insecureAllowHttp = false }: CalledHttpUrl): PlainHttp =>
   judgePlainHttp(url, insecureAllowHttp)
 
-/** Why a URL with `http` is not used, and what would help (decisions §2.6). */
+/** Why a plain-http URL is rejected, and how to allow it (decisions §2.6). */
 export function refusedHttpMessage({
   insecureAllowHttp,
   allowedBy = 'insecureAllowHttp',

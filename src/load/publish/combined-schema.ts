@@ -7,7 +7,7 @@ const isKind = (kind: string): Json => ({ properties: { kind: { const: kind } },
 const has = (name: string): Json => ({ required: [name] })
 const lacks = (name: string): Json => ({ not: has(name) })
 
-/** Each part that fits a document has its say; so an editor tells what is wrong with the kind that was meant. */
+/** All parts that match a document apply, so an editor reports problems for the intended kind. */
 const CASES: readonly { readonly when: Json; readonly schema: Json }[] = [
   ...DOCUMENT_KINDS.map((kind) => ({ when: isKind(kind), schema: ref(kind) })),
   ...['List', ...DOCUMENT_KINDS.map((kind) => `${kind}List`)].map((kind) => ({
@@ -21,7 +21,7 @@ const CASES: readonly { readonly when: Json; readonly schema: Json }[] = [
     },
     schema: { properties: { kind: { enum: DOCUMENT_KINDS.flatMap((kind) => [kind, `${kind}List`]) } }, ...has('kind') },
   },
-  // What has neither is the file of the registry server, or an `auth` section in a file of its own.
+  // A document without both is the registry file or a separate `auth` section.
   {
     when: { allOf: [lacks('apiVersion'), lacks('kind'), { anyOf: [has('registries'), both('auth')] }] },
     schema: ref('RegistryConfig'),
@@ -32,14 +32,14 @@ const CASES: readonly { readonly when: Json; readonly schema: Json }[] = [
   },
 ]
 
-/** The property, and others. */
+/** Requires both the property and others. */
 function both(name: string): Json {
   return { ...has(name), minProperties: 2 }
 }
 
 /**
- * One JSON Schema (draft 2020-12) for every file that this product reads: it judges a document by its `kind`, or by what it
- * holds where it has none. Documents of others pass.
+ * One JSON Schema (draft 2020-12) for every file that mcp-extauth reads: selected by `kind`, or by content without
+ * one. Unsupported documents pass.
  */
 export const combinedSchema: () => Json = once(() => {
   const $defs = Object.fromEntries(JSON_SCHEMA_NAMES.map((name: JsonSchemaName) => [name, withoutDialect(name)]))

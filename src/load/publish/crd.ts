@@ -21,18 +21,18 @@ interface CrdNames {
   readonly shortNames?: readonly string[]
   readonly description: string
   readonly columns: readonly Json[]
-  /** Its spec and status hold fields of other controllers, which are kept. */
+  /** Its spec and status contain fields of other controllers, which are preserved. */
   readonly isForeign: boolean
 }
 
 const column = (name: string, jsonPath: string, more: Json = {}): Json => ({ name, type: 'string', jsonPath, ...more })
 const conditionColumn = (name: string, more: Json = {}): Json =>
   column(name, `.status.conditions[?(@.type=="${name}")].status`, more)
-/** Why it is ready or not, in one word. */
+/** The reason of the Ready condition. */
 const REASON = column('Reason', '.status.conditions[?(@.type=="Ready")].reason')
 const AGE = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }
 const CONFIG = column('Config', '.spec.externalAuthConfigRef.name')
-/** Of a kind that workloads refer to. */
+/** Columns of kinds that workloads reference. */
 const CONFIG_COLUMNS = [
   column('Type', '.spec.type'),
   conditionColumn('Valid'),
@@ -107,9 +107,10 @@ const NAMES: Readonly<Record<CrdKind, CrdNames>> = {
 }
 
 /**
- * The CustomResourceDefinition of one of our kinds: both versions with one structural schema (descriptions in the newest only, and there once for each shape) with defaults, cross-field
- * rules as `x-kubernetes-validations`, short names, printer columns and the status subresource. `apiGroup` is
- * `extauth.dev` unless the operator runs with another (decisions §1).
+ * The CustomResourceDefinition of a supported kind: both versions share one structural schema with defaults,
+ * cross-field rules as `x-kubernetes-validations`, short names, printer columns and the status subresource. Only the
+ * newest version has descriptions, once per shape. `apiGroup` is `extauth.dev` unless the operator uses another
+ * (decisions §1).
  */
 export function customResourceDefinition(
   apiGroup: string = DEFAULT_API_GROUP,
@@ -147,7 +148,7 @@ export function customResourceDefinition(
   }
 }
 
-/** `kubectl scale`, and autoscalers that are pointed at the proxy itself. */
+/** The scale subresource, for `kubectl scale` and autoscalers of the proxy. */
 const SCALE = {
   specReplicasPath: '.spec.replicas',
   statusReplicasPath: '.status.replicas',
@@ -187,14 +188,16 @@ const schemaOf = (kind: CrdKind) => {
   return kind === 'MCPOIDCConfig' ? mcpOidcConfig() : workload(kind)
 }
 
-/** A generation that none is: tools that wait for ours (kstatus, Flux) would take an object without a status for ready. */
+/**
+ * No valid generation: tools that wait for readiness (kstatus, Flux) would treat an object without a status as ready.
+ */
 const NOT_RECONCILED = { observedGeneration: -1 }
 
-/** The kinds whose status is the operator's alone; that of others has more in it than it writes. */
+/** The kinds whose status only this operator writes. */
 const hasOwnStatus = (kind: CrdKind): boolean =>
   kind === 'MCPRemoteProxy' || !WORKLOAD_KINDS.some((one) => one === kind)
 
-/** What zod knows, as a structural schema: only the keywords that a CRD may have, rules as CEL. */
+/** Converts a zod schema into a structural schema: only keywords that a CRD allows, rules as CEL. */
 function structural(schema: z.ZodType, isForeign: boolean): Json {
   const json = inputSchema(schema, (part, rules) => {
     const validations = rules.flatMap(({ cel, message }) => (cel === undefined ? [] : [{ rule: cel, message }]))
@@ -203,7 +206,7 @@ function structural(schema: z.ZodType, isForeign: boolean): Json {
   return toStructural(json, isForeign)
 }
 
-/** Keywords of JSON Schema that structural schemas take as they are. */
+/** JSON Schema keywords that structural schemas accept unchanged. */
 const KEPT = [
   'type',
   'description',
@@ -226,7 +229,7 @@ const KEPT = [
   'x-kubernetes-int-or-string',
 ] as const
 
-/** Keywords that say nothing a structural schema needs: maps and lists are read below, unknown fields are pruned. */
+/** Keywords without use in a structural schema: maps and lists are handled below, unknown fields are pruned. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   '$schema',
   'properties',
@@ -254,26 +257,26 @@ function toStructural(schema: Json, isForeign: boolean): Json {
     }
   const result: Json = {}
   const lost = Object.keys(schema).find((keyword) => !isKept(keyword) && !LEFT_OUT.has(keyword))
-  // A rule that a cluster would silently not check: say it as a `Rule` with CEL.
-  if (lost !== undefined) throw new Error(`the CRD can not say "${lost}"`)
+  // The cluster would silently skip this check: declare it as a `Rule` with CEL.
+  if (lost !== undefined) throw new Error(`the CRD cannot express "${lost}"`)
   for (const keyword of KEPT) {
     if (schema[keyword] !== undefined) result[keyword] = schema[keyword]
   }
-  // What the pattern says already would be said in a hundred places.
+  // The pattern already implies the minimum length.
   if (typeof result.pattern === 'string' && result.minLength === 1 && !new RegExp(result.pattern, 'u').test(''))
     delete result.minLength
-  // Times are checked by their format; zod's pattern of all calendars is no help to anyone who reads the CRD.
+  // Times are checked by their format; zod's pattern for calendars is unreadable in a CRD.
   if (result.format === 'date-time') delete result.pattern
   const more = schema.additionalProperties
   const isOpen = isSchema(more) && Object.keys(more).length === 0
   if (isSchema(schema.properties)) {
     const properties = Object.entries(schema.properties)
-    // A server does not store an empty map, so whoever compares would find a difference for ever.
+    // A server does not store an empty map, so comparisons would always find a difference.
     if (properties.length > 0)
       result.properties = Object.fromEntries(
         properties.map(([name, property]) => [name, toStructural(property as Json, isForeign)]),
       )
-    // Where a kind is ours, what nothing reads is pruned; fields of other controllers stay.
+    // Unread fields of supported kinds are pruned; fields of other controllers are preserved.
     if (isOpen && isForeign) result['x-kubernetes-preserve-unknown-fields'] = true
   } else if (isOpen) {
     result['x-kubernetes-preserve-unknown-fields'] = true
@@ -282,13 +285,13 @@ function toStructural(schema: Json, isForeign: boolean): Json {
     result.additionalProperties = toStructural(more, isForeign)
   }
   if (isSchema(schema.items)) result.items = toStructural(schema.items, isForeign)
-  // Anything at all.
+  // Any value.
   if (result.type === undefined && result['x-kubernetes-int-or-string'] === undefined)
     result['x-kubernetes-preserve-unknown-fields'] = true
   return result
 }
 
-/** The text of what may be written as a text or as a whole number (a size), the one choice that structural schemas know. */
+/** The string variant of a string or integer (a size), the only union that structural schemas support. */
 function textOrNumber({ anyOf }: Json): Json | undefined {
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return undefined
   const parts = anyOf.filter(isSchema)

@@ -1,8 +1,8 @@
 import type { Json } from './json-schema.ts'
 
 /**
- * A schema without what it says to people, who are shown the newest version: with it twice, `kubectl apply` could not keep
- * the definition in its annotation, which has room for 256 KiB.
+ * Removes the descriptions; only the newest version keeps them. With two copies the definition would exceed the
+ * annotation of `kubectl apply` (256 KiB).
  */
 export function withoutDescriptions(schema: Json): Json {
   const without = (value: unknown): unknown => {
@@ -14,10 +14,10 @@ export function withoutDescriptions(schema: Json): Json {
   return without(schema) as Json
 }
 
-/** Where a field differs from the specification is for the reference: `kubectl explain` shows what it does. */
+/** Differences from the specification belong in the reference; `kubectl explain` describes behavior. */
 const REFERENCE_ONLY = ' Extends the specification.'
 
-/** A schema whose shapes that come again (references to secrets, `clientAuth`) say what is in them where they come first. */
+/** Keeps the descriptions of a repeated shape (secret references, `clientAuth`) only at its first occurrence. */
 export function describedOnce(schema: Json): Json {
   const said = new Set<string>()
   const look = (value: unknown): unknown => {
@@ -36,7 +36,7 @@ export function describedOnce(schema: Json): Json {
   return look(schema) as Json
 }
 
-/** An alias differs in defaults only (`awsSts`). */
+/** An alias differs only in defaults (`awsSts`). */
 const withoutDefaults = (name: string, value: unknown): unknown => (name === 'default' ? undefined : value)
 
 const isSchema = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)

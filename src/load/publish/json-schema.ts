@@ -26,13 +26,13 @@ const SCHEMAS = {
 }
 
 export type JsonSchemaName = keyof typeof SCHEMAS
-/** What `extauth schema NAME` knows. */
+/** Names accepted by `extauth schema NAME`. */
 export const JSON_SCHEMA_NAMES = Object.keys(SCHEMAS) as readonly JsonSchemaName[]
 
 /** A JSON Schema, or a part of one. */
 export type Json = { [keyword: string]: unknown }
 
-/** JSON Schema (draft 2020-12) of what may be written in files of this kind, cross-field rules included. */
+/** JSON Schema (draft 2020-12) for files of this kind, including cross-field rules. */
 export function jsonSchema(name: JsonSchemaName): Json {
   const { $schema, ...schema } = inputSchema(SCHEMAS[name](), (part, rules) => {
     const fragments = rules.flatMap((rule) => (rule.json === undefined ? [] : [rule.json]))
@@ -42,7 +42,7 @@ export function jsonSchema(name: JsonSchemaName): Json {
   return { $schema, title: name, ...schema }
 }
 
-/** What zod knows of a schema's input, with each object's rules handed to `addRules`. */
+/** zod's JSON Schema of the input, with each object's rules passed to `addRules`. */
 export function inputSchema(
   schema: z.ZodType,
   addRules: (part: Json, rules: ReturnType<typeof rulesOf>) => void,
@@ -54,7 +54,7 @@ export function inputSchema(
     override: ({ zodSchema, jsonSchema }) => {
       const part = jsonSchema as Json
       addRules(part, rulesOf(zodSchema))
-      // zod bounds every integer by what a double holds exactly, and every map by its keys being strings.
+      // zod limits every integer to the safe range, and every map key to strings.
       if (part.minimum === Number.MIN_SAFE_INTEGER) delete part.minimum
       if (part.maximum === Number.MAX_SAFE_INTEGER) delete part.maximum
       if (isEmptyStringSchema(part.propertyNames)) delete part.propertyNames

@@ -1,7 +1,7 @@
 import type { Declared, Loading } from '../documents/loaded.ts'
 import { routeNameAt, type Problem } from '../documents/problem.ts'
 
-/** Lets each problem of an MCPExternalAuthConfig name the routes that refer to it: those are what does not start. */
+/** Adds to each problem of an MCPExternalAuthConfig the routes that refer to it, which cannot start. */
 export function addAffectedRoutes(loading: Loading): void {
   const users = new Map<string, Set<string>>()
   for (const referrer of loading.declared) {

@@ -17,19 +17,19 @@ import type { Located, Problem, ProblemOptions } from '../documents/problem.ts'
 import { fileOfBundle, type FoundCallers } from './resolve-manifest-callers.ts'
 import type { RouteTarget } from '../../core/index.ts'
 
-/** A route before its references and rules are looked at, whichever document it comes from. */
+/** A route of any document before its references and rules are checked. */
 export interface DraftRoute {
   readonly origin: 'ProxyConfig' | 'manifest' | 'command line'
   readonly settings: Omit<ResolvedRoute, 'auth' | 'credentials' | 'callers' | 'authServer' | 'resourceUrl'>
-  /** Name of its MCPExternalAuthConfig; undefined for a manifest that has none. */
+  /** Name of its MCPExternalAuthConfig; undefined for a manifest without one. */
   readonly authName: string | undefined
   /** Other configs for some requests, by name. */
   readonly credentials?: ProxyRoute['credentials']
-  /** The authorization server that the route itself asks for. */
+  /** The authorization server selected by the route itself. */
   readonly authServer: AuthServerChoice | undefined
   /** The `auth` section of the route itself. */
   readonly ownCallers: AuthSection | undefined
-  /** Its callers are said by something that can't be used, which has been told. Default false. */
+  /** Its callers come from an invalid document, which has been reported. Default: false. */
   readonly hasInvalidCallers?: boolean
   readonly resourceUrl: string | undefined
   readonly source: { readonly file: string; readonly line: number }
@@ -37,7 +37,7 @@ export interface DraftRoute {
   problem(field: RouteField, message: string, options?: ProblemOptions): Problem
 }
 
-/** An authorization server by the name of its MCPExternalAuthConfig, or as a part of the document that uses it. */
+/** An authorization server by the name of its MCPExternalAuthConfig, or embedded in the document that uses it. */
 export type AuthServerChoice = { readonly name: string } | { readonly own: ResolvedAuthServer }
 
 export type RouteField =
@@ -85,7 +85,7 @@ const PATHS: Readonly<Record<RouteField, readonly string[]>> = {
 }
 
 /**
- * A backend of a manifest as a route (decisions §7): the prefix `/` for a remote server that is the only one, else
+ * Converts a backend of a manifest into a route (decisions §7): prefix `/` for a single remote server, else
  * `/<name>`.
  */
 export function routeOfManifest(
@@ -125,14 +125,14 @@ export function routeOfManifest(
     authServer: externalAuth === undefined ? ownServer(manifest) : (authServer ?? ownServer(manifest)),
     ownCallers,
     hasInvalidCallers: isInvalid,
-    // A VirtualMCPServer is one resource with several backends, each of which is one below it.
+    // A VirtualMCPServer is one resource; each of its backends is a path below it.
     resourceUrl: isVirtual && resourceUrl !== undefined ? `${resourceUrl.replace(/\/$/, '')}/${name}` : resourceUrl,
     source: { file: manifest.file, line: manifest.line },
     problem: (field, message, options) => manifest.problem(paths[field] ?? ['metadata', 'name'], message, options),
   }
 }
 
-/** The server that a VirtualMCPServer holds, under a name that no MCPExternalAuthConfig can have. */
+/** The server embedded in a VirtualMCPServer, with a name that no MCPExternalAuthConfig can have. */
 function ownServer({ document, file, line }: Located<Workload>): AuthServerChoice | undefined {
   const { kind, metadata, ownAuthServer: spec } = document
   if (spec === undefined) return undefined
@@ -161,7 +161,7 @@ export function routeOfOptions(
 
 const schemaOfRoute = once(routeSchema)
 
-/** Settings of a route that nothing but its target is known of: the defaults of ProxyConfig. */
+/** Settings of a route with only a target: the defaults of ProxyConfig. */
 function defaultSettings(
   name: string,
   path: string,
@@ -183,7 +183,10 @@ function defaultSettings(
   return settingsOf({ ...defaults, ...said, name, path }, file, true)
 }
 
-/** What a route says beside its references. `isManifest`: exactly the target's path is sent where it has one. */
+/**
+ * The settings of a route besides its references. `isManifest`: requests use exactly the path of the target if it has
+ * one.
+ */
 function settingsOf(
   route: Omit<ProxyRoute, 'externalAuthConfigRef' | 'credentials'>,
   file: string,
@@ -202,8 +205,8 @@ function settingsOf(
 }
 
 /**
- * A target URL in the parts that are sent: path and query byte for byte as they are written (decisions §7, Path), the
- * host as a Host header has it. `url` has passed the schema.
+ * Splits a target URL as it is sent: path and query exactly as written (decisions §7, Path), host as in a Host
+ * header. `url` has passed the schema.
  */
 function resolveTarget(url: string): RouteTarget {
   const { host, protocol } = new URL(url)

@@ -21,7 +21,7 @@ export const defaultSettings = once((): ProxyConfig =>
   }),
 )
 
-/** What routes are drafted from, and where what is wrong with it is added. */
+/** Inputs for drafting routes; problems are added to them. */
 export interface DraftInputs {
   readonly loaded: Loaded
   readonly overrides: ProxyOverrides
@@ -32,7 +32,7 @@ export interface DraftInputs {
   readonly warnings: Problem[]
 }
 
-/** The routes that the files and options ask for, in this order. */
+/** The routes of the files and options, in order. */
 export function draftRoutes(inputs: DraftInputs): DraftRoute[] {
   const { loaded, overrides, namespace, proxy, secretsDirectory, problems } = inputs
   if (overrides.target !== undefined)
@@ -63,8 +63,8 @@ export function draftRoutes(inputs: DraftInputs): DraftRoute[] {
 }
 
 /**
- * The name of the route of a backend: as the workload says, else that of the backend; `SERVER-BACKEND` where a backend of a
- * VirtualMCPServer would have the name or the path of another route.
+ * The route name of a backend: set by the workload, else the name of the backend; `SERVER-BACKEND` if a backend of a
+ * VirtualMCPServer would duplicate the name or path of another route.
  */
 function routeNames(
   manifests: readonly Located<Workload>[],
@@ -103,7 +103,7 @@ function shortForm(
     const names = here.map((item) => item.document.metadata.name).join(', ')
     const message =
       here.length === 0 ? 'the file has no MCPExternalAuthConfig' : `expected FILE#name with one of ${names}`
-    // A file that could not be read, or not as it is meant, has been told about.
+    // Unreadable and invalid files have been reported already.
     if (here.length > 0 || loaded.problems.length === 0) problems.push(fileProblem('--external-auth', message))
     return []
   }
@@ -113,7 +113,7 @@ function shortForm(
   ]
 }
 
-/** `--listen` is not given: the ProxyConfig's address, else loopback with the one port that the manifests name. */
+/** The listen address without `--listen`: that of the ProxyConfig, else loopback with the port of the manifests. */
 export function listenOf(
   loaded: Loaded,
   namespace: string,
@@ -133,7 +133,7 @@ export function listenOf(
     const second = withPort.find(({ document }) => document.port === another)
     if (second !== undefined)
       problems.push(
-        second.problem(['spec', 'port'], `the manifests name several ports (${ports.join(', ')}), expected --listen`),
+        second.problem(['spec', 'port'], `the manifests set different ports (${ports.join(', ')}), expected --listen`),
       )
   }
   return port === undefined ? defaultSettings().spec.listen.address : `127.0.0.1:${port}`

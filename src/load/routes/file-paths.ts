@@ -8,12 +8,12 @@ import {
   type TypedSpec,
 } from '../../resources/index.ts'
 
-/** A path of a document as an absolute one: relative to the file that names it (decisions §7). */
+/** Resolves a path relative to the file that contains it (decisions §7). */
 export function resolveBeside(file: string, name: string): string {
   return path.resolve(path.dirname(file), name)
 }
 
-/** The section with the paths of its files made absolute. */
+/** The section with absolute file paths. */
 export function anchorAuthSection(section: AuthSection, file: string): AuthSection {
   if (section.mode === 'anonymous') return section
   const providers = section.oauth.providers.map((one) =>
@@ -25,7 +25,7 @@ export function anchorAuthSection(section: AuthSection, file: string): AuthSecti
   return { mode: 'oauth', oauth: { ...section.oauth, providers } }
 }
 
-/** The spec with the paths of its files made absolute. */
+/** The spec with absolute file paths. */
 export function anchorSpec<T extends AuthType>({ type, spec }: TypedSpec<T>, file: string): TypedSpec<T> {
   const found = TYPE_RECORDS[type].files(spec)
   return {
@@ -34,7 +34,7 @@ export function anchorSpec<T extends AuthType>({ type, spec }: TypedSpec<T>, fil
   }
 }
 
-/** Those of the named properties that are set, made absolute. */
+/** Resolves those of the named properties that are set. */
 export function anchored<K extends string>(
   object: { readonly [Name in K]?: string | undefined },
   names: readonly K[],

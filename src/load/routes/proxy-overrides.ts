@@ -1,33 +1,33 @@
 import type { InspectorMode, AuthSection } from '../../resources/index.ts'
 import type { NamedFile, NamedSecret } from '../documents/named-files.ts'
-/** What the command line says beside the files; all optional. */
+/** Command-line settings besides the files; all optional. */
 export interface ProxyOverrides {
-  /** `--listen`; beats the files. */
+  /** `--listen`; overrides the files. */
   readonly listen?: string | undefined
   /** `--admin`. */
   readonly admin?: string | undefined
   /** `--secrets-dir`, relative to the working directory. */
   readonly secretsDirectory?: string | undefined
-  /** `--namespace`: documents of others are left alone. */
+  /** `--namespace`: documents of other namespaces are ignored. */
   readonly namespace?: string | undefined
-  /** The section of `--callers FILE` (`loadCallersFile`); beats `spec.auth` of ProxyConfig. */
+  /** The section of `--callers FILE` (`loadCallersFile`); overrides `spec.auth` of ProxyConfig. */
   readonly callers?: AuthSection | undefined
-  /** The files that this section names. */
+  /** The files that this section references. */
   readonly callersFiles?: readonly NamedFile[] | undefined
-  /** The secrets that it names. */
+  /** The secrets that it references. */
   readonly callersSecrets?: readonly NamedSecret[] | undefined
-  /** `--ignore-manifest-callers`: what manifests say about who may call is left alone. Default false. */
+  /** `--ignore-manifest-callers`: callers defined in manifests are ignored. Default: false. */
   readonly ignoreManifestCallers?: boolean | undefined
   /** `--target`, the short form: one route instead of those in the files. */
   readonly target?: string | undefined
   /** The name after `#` of `--external-auth FILE#name`; the only config of the file when absent. */
   readonly externalAuth?: string | undefined
-  /** The manifest runs in pods that an operator makes: messages name its fields, and no option. Default false. */
+  /** The manifest runs in pods of an operator: messages refer to its fields instead of options. Default: false. */
   readonly inCluster?: boolean | undefined
-  /** Only this route runs: what only others use is left alone. Without effect where there is none of this name. */
+  /** Only this route runs. Without effect if there is no route of this name. */
   readonly onlyRoute?: string | undefined
-  /** What was read, for messages about no document. */
+  /** The paths that were read, for messages without a document. */
   readonly paths?: readonly string[] | undefined
-  /** `--inspector`; beats the files. */
+  /** `--inspector`; overrides the files. */
   readonly inspector?: InspectorMode | undefined
 }

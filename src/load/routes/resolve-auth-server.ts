@@ -17,12 +17,12 @@ import type { LocatedAuth } from '../documents/loaded.ts'
 import type { Problem } from '../documents/problem.ts'
 import { httpProblem, labelOf } from './resolve-auth.ts'
 
-/** The authorization servers of one process, each made once. */
+/** The authorization servers of one process, each created once. */
 export class AuthServers {
   readonly #byName = new Map<string, ResolvedAuthServer>()
   readonly #find: (name: string) => LocatedAuth | undefined
 
-  /** `find` gives a config of the process's namespace. */
+  /** `find` returns a config of the process's namespace. */
   constructor(find: (name: string) => LocatedAuth | undefined) {
     this.#find = find
   }
@@ -32,9 +32,9 @@ export class AuthServers {
   }
 
   /**
-   * The server that the callers of a route log in to: the one that the route names or holds; the one that its
-   * `externalAuthConfigRef` leads to, which is both (authserver.md §2.3); else `fallback`, the name of the default, unless
-   * the route has an `auth` of its own. What is wrong with it is added to `problems`.
+   * The server where callers of a route log in: named or embedded by the route; or the target of its
+   * `externalAuthConfigRef`, which serves both purposes (authserver.md §2.3); else the default `fallback`, unless the
+   * route has its own `auth`. Adds problems to `problems`.
    */
   of(
     draft: DraftRoute,
@@ -52,7 +52,7 @@ export class AuthServers {
     }
     if (named !== undefined && 'own' in named) return this.#kept(draft, named.own, `its "authServerConfig"`, problems)
     const located = named === undefined ? (isBoth ? reached : undefined) : this.#find(named.name)
-    // A reference that leads nowhere or to another type has been told about when the files were checked.
+    // An unresolved reference, or one to another type, was reported when the files were checked.
     if (located?.document.spec.type !== 'embeddedAuthServer') return undefined
     const { metadata, spec } = located.document
     const { name, namespace } = metadata
@@ -77,7 +77,7 @@ export class AuthServers {
     return made
   }
 
-  /** Endpoints are found by their path alone, so that two servers need different ones (authserver.md §2.1). */
+  /** Endpoints are found by path only, so two servers need different paths (authserver.md §2.1). */
   #samePath(label: string, made: ResolvedAuthServer): string | undefined {
     const path = issuerPath(made)
     const other = this.all.find((server) => server !== made && issuerPath(server) === path)
@@ -86,10 +86,10 @@ export class AuthServers {
   }
 }
 
-/** The path that a server's endpoints are below; empty for none. */
+/** The base path of a server's endpoints; empty for none. */
 export const issuerPath = ({ spec }: ResolvedAuthServer): string => new URL(spec.issuer).pathname.replace(/\/$/, '')
 
-/** Callers of routes where the authorization server alone lets them in: the defaults of the section, and no provider. */
+/** Callers of routes where only the authorization server admits them: section defaults without providers. */
 export function loginOnly(): OAuthSection {
   return { mode: 'oauth', oauth: { ...defaultsOfSection(), resourceUrl: '', providers: [] } }
 }
@@ -102,7 +102,7 @@ const defaultsOfSection = once((): OAuthSection['oauth'] => {
   return section.oauth
 })
 
-/** The upstream token that a route uses, or why it can't (authserver.md §2.5). */
+/** The upstream token that a route uses, or why it cannot (authserver.md §2.5). */
 export function upstreamUse(
   auth: ResolvedAuth,
   server: ResolvedAuthServer | undefined,
@@ -114,12 +114,12 @@ export function upstreamUse(
   if (server === undefined) {
     if (wanted.provider === undefined) return { use: undefined }
     if (ownTokenDoes) return { use: { provider: wanted.provider, kind, issuer: undefined, isExplicit: true } }
-    return { message: `${label} uses tokens of callers that log in here, expected an "authServerRef" for this route` }
+    return { message: `${label} uses tokens from the login of the caller, expected an "authServerRef" for this route` }
   }
   const { issuer, upstreamProviders, disableUpstreamTokenInjection } = server.spec
   if (disableUpstreamTokenInjection === true)
     return {
-      message: `${label} sends what comes of callers' logins, and "${server.name}" has "disableUpstreamTokenInjection"; expected one of the two`,
+      message: `${label} sends a token from the login of the caller, and "${server.name}" has "disableUpstreamTokenInjection"; expected one of the two`,
     }
   const provider = upstreamProviders.find(({ name }, index) =>
     wanted.provider === undefined ? index === 0 : name === wanted.provider,
@@ -133,12 +133,15 @@ export function upstreamUse(
   const isExplicit = wanted.provider !== undefined
   if (kind === 'id_token' && provider.type !== 'oidc') {
     if (!isExplicit) return { use: undefined }
-    return { message: `${label}, "${field}": "${provider.name}" is no OpenID provider and gives no ID tokens` }
+    return { message: `${label}, "${field}": "${provider.name}" is not an OpenID provider and issues no ID tokens` }
   }
   return { use: { provider: provider.name, kind, issuer, isExplicit } }
 }
 
-/** The server with the upstreams that a login for this route visits: the first says who it is, the others are those it uses. */
+/**
+ * The server with the upstreams that a login for this route visits: the first identifies the user, the others provide
+ * tokens that the route uses.
+ */
 export function routeAuthServer(server: ResolvedAuthServer, use: UpstreamUse | undefined): RouteAuthServer {
   const providers = upstreamsInOrder(server.spec)
     .map(({ name }) => name)

@@ -12,25 +12,25 @@ import type { LocatedAuth } from '../documents/loaded.ts'
 import { pathText } from '../documents/problem.ts'
 import { checkCalledUrl, refusedHttpMessage } from '../documents/warnings.ts'
 
-/** What a route gets for the MCPExternalAuthConfig it names, or why it can't have it. */
+/** The resolved MCPExternalAuthConfig of a route, or why it cannot be used. */
 export type AuthResult =
   { readonly auth: ResolvedAuth } | { readonly message: string; readonly reason: 'config_error' | 'type_not_runnable' }
 
-/** The config as sources take it: the sub-object of its type, with absolute paths. */
+/** The config as input of sources: the sub-object of its type, with absolute paths. */
 export function resolveAuth(located: LocatedAuth): AuthResult {
   const { metadata, spec } = located.document
   const label = labelOf(located)
   const typed = anchorSpec(asRouteType(spec), located.file)
   if (TYPE_RECORDS[typed.type].runsOn !== 'route') {
     return {
-      message: `${label} has type "${typed.type}", which this version loads but can not run yet`,
+      message: `${label} has type "${typed.type}", which this version loads but cannot run yet`,
       reason: 'type_not_runnable',
     }
   }
   const message = httpProblem(label, typed)
   if (message !== undefined) return { message, reason: 'config_error' }
   return {
-    // `spec` is the one that belongs to `type`; TypeScript can't follow one key through two unions.
+    // `spec` belongs to `type`; TypeScript cannot correlate one key across two unions.
     auth: {
       name: metadata.name,
       namespace: metadata.namespace,
@@ -41,7 +41,7 @@ export function resolveAuth(located: LocatedAuth): AuthResult {
   }
 }
 
-/** An authorization server that says how the backend is reached means the token of its first upstream, or none (authserver.md §2.3). */
+/** An authorization server as external auth means the token of its first upstream, or none (authserver.md §2.3). */
 function asRouteType(spec: ExternalAuthSpec): TypedSpec {
   const typed = typedSpec(spec)
   if (spec.type !== 'embeddedAuthServer') return typed
@@ -51,11 +51,11 @@ function asRouteType(spec: ExternalAuthSpec): TypedSpec {
   return { type: 'upstreamInject', spec: { providerName: first?.name ?? '' } }
 }
 
-/** `MCPExternalAuthConfig "name" (file:line)`, as messages about it begin. */
+/** `MCPExternalAuthConfig "name" (file:line)`, the prefix of messages about it. */
 export const labelOf = ({ document, file, line }: LocatedAuth): string =>
   `MCPExternalAuthConfig "${document.metadata.name}" (${file}:${line})`
 
-/** Why a config can not run because of a URL with plain http; `label` says whose it is. */
+/** Why a config cannot run because of a plain-http URL; `label` identifies its owner. */
 export function httpProblem(label: string, typed: TypedSpec): string | undefined {
   const refused = urlsCalledBy(typed).find((called) => checkCalledUrl(called) === 'refuse')
   return refused === undefined ? undefined : `${label}, "${pathText(refused.path)}": ${refusedHttpMessage(refused)}`

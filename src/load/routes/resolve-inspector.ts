@@ -3,10 +3,10 @@ import { fileProblem, type Located, type Problem } from '../documents/problem.ts
 import type { InspectorMode, ProxyConfig } from '../../resources/index.ts'
 
 /**
- * What the inspector captures: as the command line says, else as the file says; without a file (short form, manifests alone in
- * the short form) everything where only this machine can look. Bodies may hold anything, so that they are refused where
- * the admin listener has no guard but its being unreachable. An admin address that other machines reach serves no guarded
- * endpoint without a token: the inspector would capture requests for no one, which is a warning.
+ * The capture mode of the inspector: from the command line, else from the file. Without a file (short form, manifests
+ * alone) it captures everything if the admin listener is local. Bodies may contain anything, so they are rejected
+ * where only unreachability protects the admin listener. An admin address open to other machines serves no guarded
+ * endpoint without a token: capturing would be useless, which is a warning.
  */
 export function inspectorOf(
   option: InspectorMode | undefined,
@@ -34,9 +34,7 @@ export function inspectorOf(
     problems.push(at(`bodies of requests are shown only behind a guard, ${expected}; "heads" shows no bodies`))
   else
     warnings.push(
-      at(
-        `the admin address ${adminAddress} is open to other machines, so that the inspector is not served; ${expected}`,
-      ),
+      at(`the admin address ${adminAddress} is open to other machines, so the inspector is not served; ${expected}`),
     )
   return mode
 }

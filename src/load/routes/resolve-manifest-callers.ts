@@ -14,23 +14,23 @@ import type { Loaded, LocatedOidcConfig } from '../documents/loaded.ts'
 import type { Located, Problem } from '../documents/problem.ts'
 import { providerHttp } from '../documents/warnings.ts'
 
-/** Who else says who may call, so that a manifest need not. */
+/** Other definitions of callers, which replace those of a manifest. */
 export interface CallersElsewhere {
-  /** `--callers` is given; it comes before every manifest. */
+  /** `--callers` is set; it overrides every manifest. */
   readonly option: boolean
   /** `--ignore-manifest-callers`. */
   readonly ignored: boolean
-  /** An operator makes the pods, and there are no options. */
+  /** The pods belong to an operator, without options. */
   readonly inCluster: boolean
-  /** `file:line` of a ProxyConfig that says it for routes without a section of their own. */
+  /** `file:line` of a ProxyConfig with callers for routes without a section of their own. */
   readonly proxy: string | undefined
 }
 
-/** Who may call the routes of a manifest. */
+/** The callers of the routes of a manifest. */
 export interface FoundCallers {
-  /** Undefined where the manifest does not say it, or somebody else does. */
+  /** Undefined if the manifest does not define them, or something else does. */
   readonly section: AuthSection | undefined
-  /** It says it by something that can't be used, which is told. */
+  /** Their definition is invalid, which has been reported. */
   readonly isInvalid: boolean
 }
 const NOT_SAID: FoundCallers = { section: undefined, isInvalid: false }
@@ -42,8 +42,8 @@ interface Findings {
 
 /**
  * The section of a manifest for its routes, with absolute paths: a key of a Secret or ConfigMap is the file
- * `<secretsDirectory>/<name>/<key>`. Nothing in a manifest that restricts callers is dropped in silence (decisions §1):
- * what is not honoured is a problem that names the ways out, or a warning where one of them is taken.
+ * `<secretsDirectory>/<name>/<key>`. No restriction on callers is dropped silently (decisions §1): an unsupported one
+ * is a problem that names the alternatives, or a warning if one of them is used.
  */
 export function callersOfManifest(
   manifest: Located<Workload>,
@@ -84,7 +84,7 @@ export function callersOfManifest(
   return { section: anchorAuthSection(found, manifest.file), isInvalid: false }
 }
 
-/** The MCPOIDCConfig that a manifest refers to; undefined where there is none, or one with problems. */
+/** The referenced MCPOIDCConfig; undefined without one, or if it has problems. */
 function referencedConfig(
   manifest: Located<Workload>,
   { reference, path }: ManifestCallers,
@@ -99,7 +99,7 @@ function referencedConfig(
   const config = oidcConfigs.find(({ document: { metadata } }) => isIt(metadata))
   if (config !== undefined) return { reference, config }
   const kind = 'MCPOIDCConfig'
-  // What is wrong with one that is there has been told.
+  // Problems of an existing one have been reported.
   if (!declared.some((one) => one.kind === kind && isIt(one)))
     problems.push(manifest.problem([...path, 'name'], unresolvedReference(declared, { kind, namespace, name })))
   return undefined
@@ -110,7 +110,7 @@ const WAYS_OUT =
 
 const WITHOUT_IT = 'remove the field to serve without it'
 
-/** The section with the files that its keys of Secrets and ConfigMaps are, below the directory of the secrets. */
+/** The section with the files for its keys of Secrets and ConfigMaps, below the secrets directory. */
 export function withFiles(section: ManifestSection, directory: string): AuthSection {
   if (section.mode === 'anonymous') return section
   const providers = section.oauth.providers.map((provider) => withFilesOf(provider, directory))
@@ -125,13 +125,13 @@ function withFilesOf({ clientSecretRef, caBundleRef, ...provider }: ManifestProv
   return { ...provider, ...files }
 }
 
-/** The file that a bundle is: beside the secrets. The schema has made sure that it names one. */
+/** The file of a CA bundle, in the secrets directory. The schema guarantees that it references one. */
 export function fileOfBundle({ configMapRef, secretRef }: CaBundleRef, directory: string): string {
   const { name, key } = configMapRef ?? secretRef ?? { name: '', key: '' }
   return path.join(directory, name, key)
 }
 
-/** Provider URLs with plain http, which are not used or should be known (decisions §2.6). */
+/** Plain-http provider URLs, rejected or with a warning (decisions §2.6). */
 function findHttp(
   manifest: Located<Workload>,
   callers: ManifestCallers,

@@ -20,7 +20,7 @@ export type ProxyResult =
   | {
       readonly config: ResolvedProxy
       readonly notes: readonly Problem[]
-      /** Those of the configuration, with their places. */
+      /** Warnings of the configuration, with their locations. */
       readonly warnings: readonly Problem[]
       readonly problems?: undefined
     }
@@ -32,9 +32,9 @@ export type ProxyResult =
     }
 
 /**
- * What a proxy process would run for these files: all references followed, all rules between documents, bind and
- * callers applied (decisions §2.1, §7). Otherwise every problem, those of loading included; the reason of a problem is
- * `type_not_runnable` where a route uses what this version only loads.
+ * The configuration of a proxy process for these files: resolves references, checks rules between documents, and
+ * applies bind and callers (decisions §2.1, §7). Otherwise returns every problem, including those of loading; the
+ * reason is `type_not_runnable` if a route uses a type that this version only loads.
  */
 export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): ProxyResult {
   const problems: Problem[] = [...loaded.problems, ...optionProblems(overrides)]
@@ -60,7 +60,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
     namespace,
     callers,
     authServerName: spec.authServerRef?.name,
-    // An address that is none is a problem of its own, from which nothing follows for the routes.
+    // An invalid address is reported separately; routes draw no conclusions from it.
     isLocal: isLoopbackBind(address) || !listenSchema().safeParse(address).success,
     address,
     isSocket: address.startsWith('unix:'),
@@ -73,7 +73,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
     if (resolved.lacksCallers) problems.push(proxy.problem(['spec', 'auth'], NO_CALLERS))
     if (callers?.mode === 'anonymous' && spec.authServerRef !== undefined) {
       const message =
-        'callers are anonymous by default, so nobody logs in there; expected "auth" of mode "oauth", or none'
+        'callers are anonymous by default, so no caller logs in there; expected "auth" of mode "oauth", or none'
       problems.push(proxy.problem(['spec', 'authServerRef'], message))
     }
   }
@@ -120,7 +120,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
   }
 }
 
-/** What one route runs with; all where there is none of this name. */
+/** The configuration of one route; all routes if none has this name. */
 function onlyRoute(all: ReturnType<typeof resolveRoutes>, name: string | undefined): typeof all {
   const routes = all.routes.filter((route) => route.name === name)
   if (routes.length === 0) return all
@@ -128,7 +128,7 @@ function onlyRoute(all: ReturnType<typeof resolveRoutes>, name: string | undefin
   return { ...all, routes, authServers: all.authServers.filter((server) => servers.has(server)) }
 }
 
-/** Where it listens, with files beside the one that names them. */
+/** The listener settings; files are relative to the one that names them. */
 function listenSettings({ listen }: ProxyConfig['spec'], file: string, address: string): ResolvedProxy['listen'] {
   const { tls } = listen
   return {
@@ -144,13 +144,13 @@ function listenSettings({ listen }: ProxyConfig['spec'], file: string, address: 
 }
 
 const nothingToServe = (proxy: Located<ProxyConfig> | undefined, { paths }: ProxyOverrides): Problem =>
-  proxy?.problem(['spec', 'routes'], 'there is nothing to serve, expected a route') ??
+  proxy?.problem(['spec', 'routes'], 'no routes to serve, expected at least one') ??
   fileProblem(
     paths?.[0] ?? '(files)',
-    'there is nothing to serve, expected a ProxyConfig with routes, or a manifest of an MCPRemoteProxy, an MCPServerEntry or a VirtualMCPServer with discovered backends',
+    'no routes to serve, expected a ProxyConfig with routes, or a manifest of an MCPRemoteProxy, an MCPServerEntry or a VirtualMCPServer with discovered backends',
   )
 
-/** Where the secrets of the process lie: as the option says, else the ProxyConfig. */
+/** The secrets directory: from the option, else from the ProxyConfig. */
 export const secretsDirectoryOf = (loaded: Loaded, option: string | undefined): string =>
   directoryOf(option, loaded.proxies[0])
 
@@ -160,17 +160,17 @@ function directoryOf(option: string | undefined, proxy: Located<ProxyConfig> | u
   return resolveBeside(proxy?.file ?? path.resolve('-'), secretsDirectory)
 }
 
-/** Sections among the documents that nobody asked to use: whoever wrote one means it to say who may call. */
+/** `auth` sections that nothing uses: their author expects them to define the callers. */
 function unusedCallers({ callers }: Loaded, overrides: ProxyOverrides): Problem[] {
   if (overrides.callers !== undefined) return []
-  const message = 'this section says nothing to the proxy, expected --callers with its file, or "auth" in a ProxyConfig'
+  const message = 'this section is not used, expected --callers with its file, or "auth" in a ProxyConfig'
   return callers.map((section) => section.problem(['auth'], message, { at: 'key' }))
 }
 
-/** A missing section is mode `oauth` without providers (decisions §2.1). */
+/** A missing section means mode `oauth` without providers (decisions §2.1). */
 const NO_CALLERS = 'missing, so the mode is "oauth" and needs "oauth.resourceUrl" and "oauth.providers"'
 
-/** Callers of routes that don't say otherwise. Without a ProxyConfig nobody says who calls: they are anonymous. */
+/** Default callers of routes. Without a ProxyConfig they are anonymous. */
 function defaultCallers(proxy: Located<ProxyConfig> | undefined): AuthSection | undefined {
   if (proxy === undefined) return { mode: 'anonymous' }
   const { auth } = proxy.document.spec
@@ -209,7 +209,7 @@ function chooseNamespace(loaded: Loaded, overrides: ProxyOverrides, problems: Pr
   return first?.namespace ?? DEFAULT_NAMESPACE
 }
 
-/** Provider URLs that this process would use and may not. */
+/** Provider URLs that this process would use but may not. */
 function sectionProblems(proxy: Located<ProxyConfig>): Problem[] {
   const { auth, routes } = proxy.document.spec
   return [
@@ -220,7 +220,7 @@ function sectionProblems(proxy: Located<ProxyConfig>): Problem[] {
   ]
 }
 
-/** Each problem once, in the order of files and lines. */
+/** Removes duplicates, and sorts by file and line. */
 function unique(problems: readonly Problem[]): Problem[] {
   return [...new Map(problems.map((problem) => [renderProblem(problem), problem])).values()]
 }

@@ -19,34 +19,34 @@ interface Inputs {
   readonly drafts: readonly DraftRoute[]
   readonly loaded: Loaded
   readonly namespace: string
-  /** Undefined when the ProxyConfig has no `auth`. */
+  /** Undefined if the ProxyConfig has no `auth`. */
   readonly callers: AuthSection | undefined
-  /** Name of the authorization server of all routes without an `auth` of their own. */
+  /** Name of the authorization server of all routes without their own `auth`. */
   readonly authServerName: string | undefined
   readonly isLocal: boolean
   /** `listen.address`, as it is written. */
   readonly address: string
-  /** An operator makes the pods, whose callers nothing but the manifest names. */
+  /** The pods belong to an operator; only the manifest defines their callers. */
   readonly inCluster: boolean
-  /** The bind has no URL of its own that could name a resource. */
+  /** The listener has no URL that could identify a resource. */
   readonly isSocket: boolean
 }
 
 interface Findings {
   readonly problems: Problem[]
   readonly warnings: Problem[]
-  /** What was filled in where the files leave it open. */
+  /** Notes about values derived from elsewhere. */
   readonly notes: Problem[]
 }
 
 interface Resolved extends Findings {
   readonly routes: readonly ResolvedRoute[]
   readonly authServers: readonly ResolvedAuthServer[]
-  /** A route says nothing of its callers, and there is no default. */
+  /** A route defines no callers, and there is no default. */
   readonly lacksCallers: boolean
 }
 
-/** Draft routes with their external auth, callers and resource URL; what breaks a rule is a problem of that route. */
+/** Resolves external auth, callers and resource URL of draft routes; rule violations are problems of the route. */
 export function resolveRoutes(inputs: Inputs): Resolved {
   const findings: Findings = { problems: uniqueAmongAll(inputs.drafts), warnings: [], notes: [] }
   const auths = firstByName(inputs.loaded.auths, inputs.namespace)
@@ -58,12 +58,12 @@ export function resolveRoutes(inputs: Inputs): Resolved {
   let lacksCallers = false
   for (const draft of inputs.drafts) {
     const reached = draft.authName === undefined ? undefined : find(draft.authName)
-    // A reference that leads nowhere, or to a document with problems, has been told about when the files were checked.
+    // An unresolved reference, or a target with problems, was reported when the files were checked.
     if (draft.authName !== undefined && reached === undefined) continue
     const server = servers.of(draft, reached, inputs.authServerName, findings.problems)
     if (draft.hasInvalidCallers === true) continue
     const callers = callersOf(draft, server, inputs, findings)
-    // A server that is named and has problems has been told about, too: callers are not what is missing.
+    // A named server with problems has been reported, too: callers are not missing.
     const namesServer = draft.authServer !== undefined || inputs.authServerName !== undefined
     if (callers === undefined && (server !== undefined || !namesServer)) {
       if (inputs.inCluster) findings.problems.push(draft.problem('auth', NO_CALLERS))
@@ -80,7 +80,7 @@ export function resolveRoutes(inputs: Inputs): Resolved {
   return { ...findings, routes, authServers: servers.all, lacksCallers }
 }
 
-/** What a manifest that an operator runs has to say. */
+/** Required definitions of a manifest that an operator runs. */
 const NO_CALLERS =
   'missing, and nothing else says who may call; expected "oidcConfigRef", "authServerRef", or "auth: {mode: anonymous}" to serve callers without a token'
 
@@ -90,11 +90,11 @@ interface Parts {
   readonly credentials: readonly ResolvedCredential[]
   readonly callers: AuthSection
   readonly server: ResolvedAuthServer | undefined
-  /** No other route has its callers from the default. */
+  /** No other route uses the default callers. */
   readonly isAlone: boolean
 }
 
-/** The configs of a namespace by their names, of which the first counts: thousands of routes look for theirs. */
+/** The configs of a namespace by name, the first of each: thousands of routes look them up. */
 function firstByName(auths: readonly LocatedAuth[], namespace: string): ReadonlyMap<string, LocatedAuth> {
   const here = auths.filter(({ document }) => document.metadata.namespace === namespace)
   return new Map(here.toReversed().map((auth) => [auth.document.metadata.name, auth]))
@@ -116,7 +116,7 @@ function resolveRoute(
     const message = `missing, expected the URL of this protected resource, because the bind is ${why}`
     findings.problems.push(draft.problem('resourceUrl', message))
   }
-  // What was filled in from elsewhere is somebody else's to say.
+  // Derived values are checked where they are written.
   if (draft.resourceUrl !== undefined && callers.mode === 'oauth') {
     const place = { path: draft.settings.path, address: inputs.address, isLocal: inputs.isLocal }
     for (const remark of remarksOnResource(draft.resourceUrl, place))
@@ -132,13 +132,13 @@ function resolveRoute(
   }
 }
 
-/** The section with the resource that it protects, where it does not say so itself. */
+/** The section with its protected resource, unless it names one. */
 const withResource = (callers: AuthSection, resourceUrl = ''): AuthSection =>
   callers.mode === 'oauth' && callers.oauth.resourceUrl === ''
     ? { mode: 'oauth', oauth: { ...callers.oauth, resourceUrl } }
     : callers
 
-/** Who may call a route: its own section, else the default; where there is none, who logs in at its authorization server. */
+/** The callers of a route: its own section, else the default; without both, users of its authorization server. */
 function callersOf(
   draft: DraftRoute,
   server: ResolvedAuthServer | undefined,
@@ -155,8 +155,8 @@ function callersOf(
 }
 
 /**
- * A provider that is the authorization server of the route is answered in this process: its keys are not fetched from the
- * URL of the proxy itself. One that restricts the subject stays.
+ * A provider that is the route's own authorization server is resolved in this process: its keys are not fetched over
+ * the network. One that restricts the subject is kept.
  */
 function withoutOwnIssuer(callers: OAuthSection, { spec: { issuer } }: ResolvedAuthServer): OAuthSection {
   const isOwn = (url: string): boolean => url.replace(/\/$/, '') === issuer.replace(/\/$/, '')
@@ -181,7 +181,7 @@ function authOf(
   return undefined
 }
 
-/** The credentials for some requests, each held to the rules of a route of its own with it. */
+/** The credentials for some requests; each must satisfy the rules of a route with it. */
 function credentialsOf(
   draft: DraftRoute,
   find: (name: string) => LocatedAuth | undefined,
@@ -191,7 +191,7 @@ function credentialsOf(
 ): readonly ResolvedCredential[] {
   return (draft.credentials ?? []).flatMap(({ externalAuthConfigRef, ...request }) => {
     const reached = find(externalAuthConfigRef.name)
-    // A reference that leads nowhere has been reported with the references of its document.
+    // An unresolved reference has been reported with those of its document.
     if (reached === undefined) return []
     const own: DraftRoute = {
       ...draft,
@@ -222,7 +222,7 @@ function upstreamOf(
   }
   const { use } = result
   if (use !== undefined && use.issuer === undefined) {
-    const message = `nobody has a token of the upstream provider "${use.provider}", because callers of this route log in elsewhere: each request is answered with no_session`
+    const message = `no caller has a token of the upstream provider "${use.provider}", because callers of this route log in elsewhere: each request fails with no_session`
     warnings.push(draft.problem('externalAuthConfigRef', message))
   } else if (use !== undefined && !use.isExplicit) {
     const message = `"${upstreamTokenOf(auth)?.field}" is "${use.provider}" for callers who log in here, the first upstream provider of "${server?.name}"`
@@ -231,14 +231,14 @@ function upstreamOf(
   return use
 }
 
-/** Paths of the backends that requests no longer reach, because an authorization server is there (authserver.md §2.1). */
+/** Backend paths hidden by an authorization server (authserver.md §2.1). */
 function hiddenPaths(drafts: readonly DraftRoute[], servers: readonly ResolvedAuthServer[]): Problem[] {
   return servers.flatMap((server) => {
     const hidden = `${issuerPath(server)}/oauth`
     return drafts
       .filter(({ settings: { path, exactTarget } }) => !exactTarget && isBelow(hidden, path))
       .map((draft) =>
-        draft.problem('path', `"${hidden}" below this path belongs to "${server.name}" and is not sent on`),
+        draft.problem('path', `"${hidden}" below this path belongs to "${server.name}" and is not forwarded`),
       )
   })
 }
@@ -246,7 +246,7 @@ function hiddenPaths(drafts: readonly DraftRoute[], servers: readonly ResolvedAu
 const isBelow = (path: string, prefix: string): boolean =>
   prefix === '/' || path === prefix || path.startsWith(`${prefix}/`)
 
-/** The document about a protected resource is found by the path alone (RFC 9728 §3.1): two hosts would take it from each other. */
+/** Protected resource metadata is found by path alone (RFC 9728 §3.1): two hosts with one path would conflict. */
 function sharedDocument(draft: DraftRoute, route: ResolvedRoute, documents: Map<string, ResolvedRoute>): Problem[] {
   const url = URL.parse(route.resourceUrl ?? '')
   if (url === null) return []
@@ -258,7 +258,7 @@ function sharedDocument(draft: DraftRoute, route: ResolvedRoute, documents: Map<
   return [draft.problem('resourceUrl', message)]
 }
 
-/** Routes of a ProxyConfig are unique among themselves by the check of the document; here those of manifests join. */
+/** The document check makes routes of a ProxyConfig unique; this adds the routes of manifests. */
 function uniqueAmongAll(drafts: readonly DraftRoute[]): Problem[] {
   const problems: Problem[] = []
   for (const field of ['name', 'path'] as const) {
@@ -282,12 +282,13 @@ function uniqueAmongAll(drafts: readonly DraftRoute[]): Problem[] {
 }
 
 /**
- * The protected resource of a route: its own URL; else the one of its own `auth` section, or of the shared section when
- * it is the only route under it; manifests take their path below the shared one (decisions §2.7). Never from a request.
+ * The protected resource of a route: its own URL; else that of its `auth` section, or of the shared section if it is
+ * the only route under it; manifests append their path to the shared one (decisions §2.7). Never derived from a
+ * request.
  */
 function resourceUrlOf(draft: DraftRoute, callers: AuthSection, isAlone: boolean): string | undefined {
   if (draft.resourceUrl !== undefined || callers.mode === 'anonymous') return draft.resourceUrl
-  // A manifest or an authorization server lets callers in without a word about the resource.
+  // A manifest or an authorization server may admit callers without naming a resource.
   if (callers.oauth.resourceUrl === '') return undefined
   if (draft.ownCallers !== undefined) return callers.oauth.resourceUrl
   if (isAlone) return callers.oauth.resourceUrl

@@ -8,12 +8,12 @@ import type { Loaded } from '../documents/loaded.ts'
 import type { Workload } from '../workloads/workload.ts'
 import { fileOfBundle } from './resolve-manifest-callers.ts'
 
-/** Of traces that begin here, unless a document says otherwise; as the definition of the kind has it elsewhere. */
+/** Default sampling rate of traces that begin here, as in the kind's definition elsewhere. */
 const DEFAULT_RATE = 0.05
 
 /**
- * Where the traces of a manifest's routes go; undefined where it does not say, where what it says sends none, and for a
- * reference that leads nowhere, which has been told.
+ * The trace receiver of a manifest's routes; undefined if it configures none, disables tracing, or has an unresolved
+ * reference, which has been reported.
  */
 export function telemetryOfManifest(
   { metadata, telemetry }: Workload,
@@ -39,9 +39,9 @@ export function telemetryOfManifest(
 const serviceOf = ({ serviceName }: TelemetryConfigRef, name: string): string => serviceName || name
 
 interface Place {
-  /** Whose it is. */
+  /** The owner of the settings. */
   readonly of: string
-  /** `service.name`, unless the settings have one. */
+  /** `service.name`, unless the settings define one. */
   readonly name: string
   readonly namespace: string
   readonly secretsDirectory: string
@@ -70,7 +70,7 @@ function resolved(
   }
 }
 
-/** Headers as an object, or each as NAME=VALUE. */
+/** Headers given as an object, or as NAME=VALUE strings. */
 function headersOf(headers: OpenTelemetrySettings['headers'] = []): Readonly<Record<string, string>> {
   if (!isList(headers)) return headers
   return Object.fromEntries(

@@ -2,10 +2,10 @@ import type { ConfigPlaces } from '../documents/config-places.ts'
 import type { InspectorMode, ResolvedAuthServer, ResolvedCache, ResolvedRoute } from '../../resources/index.ts'
 import type { SecretRef, Bytes } from '../../fields/index.ts'
 
-/** What one proxy process runs. */
+/** The configuration of one proxy process. */
 export interface ResolvedProxy {
   readonly namespace: string
-  /** What the operator calls this configuration; undefined: it was not written by one. */
+  /** The revision that the operator assigned; undefined without an operator. */
   readonly revision?: string | undefined
   readonly listen: {
     readonly address: string
@@ -14,7 +14,7 @@ export interface ResolvedProxy {
     readonly allowedHosts: readonly string[]
     readonly headerLimitBytes: Bytes
     readonly connectionLimit: number
-    /** Undefined: as much as the memory limit of the process lets it. */
+    /** Undefined: derived from the memory limit of the process. */
     readonly bufferedBodiesBytes: Bytes | undefined
     /** Ranges of addresses in CIDR notation. */
     readonly trustedProxies: readonly string[]
@@ -27,13 +27,15 @@ export interface ResolvedProxy {
   readonly secretsDirectory: string
   readonly sessionKeySecretRef: SecretRef | undefined
   readonly routes: readonly ResolvedRoute[]
-  /** The embedded authorization servers that routes use, each once. */
+  /** The embedded authorization servers in use, each once. */
   readonly authServers: readonly ResolvedAuthServer[]
   readonly cache: ResolvedCache | undefined
-  /** Fetched credentials that are kept (`limits.cachedCredentials`). Undefined: as many as the memory limit of the process lets it. */
+  /**
+   * Maximum cached credentials (`limits.cachedCredentials`). Undefined: derived from the memory limit of the process.
+   */
   readonly maxCredentials: number | undefined
-  /** What is allowed but should be known; a sentence each. */
+  /** Allowed but questionable settings, one sentence each. */
   readonly warnings: readonly string[]
-  /** Where its parts are written, and the files that it needs. */
+  /** The locations of its parts, and the files that it needs. */
   readonly places: ConfigPlaces
 }

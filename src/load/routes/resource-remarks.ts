@@ -1,6 +1,6 @@
 import { isLoopbackHost } from '../../core/index.ts'
 
-/** Where a route is, as far as that tells what its clients connect to. */
+/** The address of a route, as far as it determines the URL that clients connect to. */
 export interface RoutePlace {
   readonly path: string
   /** `listen.address`, as it is written. */
@@ -10,8 +10,8 @@ export interface RoutePlace {
 }
 
 /**
- * What about a `resourceUrl` makes clients refuse it: they compare it with the URL that they connect to (RFC 9728 §3.3).
- * It can't be known from here what lies before this proxy, so these are remarks, without a full stop.
+ * Reasons for clients to reject a `resourceUrl`: they compare it with the URL that they connect to (RFC 9728 §3.3).
+ * Gateways before this proxy are unknown, so these are remarks, without a full stop.
  */
 export function remarksOnResource(resourceUrl: string, { path, address, isLocal }: RoutePlace): readonly string[] {
   const url = new URL(resourceUrl)
@@ -22,7 +22,7 @@ export function remarksOnResource(resourceUrl: string, { path, address, isLocal 
       `its path is "${url.pathname}", and the route is at "${path}"; clients refuse a resource that is not the URL they connect to, unless something before this proxy changes the path`,
     )
   if (!isLoopbackHost(url.hostname)) return found
-  if (!isLocal) found.push('it names this machine, and the bind is for others too; these refuse it')
+  if (!isLocal) found.push('it names this machine, but the listener accepts other machines, which reject it')
   const port = /:(\d+)$/.exec(address)?.[1]
   const named = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port
   if (isLocal && port !== undefined && port !== '0' && port !== named)

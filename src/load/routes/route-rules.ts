@@ -13,18 +13,18 @@ import type { DraftRoute } from './draft-route.ts'
 import { judgePlainHttp } from '../../fields/index.ts'
 import type { Problem } from '../documents/problem.ts'
 
-/** What the rules of one route are judged by. */
+/** Inputs for the rules of one route. */
 export interface RouteFacts {
   readonly draft: DraftRoute
   readonly auth: ResolvedAuth
   readonly callers: AuthSection
   /** The bind is a loopback address or a Unix socket. */
   readonly isLocal: boolean
-  /** An operator makes the pods. */
+  /** The pods belong to an operator. */
   readonly inCluster: boolean
 }
 
-/** Rules between a route, its external auth, its callers and the bind (decisions §2.1); each gives its problems. */
+/** Rules between a route, its external auth, its callers and the bind (decisions §2.1); each returns its problems. */
 const RULES: readonly ((facts: RouteFacts) => Problem[])[] = [
   anonymousCallers,
   openPaths,
@@ -35,14 +35,17 @@ const RULES: readonly ((facts: RouteFacts) => Problem[])[] = [
 
 const forwardedBy = ({ settings }: DraftRoute): readonly string[] => forwardedNames(settings.headerForward)
 
-/** Whether requests of the route carry more than their caller sent. */
+/** Whether the proxy adds a credential to requests of the route. */
 const addsCredential = ({ auth, draft }: Pick<RouteFacts, 'auth' | 'draft'>): boolean =>
   headersSetBy(auth).length > 0 || forwardedBy(draft).length > 0
 
-/** Everything that forbids this route to run. */
+/** All rule violations of this route. */
 export const routeProblems = (facts: RouteFacts): Problem[] => RULES.flatMap((rule) => rule(facts))
 
-/** Anonymous callers get no credential of a caller's own at all, and that of the proxy only where nobody else can call. */
+/**
+ * Anonymous callers never get a per-caller credential, and get the service credential only if no other machine can
+ * call.
+ */
 function anonymousCallers(facts: RouteFacts): Problem[] {
   const { draft, auth, callers, isLocal, inCluster } = facts
   if (callers.mode !== 'anonymous' || !addsCredential(facts)) return []
@@ -58,11 +61,11 @@ function anonymousCallers(facts: RouteFacts): Problem[] {
   return [draft.problem(placeOfCredential(facts), message)]
 }
 
-/** What adds the credential: the type, or else the headers beside it. */
+/** The source of the credential: the type, or else the headers beside it. */
 const placeOfCredential = ({ auth }: Pick<RouteFacts, 'auth'>): 'externalAuthConfigRef' | 'headerForward' =>
   headersSetBy(auth).length > 0 ? 'externalAuthConfigRef' : 'headerForward'
 
-/** What the type sets is its own: a header beside it would never be sent, or be sent instead. */
+/** A header set by the type cannot be forwarded as well: only one of the two would be sent. */
 function forwardedTwice({ draft, auth }: RouteFacts): Problem[] {
   const own = new Set(headersSetBy(auth).map(({ name }) => plainHeaderName(name)))
   return forwardedBy(draft)
@@ -73,7 +76,7 @@ function forwardedTwice({ draft, auth }: RouteFacts): Problem[] {
     })
 }
 
-/** A path without authentication must not hand out a credential. */
+/** A path without authentication must not get a credential. */
 function openPaths(facts: RouteFacts): Problem[] {
   const { draft, auth, callers } = facts
   if (callers.mode === 'anonymous' || callers.oauth.publicPaths.length === 0 || !addsCredential(facts)) return []
@@ -89,7 +92,7 @@ function scopesNeedCallers({ draft, callers }: RouteFacts): Problem[] {
   ]
 }
 
-/** Rules decide on the messages of callers: those of an upgraded connection are not seen. */
+/** Rules inspect the messages of callers, which are invisible on an upgraded connection. */
 function rulesNeedMessages({ draft, callers }: RouteFacts): Problem[] {
   const { authorization, allowUpgrade } = draft.settings
   if (authorization === undefined) return []
@@ -107,7 +110,7 @@ function rulesNeedMessages({ draft, callers }: RouteFacts): Problem[] {
   return problems
 }
 
-/** What is allowed on this route but should be known. */
+/** Allowed but questionable settings of this route. */
 export function routeWarnings(facts: RouteFacts): Problem[] {
   const { draft, auth, callers, isLocal } = facts
   const found: Problem[] = []

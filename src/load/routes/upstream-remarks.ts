@@ -3,9 +3,8 @@ import type { ResolvedRoute } from '../../resources/index.ts'
 import type { LocatedAuth } from '../documents/loaded.ts'
 
 /**
- * The URIs that have to be registered at the upstream providers of authorization servers: what `redirectUri` says, else
- * `{resourceUrl}/oauth/callback` of each resource (authserver.md §2.1). `address` is the bind, for resources that have no
- * URL but the listener's.
+ * The redirect URIs to register at the upstream providers: `redirectUri`, else `{resourceUrl}/oauth/callback` of each
+ * resource (authserver.md §2.1). `address` is the bind, for resources without their own URL.
  */
 export function redirectUris(routes: readonly ResolvedRoute[], address: string): Problem[] {
   const found = new Map<string, Problem>()
@@ -14,7 +13,7 @@ export function redirectUris(routes: readonly ResolvedRoute[], address: string):
     const { server, providers } = authServer
     const resource = (resourceUrl ?? `http://${address}${path}`).replace(/\/$/, '')
     for (const { name, oidcConfig, oauth2Config } of server.spec.upstreamProviders) {
-      // Who registers by itself says them itself.
+      // Dynamic registration includes the redirect URIs.
       if (!providers.includes(name) || oauth2Config?.dcrConfig !== undefined) continue
       const uri = (oidcConfig ?? oauth2Config)?.redirectUri ?? `${resource}/oauth/callback`
       const message = `register at the upstream provider "${name}" of "${server.name}" the redirect URI ${uri}`
@@ -25,8 +24,8 @@ export function redirectUris(routes: readonly ResolvedRoute[], address: string):
 }
 
 /**
- * Upstream providers that no login visits: a login goes to the first one and to those whose tokens its route uses
- * (authserver.md §4.5). Whoever configured another means it to be used.
+ * Upstream providers that no login visits: a login visits the first one and those whose tokens its route uses
+ * (authserver.md §4.5). Configuring another is probably a mistake.
  */
 export function unusedUpstreams(routes: readonly ResolvedRoute[], auths: readonly LocatedAuth[]): Problem[] {
   const used = new Map<string, Set<string>>()

@@ -11,21 +11,21 @@ export const written = (
   path: readonly PropertyKey[],
 ): WrittenReference | undefined => (found === undefined ? undefined : { name: found.name, path })
 
-/** One MCP server behind a workload: what becomes a route. */
+/** One MCP server behind a workload, which becomes a route. */
 export interface Backend {
   readonly name: string
-  /** The name of its route, where the workload gives one. */
+  /** The name of its route, if the workload sets one. */
   readonly routeName?: string | undefined
   readonly url: string
-  /** Where the URL is written. */
+  /** The path of its URL in the document. */
   readonly urlPath: readonly PropertyKey[]
-  /** The MCPExternalAuthConfig that it is reached by. */
+  /** The MCPExternalAuthConfig with its credential. */
   readonly externalAuth: WrittenReference | undefined
 }
 
 type Outgoing = NonNullable<NonNullable<VirtualServerSpec['outgoingAuth']>['default']>
 
-/** The backends that have a URL, each with the config that it is reached by: its own, the discovered one, the default. */
+/** The backends with a URL, each with its config: its own, the discovered one, or the default. */
 export function discoveredBackends(spec: VirtualServerSpec, status: VirtualServerStatus | undefined): Backend[] {
   const { default: fallback, backends = {} } = spec.outgoingAuth ?? {}
   const { routeNames = {} } = spec
@@ -43,7 +43,7 @@ export function discoveredBackends(spec: VirtualServerSpec, status: VirtualServe
   })
 }
 
-/** The config that an entry names itself; none where it points at what was discovered. */
+/** The config named by an entry itself; none if it points at the discovered one. */
 function outgoingReference(entry: Outgoing | undefined, path: readonly PropertyKey[]): WrittenReference | undefined {
   if (entry === undefined || entry.type === 'discovered') return undefined
   return written(entry.externalAuthConfigRef, [...path, 'externalAuthConfigRef', 'name'])

@@ -17,38 +17,38 @@ import {
 
 type Path = readonly PropertyKey[]
 
-/** Fields of a provider that are called. */
+/** Provider fields with a URL that is called. */
 type ProviderUrl = 'issuerUrl' | 'jwksUrl' | 'introspectionUrl'
 
-/** A field that says who may call, and that is not honoured here. */
+/** A field that restricts callers but is not supported. */
 export interface UnsupportedCallerField {
   readonly path: Path
-  /** What is the matter, as a sentence without its subject. */
+  /** The reason, as a clause without its subject. */
   readonly reason: string
 }
 
-/** What a manifest says about its callers. */
+/** The callers defined by a manifest. */
 export interface ManifestCallers {
   readonly section: ManifestSection | undefined
-  /** Where the section is written. */
+  /** The path of the section. */
   readonly path: Path
-  /** Where the URLs of its providers are written, by provider and field. */
+  /** The path of each provider URL, by provider and field. */
   urlPath(index: number, field: ProviderUrl): Path
   readonly resourceUrl: string | undefined
-  /** The MCPOIDCConfig that says it, where nothing else does: the section is made of it (`referencedCallers`). */
+  /** The MCPOIDCConfig that the section is derived from, without another definition (`referencedCallers`). */
   readonly reference?: OidcConfigRef | undefined
   readonly unsupported: readonly UnsupportedCallerField[]
 }
 
-/** Fields of manifests that restrict callers in ways that nothing here can; each by its name. */
+/** Manifest fields with unsupported restrictions of callers. */
 const UNSUPPORTED_CALLER_FIELDS = fieldsBelow(WORKLOAD_FIELDS.MCPRemoteProxy, '', 'rejected').filter(
   ([, { isOverridable }]) => isOverridable === true,
 )
 
-/** What ToolHive's operator takes where a manifest names no audience. */
+/** The default audience of ToolHive's operator. */
 const CLUSTER_AUDIENCE = 'toolhive'
 const CLUSTER_ISSUER = 'https://kubernetes.default.svc'
-/** Where a kubelet puts what a pod is to the API server. */
+/** Where the kubelet mounts the service account of a pod. */
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 interface Written {
@@ -59,9 +59,9 @@ interface Written {
 }
 
 /**
- * Who may call a workload, by the part of its document at `base` (`spec`, or `spec.incomingAuth` of a VirtualMCPServer):
- * its `auth` section; else its `oidcConfig` as a provider of such a section (decisions §1), or the MCPOIDCConfig that it
- * refers to.
+ * The callers of a workload, from the part of its document at `base` (`spec`, or `spec.incomingAuth` of a
+ * VirtualMCPServer): its `auth` section; else its `oidcConfig` as a provider of such a section (decisions §1), or the
+ * referenced MCPOIDCConfig.
  */
 export function manifestCallers(written: Written, base: Path, namespace: string): ManifestCallers {
   const unsupported: UnsupportedCallerField[] = UNSUPPORTED_CALLER_FIELDS.flatMap(([field, { says }]) =>
@@ -71,7 +71,7 @@ export function manifestCallers(written: Written, base: Path, namespace: string)
   if (auth === undefined && oidc === undefined && reference !== undefined) {
     const path = [...base, 'oidcConfigRef']
     unsupported.push(...unknownFields(reference, known().reference, path))
-    // URLs are those of the other document, where they are judged.
+    // The URLs are in the other document, which is validated separately.
     return { section: undefined, path, urlPath: () => path, resourceUrl: reference.resourceUrl, reference, unsupported }
   }
   if (auth !== undefined || oidc === undefined) {
@@ -110,7 +110,7 @@ function providerOf(oidc: ManifestOidc, namespace: string): Found {
       return { unsupported: [...unknown, { path: [], reason: 'refers to a ConfigMap that is not read here' }] }
     case 'inline': {
       const { inline } = oidc
-      // The schema has made sure of it.
+      // The schema guarantees it.
       if (inline === undefined) return { unsupported: unknown }
       const unsupported = [...unknown, ...unknownFields(inline, known().inline, ['inline'])]
       const { audience } = inline
@@ -124,14 +124,14 @@ function providerOf(oidc: ManifestOidc, namespace: string): Found {
       const { kubernetes = {} } = oidc
       const unsupported = [...unknown, ...unknownFields(kubernetes, known().kubernetes, ['kubernetes'])]
       if (restrictsNobody(kubernetes))
-        unsupported.push({ path: ['kubernetes', 'namespace'], reason: 'restricts nobody without "serviceAccount"' })
+        unsupported.push({ path: ['kubernetes', 'namespace'], reason: 'has no effect without "serviceAccount"' })
       const { audience = CLUSTER_AUDIENCE } = kubernetes
       return { provider: clusterProvider('oidcConfig', kubernetes, { audience, namespace }), unsupported }
     }
   }
 }
 
-/** The section that a reference means, made of the MCPOIDCConfig that it names. */
+/** The section derived from the referenced MCPOIDCConfig. */
 export function referencedCallers(
   { audience, scopes, resourceUrl }: OidcConfigRef,
   { metadata: { name, namespace }, spec }: MCPOIDCConfig,
@@ -139,7 +139,7 @@ export function referencedCallers(
   return sectionOf(providerIn(name, spec, { audience, namespace }), scopes, resourceUrl)
 }
 
-/** The provider that an MCPOIDCConfig describes, for any audience, and where its URLs are written. */
+/** The provider of an MCPOIDCConfig, for any audience, and the paths of its URLs. */
 export function describedProvider({ metadata: { name, namespace }, spec }: MCPOIDCConfig): {
   readonly provider: ManifestProvider
   readonly urlPath: (field: ProviderUrl) => Path
@@ -155,7 +155,7 @@ const providerIn = (name: string, spec: MCPOIDCConfig['spec'], of: Described): M
     ? clusterProvider(name, spec.kubernetesServiceAccount ?? {}, of)
     : inlineProvider(name, spec.inline, of.audience)
 
-/** What a provider does not say itself. */
+/** Settings that the provider itself does not define. */
 interface Described {
   readonly audience: string
   readonly namespace: string
@@ -183,7 +183,7 @@ function inlineProvider(name: string, inline: InlineOidc, audience: string): Man
   }
 }
 
-/** The API server as identity provider: with the pod's own token and CA, at an address that is private. */
+/** The API server as identity provider: uses the pod's own token and CA, at a private address. */
 function clusterProvider(name: string, cluster: KubernetesOidc, { audience, namespace }: Described): ManifestProvider {
   const { issuer = CLUSTER_ISSUER, serviceAccount, useClusterAuth = true } = cluster
   const jwksUrl = cluster.jwksUrl ?? cluster.jwksURL
@@ -198,17 +198,18 @@ function clusterProvider(name: string, cluster: KubernetesOidc, { audience, name
     introspectionUrl: cluster.introspectionUrl ?? cluster.introspectionURL,
     insecureAllowHttp: false,
     allowPrivateIP: useClusterAuth,
-    // The API server has the keys of the cluster whatever its issuer is called, and shows them to who has a token.
+    // The API server has the keys of the cluster whatever its issuer is called, and returns them to authenticated
+    // pods.
     jwksUrl: jwksUrl ?? (useClusterAuth ? `${CLUSTER_ISSUER}/openid/v1/jwks` : undefined),
     ...(useClusterAuth ? { caCertPath: `${SERVICE_ACCOUNT}/ca.crt`, authTokenFile: `${SERVICE_ACCOUNT}/token` } : {}),
   }
 }
 
-/** What a field means that is not known can't be honoured: it may be what keeps others out. */
+/** An unknown field cannot be supported: it may restrict callers. */
 function unknownFields(object: object, known: ReadonlySet<string>, path: Path): UnsupportedCallerField[] {
   return Object.keys(object)
     .filter((name) => !known.has(name))
-    .map((name) => ({ path: [...path, name], reason: 'is not known here' }))
+    .map((name) => ({ path: [...path, name], reason: 'is not supported' }))
 }
 
 /** Fields of each part of `oidcConfig`. */
@@ -223,10 +224,10 @@ const known = once(() => {
   }
 })
 
-/** To make a schema takes a hundred times as long as to use it. */
+/** Building a schema takes a hundred times as long as using it. */
 const proxySection = once(() => authSection(PROXY_DEFAULTS))
 
-/** A section with one provider, and the defaults that it would have in a file. */
+/** A section with one provider, with the defaults of a file. */
 function sectionOf(
   provider: ManifestProvider,
   scopesSupported: readonly string[] | undefined,

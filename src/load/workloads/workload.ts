@@ -17,38 +17,38 @@ import {
 import { type Backend, discoveredBackends, written, type WrittenReference } from './backends.ts'
 import { manifestCallers, type ManifestCallers } from './manifest-callers.ts'
 
-/** What is read of a workload. */
+/** The fields of a workload that are read. */
 export interface Workload {
   readonly kind: WorkloadKind
   readonly metadata: Metadata
-  /** What it is a proxy for; nothing for an MCPServer, whose references only are looked at. */
+  /** Its backends; empty for an MCPServer, whose references alone are checked. */
   readonly backends: readonly Backend[]
   readonly port: number | undefined
   readonly resourceUrl: string | undefined
-  /** Where clients reach it: the resource of a route that names none. */
+  /** The URL for clients: the resource of a route that names none. */
   readonly externalUrl: string | undefined
   readonly authServer: WrittenReference | undefined
   readonly callers: ManifestCallers | undefined
-  /** Settings of its routes that are not the defaults. */
+  /** Route settings that differ from the defaults. */
   readonly settings: RouteSettings
-  /** The authorities of what it is a proxy for. */
+  /** CA certificates of its backends. */
   readonly caBundle: CaBundleRef | undefined
-  /** Where its traces go: an MCPTelemetryConfig, or what it says itself. */
+  /** The trace receiver: an MCPTelemetryConfig, or inline settings. */
   readonly telemetry:
     | { readonly reference: TelemetryConfigRef }
     | { readonly inline: InlineTelemetry; readonly reference?: undefined }
     | undefined
-  /** Fields that are refused where it becomes routes: they restrict what nothing here does. */
+  /** Unsupported restrictions, rejected when it becomes routes. */
   readonly refused: readonly { readonly path: readonly string[]; readonly says: string }[]
-  /** The authorization server that is part of a VirtualMCPServer. */
+  /** The authorization server embedded in a VirtualMCPServer. */
   readonly ownAuthServer: EmbeddedAuthServer | undefined
 }
 
-/** The fields of a parsed workload, whichever kind it is. */
+/** The fields of a parsed workload of any kind. */
 export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload {
   const { metadata: named } = parsed
   if (kind === 'VirtualMCPServer') {
-    // What the schema of this kind has made sure of.
+    // The schema of this kind guarantees it.
     const spec = parsed.spec as VirtualServerSpec
     const status = parsed.status as VirtualServerStatus | undefined
     return {
@@ -72,7 +72,7 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
       ownAuthServer: spec.authServerConfig,
     }
   }
-  // What the schemas of the other kinds have in common, each of them optional.
+  // The common fields of the other kinds, each of them optional.
   const spec = parsed.spec as Partial<RemoteSpec>
   const field = spec.remoteUrl === undefined ? 'remoteURL' : 'remoteUrl'
   const url = spec[field]
@@ -98,7 +98,7 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
       (spec.telemetryConfigRef && { reference: spec.telemetryConfigRef }) ??
       (spec.telemetry && { inline: spec.telemetry }),
     authServer: written(spec.authServerRef, ['spec', 'authServerRef', 'name']),
-    // The schema has refused it.
+    // The schema has rejected them.
     refused: [],
     ownAuthServer: undefined,
   }

@@ -1,9 +1,9 @@
-/** Bounds of one file; what is beyond them is an error before it costs time or memory. */
+/** Limits of one file, enforced before they cost time or memory. */
 export const YAML_LIMITS = {
   bytes: 8 * 1024 * 1024,
-  /** Ten thousand routes with a dozen fields each are fewer. */
+  /** More than ten thousand routes with a dozen fields each need. */
   tokens: 1_000_000,
-  /** Tokens that are out of place; each costs many times what another one does. */
+  /** Misplaced tokens; each costs many times as much as another token. */
   misplaced: 1_000,
   depth: 64,
   /** Values after aliases are expanded, over all documents of the file. */
@@ -12,9 +12,9 @@ export const YAML_LIMITS = {
   problems: 1_000,
 } as const
 
-/** What is left of the bounds of one file, for all texts in it. */
+/** The remaining limits of one file, shared by all texts in it. */
 export interface Budget {
-  /** What `tokens` began with, for messages. */
+  /** The initial value of `tokens`, for messages. */
   readonly mostTokens: number
   tokens: number
   misplaced: number
@@ -25,7 +25,7 @@ export interface Budget {
 /** Of one file. */
 export const fullBudget = (): Budget => budgetOf(YAML_LIMITS)
 
-/** Of the texts in one object of a cluster, which somebody else may have written. */
+/** Limits for the texts in one object of a cluster, which another user may have written. */
 export const objectBudget = (): Budget => budgetOf({ ...YAML_LIMITS, tokens: 300_000, values: 200_000 })
 
 const budgetOf = ({ tokens, misplaced, values, documents }: Omit<Budget, 'mostTokens'>): Budget => ({
@@ -36,11 +36,11 @@ const budgetOf = ({ tokens, misplaced, values, documents }: Omit<Budget, 'mostTo
   documents,
 })
 
-/** Whether a bound was reached, so that a `Limit` was thrown and nothing more of the file can be read. */
+/** Whether a limit was reached: a `Limit` was thrown and the file cannot be read further. */
 export const isExhausted = ({ tokens, misplaced, values, documents }: Budget): boolean =>
   Math.min(tokens, misplaced, values, documents) < 0
 
-/** A bound was reached; nothing more of this text is read. */
+/** A limit was reached; this text is not read further. */
 export class Limit extends Error {
   readonly offset: number
 

@@ -4,13 +4,13 @@ import { type Budget, Limit, YAML_LIMITS } from './yaml-limits.ts'
 
 type Path = readonly PropertyKey[]
 
-/** Where a reader tells what it finds; offsets are those of the text. */
+/** Receives the findings of a reader; offsets refer to the text. */
 export interface Findings {
   problem(offset: number, message: string): void
   warning(offset: number, path: Path, message: string): void
 }
 
-/** One document as plain data, and where its parts are. */
+/** One document as plain data with the locations of its parts. */
 export class YamlReader {
   readonly #contents: Node
   readonly #budget: Budget
@@ -74,7 +74,7 @@ export class YamlReader {
         offsetOf(node),
         target === undefined
           ? 'an alias that has no anchor before it; a text that starts with "*" needs quotes'
-          : 'an alias inside of what it stands for',
+          : 'an alias inside its own anchor',
       )
       return null
     }
@@ -88,13 +88,11 @@ export class YamlReader {
     for (const pair of items) {
       const key = keyOf(pair)
       const offset = offsetOfKey(pair)
-      if (key === undefined) this.#findings.problem(offset, 'a key that is not a word, expected a plain field name')
+      if (key === undefined) this.#findings.problem(offset, 'a key that is not a string, expected a plain field name')
       else if (seen.has(key))
         this.#findings.problem(
           offset,
-          isMerge(pair)
-            ? 'the key "<<" is there twice, expected one with a list of aliases'
-            : `the key "${shorten(key)}" is there twice`,
+          isMerge(pair) ? 'duplicate key "<<", expected one with a list of aliases' : `duplicate key "${shorten(key)}"`,
         )
       else if (key === '__proto__') this.#findings.problem(offset, 'unknown field "__proto__"')
       else if (!isMerge(pair)) {
@@ -109,7 +107,7 @@ export class YamlReader {
     return value
   }
 
-  /** Adds what `<<` leads to and `value` does not say itself; of several objects the first wins (YAML 1.1, merge keys). */
+  /** Adds the fields of `<<` that `value` does not define; the first of several objects wins (YAML 1.1, merge keys). */
   #merge(value: Record<string, unknown>, merge: Pair, before: readonly Pair[], path: Path): void {
     const offset = offsetOfKey(merge)
     const merged = this.#value(merge.value as Node | null, [...path, '<<'])
@@ -130,12 +128,12 @@ export class YamlReader {
     }
   }
 
-  /** Offset of what `path` leads to, see `TextDocument.locate`. */
+  /** Offset of the value at `path`, see `TextDocument.locate`. */
   offsetOf(path: Path, what: 'key' | 'value'): number {
     return this.#find(path, what).offset
   }
 
-  /** The literal block scalar (`|`) at `path`: where its header is, and its text. */
+  /** The literal block scalar (`|`) at `path`: the offset of its header, and its text. */
   blockAt(path: Path): { readonly offset: number; readonly value: string } | undefined {
     const { node } = this.#find(path, 'value')
     if (node === null || !isScalar(node) || node.type !== 'BLOCK_LITERAL') return undefined
@@ -165,12 +163,12 @@ export class YamlReader {
     return { offset, node: this.#resolved(node) }
   }
 
-  /** Pairs of a map by key, merged ones included, made once: a map may have as many problems as keys. */
+  /** Pairs of a map by key, including merged ones, cached: a map may have as many problems as keys. */
   #pairs(node: YAMLMap): ReadonlyMap<string, Pair> {
     const known = this.#pairsOf.get(node)
     if (known !== undefined) return known
     const pairs = new Map<string, Pair>()
-    // Before what it leads to is looked at: an alias may lead back here.
+    // Registered before the target is visited: an alias may lead back here.
     this.#pairsOf.set(node, pairs)
     for (const pair of node.items) {
       const key = keyOf(pair)
@@ -199,12 +197,12 @@ function keyOf(pair: Pair): string | undefined {
     : undefined
 }
 
-/** Only a plain `<<` is a merge key; a quoted one is a name like any other. */
+/** Only a plain `<<` is a merge key; a quoted one is an ordinary key. */
 const isMerge = ({ key }: Pair): boolean =>
   isScalar(key) && key.value === '<<' && key.type === 'PLAIN' && key.tag === undefined
 
 const offsetOf = (node: Node): number => node.range?.[0] ?? 0
 const offsetOfKey = (pair: Pair): number => (pair.key as Node | null)?.range?.[0] ?? 0
 
-/** A name from a file, short enough for a message. */
+/** A name from a file, shortened for a message. */
 export const shorten = (text: string): string => (text.length <= 64 ? text : `${text.slice(0, 61)}...`)

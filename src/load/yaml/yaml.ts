@@ -6,7 +6,7 @@ import { YamlReader } from './yaml-reader.ts'
 export { fullBudget, objectBudget, YAML_LIMITS, type Budget } from './yaml-limits.ts'
 export { shorten } from './yaml-reader.ts'
 
-/** From 1, as editors count. */
+/** Counted from 1, as in editors. */
 export interface Place {
   readonly line: number
   readonly column: number
@@ -16,36 +16,36 @@ export interface TextProblem extends Place {
   readonly message: string
 }
 
-/** The same thing at another place. */
+/** The same thing at a different location. */
 export const moved = <T extends Place>(thing: T, { line, column }: Place): T => ({ ...thing, line, column })
 
-/** Something that is allowed but should be known, at a path of a document. */
+/** An allowed but questionable value at a path of a document. */
 export interface TextWarning extends TextProblem {
   readonly path: readonly PropertyKey[]
 }
 
-/** One YAML or JSON document as plain data, with the place of every part of it. */
+/** One YAML or JSON document as plain data, with the location of every part. */
 export interface TextDocument {
   readonly value: unknown
   readonly start: Place
-  /** Scalars that other readers of YAML read otherwise; empty for JSON. */
+  /** Scalars that other YAML readers parse differently; empty for JSON. */
   readonly warnings: readonly TextWarning[]
   /**
-   * Where a path is: of a scalar its value, of anything else its key; of something that is missing, the innermost
-   * existing thing around it. `key` asks for the key in any case.
+   * The location of a path: the value of a scalar, the key of anything else; for a missing part, the innermost
+   * existing parent. `key` always selects the key.
    */
   locate(path: readonly PropertyKey[], what?: 'key' | 'value'): Place
   /**
-   * Where a place within the text at `path` is in the file: exact for literal block scalars (`|`), whose lines are lines of
-   * the file; of other texts, the place of the key.
+   * The location in the file of `inner` within the text at `path`: exact for literal block scalars (`|`), whose lines
+   * are lines of the file; the key for other texts.
    */
   placeWithin(path: readonly PropertyKey[], inner: Place): Place
 }
 
 /**
- * Reads all documents of a YAML or JSON text. Duplicate keys, unknown tags, cyclic or multiplying aliases, deep nesting
- * and oversized texts are problems; work and memory are bounded by `YAML_LIMITS` whatever the text is. Merge keys (`<<`)
- * are honoured: what an object says itself wins. `budget` is shared by the texts of one file.
+ * Parses all documents of a YAML or JSON text. Duplicate keys, unknown tags, cyclic or multiplying aliases, deep
+ * nesting and oversized texts are problems; work and memory are limited by `YAML_LIMITS`. Merge keys (`<<`) are
+ * supported: an object's own fields win. `budget` is shared by the texts of one file.
  */
 export function readYaml(
   text: string,
@@ -112,12 +112,12 @@ function placeWithin(
 ): Place {
   const block = reader.blockAt(path)
   if (block === undefined) return place(reader.offsetOf(path, 'key'))
-  // The line after the one with `|` is the first of the text; all of its lines are indented alike.
+  // The text starts on the line after `|`; its lines share one indentation.
   const line = place(block.offset).line + inner.line
   return { line, column: inner.column + indentOf(text.slice(block.offset), block.value) }
 }
 
-/** By how much the lines of a block scalar are indented; `source` begins with its header. */
+/** The indentation of a block scalar; `source` begins with its header. */
 function indentOf(source: string, value: string): number {
   const lines = value.split('\n')
   const first = lines.findIndex((line) => line.trim() !== '')

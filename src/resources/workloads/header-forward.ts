@@ -61,7 +61,7 @@ export const headerForward = () =>
     }),
     [
       {
-        message: 'a header is there twice, expected each once, however it is spelled',
+        message: 'duplicate header, expected each once, however it is spelled',
         holds: (value) => {
           const names = namesIn(value).map(plainHeaderName)
           return new Set(names).size === names.length

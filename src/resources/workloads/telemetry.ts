@@ -67,7 +67,7 @@ const RULES: readonly Rule[] = [
     },
   },
   {
-    message: 'a header is there twice, expected each once, however it is spelled',
+    message: 'duplicate header, expected each once, however it is spelled',
     at: 'sensitiveHeaders',
     holds: (value) => {
       const names = namesIn(value).map(plainHeaderName)

@@ -49,7 +49,7 @@ describe('files of somebody else', () => {
     const { running, restricted } = await startAsOther('auth.json')
     expect(await running.ended).toBe(1)
     expect(running.stderr()).toContain(
-      `can not be read (EACCES): this process is user ${USER}, and ${restricted} belongs to user ${USER} with mode 0000; run it as that user (docker run --user ${USER}:`,
+      `cannot be read (EACCES): this process is user ${USER}, and ${restricted} belongs to user ${USER} with mode 0000; run it as that user (docker run --user ${USER}:`,
     )
   }, 30_000)
 

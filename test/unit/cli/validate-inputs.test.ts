@@ -71,7 +71,7 @@ describe('files without supported documents', () => {
   )
 
   test('a start of documents that serve nothing names the files', async () => {
-    const problem = `${at('token.yaml')}:1:1  there is nothing to serve, expected a ProxyConfig with routes`
+    const problem = `${at('token.yaml')}:1:1  no routes to serve, expected a ProxyConfig with routes`
     await expect(loadProxyConfig({ configPaths: [at('token.yaml')] })).rejects.toThrow(problem)
   })
 })
@@ -114,11 +114,7 @@ describe('documents without a ProxyConfig', () => {
   test('one that was not requested is reported', async () => {
     expect(await run(at('remote.yaml'), at('callers.yaml'))).toEqual({
       code: 0,
-      lines: [
-        expect.stringMatching(
-          /^callers\.yaml:1:1 {2}AuthSection {2}auth {2}warning: this section says nothing to the proxy/,
-        ),
-      ],
+      lines: [expect.stringMatching(/^callers\.yaml:1:1 {2}AuthSection {2}auth {2}warning: this section is not used/)],
     })
   })
 

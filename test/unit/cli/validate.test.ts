@@ -76,7 +76,7 @@ describe('extauth validate', () => {
     expect(await run(runValidate, ...at('bad.yaml', 'good.yaml', 'missing.yaml'))).toEqual({
       code: 1,
       stdout:
-        'missing.yaml:1:1  there is no such file\nbad.yaml:4:15  MCPExternalAuthConfig/bad  spec.type  "bearerTokn" is not known, did you mean "bearerToken"?\n',
+        'missing.yaml:1:1  file not found\nbad.yaml:4:15  MCPExternalAuthConfig/bad  spec.type  "bearerTokn" is not known, did you mean "bearerToken"?\n',
       stderr: '2 files, 2 documents, 1 skipped: 2 problems, 0 warnings\n',
     })
   })

@@ -55,7 +55,7 @@ describe('loadFiles', () => {
     await mkdir(at('empty'))
     const loaded = await loadFiles([at('missing.yaml'), at('empty'), at('good.yaml')])
     expect(loaded.problems.map((problem) => problem.message)).toEqual([
-      'there is no such file',
+      'file not found',
       'no file in this directory ends in .yaml, .yml or .json; supported kinds: MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig, ProxyConfig, RoleTest, MCPServer, MCPRemoteProxy, MCPServerEntry, VirtualMCPServer',
     ])
     expect(loaded.auths).toHaveLength(1)

@@ -11,6 +11,6 @@ test('a reference whose target may be in a text that cannot be read says so', ()
   const [broken, nowhere] = parseDocuments([{ path: 'a.yaml', text }]).problems.toSorted((a, b) => b.line - a.line)
   expect(broken?.kind).toBe('')
   expect(nowhere?.message).toMatch(
-    /^there is no MCPExternalAuthConfig .*; it may be in what cannot be read at a\.yaml:\d$/,
+    /^there is no MCPExternalAuthConfig .*; it may be in the unreadable document at a\.yaml:\d$/,
   )
 })

@@ -23,7 +23,7 @@ describe('whose a document is', () => {
     const other = parseDocuments(files)
     expect(other.auths).toHaveLength(0)
     expect(other.warnings.map((warning) => warning.message)).toEqual([
-      'skipped, "MCPExternalAuthConfig" of the group "auth.example.com" is not ours, expected "extauth.dev/v1beta1"',
+      'skipped, "MCPExternalAuthConfig" of the group "auth.example.com" is not supported, expected "extauth.dev/v1beta1"',
     ])
   })
 

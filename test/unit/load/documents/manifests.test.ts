@@ -102,7 +102,7 @@ describe('manifests as routes (decisions §7)', () => {
     )
     const two = [token, remote('a', { port: 1 }), remote('b', { port: 2 })]
     expect(judge(two).problems).toContain(
-      'MCPRemoteProxy/b  spec.port  the manifests name several ports (1, 2), expected --listen',
+      'MCPRemoteProxy/b  spec.port  the manifests set different ports (1, 2), expected --listen',
     )
     expect(judge(two, { listen: 'localhost:1' }).problems).toBe('')
   })

@@ -117,16 +117,16 @@ test.each([
 describe('texts that are no documents', () => {
   test.each([
     ['a tab as indentation', 'a:\n\tb: 1', 'a.yaml:2:1  tabs are not allowed as indentation'],
-    ['a duplicate key', 'a: 1\nb:\n  c: 1\n  c: 2', 'a.yaml:4:3  the key "c" is there twice'],
-    ['a duplicate key in JSON', '{"a": 1, "a": 2}', 'a.yaml:1:10  the key "a" is there twice'],
+    ['a duplicate key', 'a: 1\nb:\n  c: 1\n  c: 2', 'a.yaml:4:3  duplicate key "c"'],
+    ['a duplicate key in JSON', '{"a": 1, "a": 2}', 'a.yaml:1:10  duplicate key "a"'],
     ['an unclosed quote', 'a: "b', 'a.yaml:1:6  missing closing "quote'],
     ['an unclosed list', 'a: [1', 'a.yaml:1:6'],
     ['an unknown tag', 'a: !secret b', 'a.yaml:1:4  unresolved tag'],
     ['an alias without anchor', 'a: *b', 'a.yaml:1:4  an alias that has no anchor before it'],
-    ['an alias in itself', 'a: &a\n  b: *a', 'a.yaml:2:6  an alias inside of what it stands for'],
+    ['an alias in itself', 'a: &a\n  b: *a', 'a.yaml:2:6  an alias inside its own anchor'],
     ['a control character', 'a: b\nc: \u0007', 'a.yaml:2:4  a control character, expected text'],
     ['a list', '- a', 'a.yaml:1:1  expected a document with "apiVersion" and "kind"'],
-    ['a key that is a list', '? [a]\n: b', 'a.yaml:1:3  a key that is not a word'],
+    ['a key that is a list', '? [a]\n: b', 'a.yaml:1:3  a key that is not a string'],
     ['__proto__', '{"__proto__": {"apiVersion": "x"}}', 'a.yaml:1:2  unknown field "__proto__"'],
   ])('%s', (_name, text, problem) => {
     expect(check(text).join('\n')).toContain(problem)

@@ -204,7 +204,7 @@ describe('upstream tokens (authserver.md §2.5)', () => {
 
   test('an upstream without ID tokens is refused where it is named, and not filled in', () => {
     expect(problemsOf(server(), sts({ subjectProviderName: 'github' }), proxy({ ...login, routes: [at()] }))).toContain(
-      '"subjectProviderName": "github" is no OpenID provider and gives no ID tokens',
+      '"subjectProviderName": "github" is not an OpenID provider and issues no ID tokens',
     )
     const github = server({ upstreamProviders: [oauth2('github')] })
     expect(first([github, sts(), proxy({ ...login, routes: [at()] })]).auth.upstream).toBeUndefined()
@@ -227,7 +227,7 @@ describe('upstream tokens (authserver.md §2.5)', () => {
   test('a named one without logins is a warning: every request gets no_session', () => {
     const config = resolved([exchange({ subjectProviderName: 'corp' }), proxy({ auth: OAUTH, routes: [at()] })])
     expect(config.routes[0]?.auth.upstream).toMatchObject({ provider: 'corp', issuer: undefined, isExplicit: true })
-    expect(config.warnings.join('\n')).toContain('nobody has a token of the upstream provider "corp"')
+    expect(config.warnings.join('\n')).toContain('no caller has a token of the upstream provider "corp"')
   })
 
   test('upstreamInject without logins is a problem', () => {

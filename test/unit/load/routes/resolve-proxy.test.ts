@@ -167,8 +167,8 @@ describe('resolveProxy', () => {
   })
 
   test('nothing to serve is a problem', () => {
-    expect(problemsOf([proxy({ auth: OAUTH })])).toContain('there is nothing to serve')
-    expect(problemsOf([externalAuth(SPECS.bearerToken)])).toContain('there is nothing to serve')
+    expect(problemsOf([proxy({ auth: OAUTH })])).toContain('no routes to serve')
+    expect(problemsOf([externalAuth(SPECS.bearerToken)])).toContain('no routes to serve')
   })
 
   test('problems of loading are problems of the process', () => {

@@ -136,7 +136,7 @@ describe('oidcConfig of a manifest becomes a provider (decisions §1)', () => {
       'spec.oidcConfig.inline.issuer  plain http is only used for loopback',
     )
     expect(resolve([remote(oidc({ jwksUrl: 'http://idp.corp.svc/keys' }))]).warnings).toContain(
-      'spec.oidcConfig.inline.jwksUrl  plain http: whoever',
+      'spec.oidcConfig.inline.jwksUrl  plain http: anyone on the network path can read and change requests',
     )
   })
 

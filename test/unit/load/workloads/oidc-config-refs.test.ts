@@ -131,7 +131,7 @@ describe('conflicts are reported', () => {
     [
       'one of another namespace',
       [config(undefined, 'corp', 'other'), remote({ oidcConfigRef: ref })],
-      'is in namespace "other", and references stay within one',
+      'is in namespace "other", expected the namespace of the reference',
     ],
     [
       'one of an MCPServer that is not there',
@@ -142,7 +142,7 @@ describe('conflicts are reported', () => {
     [
       'a field of the reference that restricts callers, perhaps',
       [config(), remote({ oidcConfigRef: { ...ref, groups: ['a'] } })],
-      'spec.oidcConfigRef.groups  says who may call and is not known here',
+      'spec.oidcConfigRef.groups  says who may call and is not supported',
     ],
     [
       'a reference beside a section',

@@ -72,7 +72,7 @@ describe('where the traces of a workload go', () => {
     [{ headers: { Host: 'a' } }, 'openTelemetry.headers.Host  expected a header that is not framing'],
     [
       { headers: { 'X-A': 'a' }, sensitiveHeaders: [{ name: 'x-a', secretKeyRef: { name: 'a', key: 'b' } }] },
-      'openTelemetry.sensitiveHeaders  a header is there twice',
+      'openTelemetry.sensitiveHeaders  duplicate header',
     ],
     [{ tracing: { enabled: true, samplingRate: '2' } }, 'tracing.samplingRate  expected a number from 0 to 1'],
     [{ tracing: { enabled: true, sampleRate: '1' } }, 'unknown field "sampleRate", did you mean "samplingRate"?'],

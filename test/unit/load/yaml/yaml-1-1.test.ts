@@ -163,9 +163,9 @@ describe('merge keys', () => {
   test.each([
     ['{ <<: *no-object }', /expected an alias of an object/],
     ['{ <<: [1] }', /expected an alias of an object/],
-    ['{ <<: {}, <<: {} }', /"<<" is there twice, expected one with a list/],
+    ['{ <<: {}, <<: {} }', /duplicate key "<<", expected one with a list/],
     ['{ "<<": {} }', /unknown field "<<"/],
-    ['&self { <<: *self }', /an alias inside of what it stands for/],
+    ['&self { <<: *self }', /an alias inside its own anchor/],
   ])('%s is a problem', (written, expected) => {
     expect(spec(`spec: { type: headerInjection, headerInjection: ${written} }\n`).problems.join('\n')).toMatch(expected)
   })

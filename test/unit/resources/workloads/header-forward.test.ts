@@ -46,7 +46,7 @@ describe('headerForward', () => {
     { addPlaintextHeaders: { 'X-Key': 'a', x_key: 'b' } },
     { addPlaintextHeaders: { 'X-Key': 'a' }, addHeadersFromSecret: [{ headerName: 'x-key', valueSecretRef: ref }] },
   ])('refuses a header that is there twice, however it is spelled: %j', (value) => {
-    expect(problems(value)).toEqual([': a header is there twice, expected each once, however it is spelled'])
+    expect(problems(value)).toEqual([': duplicate header, expected each once, however it is spelled'])
   })
 
   test('rejects an unknown field', () => {
