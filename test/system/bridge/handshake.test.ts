@@ -15,7 +15,7 @@ const establish = (id: string | undefined, protocolVersion: unknown) => {
 }
 
 describe('what a server says in a handshake', () => {
-  it('goes along with every request', () => {
+  it('is sent with every request', () => {
     expect(establish('s-1', '2025-11-25')).toEqual({ 'mcp-protocol-version': '2025-11-25', 'mcp-session-id': 's-1' })
     expect(establish(undefined, '2025-11-25')).toEqual({ 'mcp-protocol-version': '2025-11-25' })
   })

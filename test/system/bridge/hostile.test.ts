@@ -46,7 +46,7 @@ describe('an answer that can not be one is an error of the request that it belon
     ['a stream of no messages', raw(200, STREAM, event('hello')), 'bad_answer'],
     ['an event that ends in a character', raw(200, STREAM, Buffer.from(event(ANSWER)).subarray(0, -8)), 'stream_lost'],
     ['an event with half a character', raw(200, STREAM, Buffer.from(event('"ü"')).subarray(0, 22)), 'stream_lost'],
-    ['an answer to somebody else', raw(200, STREAM, event(JSON.stringify(result(8)))), 'stream_lost'],
+    ['a response to another request', raw(200, STREAM, event(JSON.stringify(result(8)))), 'stream_lost'],
     ['an error page', raw(500, 'text/html', 'x'.repeat(200_000)), 'endpoint_refused'],
     [
       'a redirect elsewhere',
@@ -215,7 +215,7 @@ describe('lines of the client', () => {
     ['[{"jsonrpc":"2.0","id":5,"method":"x"}]', -32_600, null],
     ['[]', -32_600, null],
     [`{"a":"${'x'.repeat(1024 * 1024)}"}`, -32_600, null],
-  ])('that are no messages are told so, and the next is read: %#', async (line, code, id) => {
+  ])('that are not messages get an error, and the next is read: %#', async (line, code, id) => {
     await open((arrived) => arrived.json(200, result(arrived.body.id)))
     bridge.send(line, '', '  \r', { id: 9, method: 'ping' })
     expect((await bridge.answer(id)).error?.code).toBe(code)

@@ -29,7 +29,7 @@ const refuse = ({ method, response }: Arrived): void => void response.writeHead(
 const sessionsOf = (method: string): unknown[] => server.by(method).map(({ headers }) => headers['mcp-session-id'])
 
 describe('a session that the server lost', () => {
-  it('is begun anew once, also for who hears of the loss later', async () => {
+  it('is re-initialized once, also for requests that learn of the loss later', async () => {
     const late: Arrived[] = []
     await open((arrived) => (arrived.body.method === 'prompts/list' ? late.push(arrived) : refuse(arrived)))
     session = 's2'
@@ -51,7 +51,7 @@ describe('a session that the server lost', () => {
     ],
     ['plain text', 'text/plain', 'Bad Request'],
     ['nothing', '', ''],
-  ])('is begun anew after 400 with %s', async (_what, type, body) => {
+  ])('is re-initialized after 400 with %s', async (_what, type, body) => {
     await open(({ method, response }) =>
       method === 'GET'
         ? void response.writeHead(405).end()
@@ -64,7 +64,7 @@ describe('a session that the server lost', () => {
     await bridge.close()
   })
 
-  it('by each of its streams has none: it is not begun anew for ever', async () => {
+  it('on every stream fails: it is not re-initialized for ever', async () => {
     await open(({ method, response }) => void response.writeHead(method === 'GET' ? 404 : 400).end())
     await vi.waitFor(() => expect(server.by('GET')).toHaveLength(2), 10_000)
     await new Promise((resolve) => setTimeout(resolve, 500))
@@ -88,7 +88,7 @@ describe('a session that the server lost', () => {
     await bridge.close()
   })
 
-  it('is begun anew when the stream of messages hears of it', async () => {
+  it('is re-initialized when the message stream reports it', async () => {
     await open((arrived) => {
       if (arrived.headers['mcp-session-id'] !== 's1') return refuse(arrived)
       session = 's2'

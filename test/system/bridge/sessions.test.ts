@@ -34,7 +34,7 @@ const isGet = ({ method }: Arrived): boolean => method === 'GET'
 const LIST = { id: 1, method: 'tools/list' }
 
 describe('a session (2025-11-25)', () => {
-  it('goes along with every request after the handshake, in order, and is ended', async () => {
+  it('is sent with every request after the handshake, in order, and deleted', async () => {
     await open((arrived) => (isGet(arrived) ? none(arrived) : arrived.json(200, result(arrived.body.id))))
     bridge.send(LIST)
     await bridge.answer(1)
@@ -49,7 +49,7 @@ describe('a session (2025-11-25)', () => {
     expect(names).toEqual(['initialize', 'notifications/initialized', 'tools/list', 'DELETE'])
   })
 
-  it('that the server lost is begun anew, and the client notices nothing', async () => {
+  it('that the server lost is re-initialized transparently', async () => {
     let session = 's1'
     await open(
       (arrived) => {
@@ -71,7 +71,7 @@ describe('a session (2025-11-25)', () => {
     expect(server.by('DELETE').map(({ headers }) => headers['mcp-session-id'])).toEqual(['s2'])
   })
 
-  it('that is begun anew has what the client asked of the one before for as long as it lasts', async () => {
+  it('that is re-initialized restores the client’s subscriptions and log level', async () => {
     let session = 's1'
     await open(
       (arrived) => {
@@ -100,7 +100,7 @@ describe('a session (2025-11-25)', () => {
     await bridge.close()
   })
 
-  it('that can not be begun anew is an error that says so', async () => {
+  it('that cannot be re-initialized is an error with the reason', async () => {
     let isUp = true
     server = await startServer((arrived) => {
       if (!isUp) arrived.response.writeHead(404).end()
@@ -154,7 +154,7 @@ describe('a session (2025-11-25)', () => {
     await bridge.close()
   })
 
-  it('is told of a cancellation, and its stream ends', async () => {
+  it('receives a cancellation, and its stream ends', async () => {
     await open((arrived) => {
       if (isGet(arrived)) none(arrived)
       else if (arrived.body.method === 'tools/call')

@@ -99,7 +99,7 @@ describe('stateless requests (2026-07-28)', () => {
     bridge.send(call(1, 'tools/call', { name: 'a', arguments: { region: 'eu' } }))
     expect(await bridge.answer(1)).toMatchObject({ result: {} })
     expect(server.all.map(({ body }) => body.method)).toEqual(['tools/call', 'tools/list', 'tools/list', 'tools/call'])
-    // What does not help is not tried for ever.
+    // A failing retry is not repeated for ever.
     bridge.send(call(2, 'tools/call', { name: 'b' }))
     expect((await bridge.answer(2)).error).toMatchObject({ code: -32_020 })
     expect(server.by('tools/call')).toHaveLength(4)

@@ -10,7 +10,7 @@ it('extauth help CMD is extauth CMD --help, also of commands of a command', asyn
   }
 }, 30_000)
 
-it('a variable that not a known variable and that looks like one is told in the log, one of another command is not', async () => {
+it('an unknown EXTAUTH_ variable is logged, one of another command is not', async () => {
   const environment = { EXTAUTH_LISTN: ':1', EXTAUTH_WEBHOOK_ADDRESS: 'off', EXTAUTH_ADMIN_PORT: '1' }
   const proxy = extauth(['proxy', '-c', 'nowhere.yaml', '--log-format', 'json'], { env: environment })
   expect(await proxy.ended).toBe(1)

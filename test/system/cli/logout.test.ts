@@ -47,7 +47,7 @@ test('deletes one login and keeps the others; a failed revocation is an error, a
   expect(await store.all()).toEqual([])
 })
 
-test('what a login is told over plain http is refused before anything is asked', async () => {
+test('plain http endpoints of a login are rejected before any request', async () => {
   for (const argv of [
     ['--url', 'http://mcp.example.com/mcp'],
     ['--url', 'https://mcp.example.com/mcp', '--client-metadata-url', 'http://client.example.com/'],

@@ -36,7 +36,7 @@ function withInput(args: readonly string[], input: string | Buffer) {
 const FREE = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0']
 
 describe('standard input as the configuration', () => {
-  it('validate - judges it, with its lines', async () => {
+  it('validate - validates it, with its lines', async () => {
     const good = withInput(['validate', '-'], CONFIG)
     expect(await good.ended).toBe(0)
     const bad = withInput(['validate', '-'], CONFIG.replace('routes:', 'rutes:'))
@@ -75,7 +75,7 @@ describe('standard input as the configuration', () => {
   })
 })
 
-/** What `validate -` says of this text, in this process. */
+/** The output of `validate -` for this text, in this process. */
 async function validated(text: string): Promise<{ code: number; stdout: string; stderr: string }> {
   const said = { stdout: '', stderr: '' }
   const code = await main(['validate', '-'], {
@@ -154,7 +154,7 @@ spec: { type: upstreamInject, upstreamInject: { providerName: github } }
     expect(said.stdout).toMatch(expected)
   })
 
-  it('of somebody else are no concern', async () => {
+  it('of another program are ignored', async () => {
     const { code, stderr } = await validated(deployment('', '') + `---\n${CONFIG}`)
     expect(code).toBe(0)
     expect(stderr).toContain('1 skipped')

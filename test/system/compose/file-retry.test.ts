@@ -27,7 +27,7 @@ const routes = (more: object): string =>
   })
 
 describe('a reload that a file refused', () => {
-  it('is tried again by itself, and tells once what is missing', async () => {
+  it('is retried automatically, and logs the missing file once', async () => {
     await put('proxy.json', routes({}))
     const sources = { configPaths: [folder] }
     let current: ResolvedProxy = await loadProxyConfig(sources)

@@ -14,7 +14,7 @@ import { errorResponseFor } from '../../../src/bridge/bridge-error.ts'
 const CODES = Object.keys(FAILURES) as FailureCode[]
 
 describe('what is to be done', () => {
-  it('never sends anybody to a log of ours: check writes none, and the page stands beside it', () => {
+  it('never refers to the log: check writes none, and the page is beside it', () => {
     const ours = /\b(the|our) log\b(?! of)|\blog line\b/i
     for (const code of CODES) expect(explain(new Failure(code)).remedy).not.toMatch(ours)
     const kinds = ['timeout', 'unreachable', 'too_large', 'blocked_address', 'breaker_open', 'overloaded'] as const

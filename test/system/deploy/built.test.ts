@@ -25,9 +25,9 @@ const portOf = (url: string): string => new URL(url).port
 const status = async (url: string, token?: string): Promise<number> =>
   (await post(url, INITIALIZE, token === undefined ? {} : { authorization: `Bearer ${token}` })).status
 
-/** What a part that is missing leads to. */
+/** The effect of a missing part. */
 const BROKEN = /unexpected|Cannot find|not a function/
-/** What `explain` reads; the others read nothing. */
+/** Input of `explain`; the others read nothing. */
 const CLAIMS = JSON.stringify({ sub: 'alice', groups: ['admins'] })
 const KUBECONFIG = `apiVersion: v1
 kind: Config
@@ -36,7 +36,7 @@ contexts: [{ name: none, context: { cluster: none, user: none } }]
 clusters: [{ name: none, cluster: { server: 'https://127.0.0.1:9' } }]
 users: [{ name: none, user: { token: none } }]
 `
-/** One route without a credential, to a port where nobody is. */
+/** A route without a credential, to a closed port. */
 const config = (auth: string): string => `apiVersion: extauth.dev/v1alpha1
 kind: MCPExternalAuthConfig
 metadata: { name: none }

@@ -22,7 +22,7 @@ let backend: LabBackend
 let proxy: RunningTestProxy
 let resourceUrl: string
 
-/** `oidc-provider` as somebody else's authorization server: JWT access tokens for the resource that is asked for. */
+/** `oidc-provider` as an independent authorization server: JWT access tokens for the resource that is asked for. */
 async function startIdentityProvider(resource: string): Promise<Server> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -139,7 +139,7 @@ describe('an official client that knows nothing but the URL and its own credenti
     const metadata = /resource_metadata="([^"]+)"/.exec(challenge)?.[1] ?? ''
     expect(metadata).toBe(new URL('/.well-known/oauth-protected-resource/tools', resourceUrl).href)
     expect(challenge).toContain('scope="mcp:tools"')
-    // Nobody said what the realm is.
+    // The realm is not configured.
     expect(challenge).toContain(`Bearer realm="${new URL(resourceUrl).host}"`)
     expect(await (await fetch(metadata)).json()).toEqual({
       resource: resourceUrl,

@@ -34,7 +34,7 @@ async function outcome(response: Response): Promise<[number, string]> {
   return [response.status, body.error.data.reason]
 }
 
-/** Who logs in at the proxy can only be one of the lab's users. */
+/** Only users of the lab can log in at the proxy. */
 const logIn = async (user: string): Promise<Record<string, string>> => ({
   authorization: `Bearer ${await logInAtRoute(lab.url, '/xaa', user)}`,
 })
@@ -61,12 +61,12 @@ describe.each(FETCHING)('when the token endpoint of $route misbehaves', ({ route
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   })
 
-  it('tells whom nothing is given for that it is a matter of rights', async () => {
+  it('answers 403 to a caller without a credential', async () => {
     expect(await outcome(await ask(await callerOf('mallory')))).toEqual([403, 'exchange_denied'])
   })
 })
 
-describe.each(['token-exchange', 'obo'])('when %s gave a token that is taken back', (route) => {
+describe.each(['token-exchange', 'obo'])('when %s returned a token that is revoked', (route) => {
   it('gets another one once the backend refuses it, and the client notices nothing', async () => {
     const caller = await bearer('revoked')
     expect((await post(`${lab.url}/${route}`, INITIALIZE, caller)).status).toBe(200)

@@ -5,10 +5,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { meanwhile } from '../../support/meanwhile.ts'
 import { authConfig, proxyConfig, run, type RunningTestProxy } from '../../support/e2e/run.ts'
 
-/** How many calls an endpoint gets at a time, of which one peer may have all that nobody else wants (decisions §2.10). */
+/** Concurrent calls to an endpoint; one peer may use all free ones (decisions §2.10). */
 const PLACES = 64
 
-/** An introspection endpoint that answers when it is told to. */
+/** An introspection endpoint that answers on demand. */
 const waiting: { token: string; response: ServerResponse }[] = []
 const endpoint = createServer((request, response) => {
   const chunks: Buffer[] = []
@@ -61,7 +61,7 @@ function answerAll(): void {
 const serve = (requests: readonly Promise<number>[]): Promise<number[]> => meanwhile(10, answerAll, requests)
 
 describe('the share of a peer in introspections', () => {
-  it('is kept for the client that a trusted proxy names: one holds up nobody else', async () => {
+  it('applies to the client that a trusted proxy names: one delays no other', async () => {
     await start(['127.0.0.0/8'])
     const greedy = Array.from({ length: 80 }, (_, index) => call(`greedy-${index}`, '203.0.113.1'))
     await vi.waitFor(() => expect(waiting.length).toBe(PLACES), 10_000)
@@ -71,7 +71,7 @@ describe('the share of a peer in introspections', () => {
     expect(new Set(await serve([...greedy, other]))).toEqual(new Set([200]))
   })
 
-  it('is kept for the connection where nobody is trusted: a header makes no other client', async () => {
+  it('applies to the connection without trusted proxies: a header changes nothing', async () => {
     await start([])
     const all = Array.from({ length: 80 }, (_, index) => call(`t-${index}`, `203.0.113.${index}`))
     await vi.waitFor(() => expect(waiting.length).toBe(PLACES), 10_000)

@@ -20,7 +20,7 @@ let lab: TestLab
 let skewMs = 0
 
 beforeAll(async () => {
-  // The stand-ins' clock: what they issued ends sooner than they said.
+  // The clock of the demo services: their tokens expire early.
   lab = await openLab({ clock: { now: () => Date.now() + skewMs } })
 })
 afterAll(() => lab.close())
@@ -38,7 +38,7 @@ async function login(argv: readonly string[]) {
   return { code, ...out }
 }
 
-/** What the backend found out about who called. */
+/** The caller as the backend verified it. */
 async function call(route: string, token: string) {
   const response = await post(lab.url + route, SHOW, { ...MCP, authorization: `Bearer ${token.trim()}` })
   const text = (await response.text()).replace(/^event: message\ndata: /, '')
@@ -55,14 +55,14 @@ async function call(route: string, token: string) {
 }
 
 describe('a login at the lab', () => {
-  it('gives the backend the user’s own token of the workspace, the client a token of ours', async () => {
+  it('sends the backend the user’s token of the sample provider, and the client a token of the proxy', async () => {
     const { code, stdout, stderr } = await login(['--user', 'alice'])
     expect([code, stderr]).toEqual([0, ''])
     expect(decodeJwt(stdout)).toMatchObject({ iss: lab.url, aud: `${lab.url}/upstream`, email: 'alice@example.com' })
     expect((await call('/upstream', stdout)).verified).toMatchObject({ workspaceUser: 'alice', scope: 'files:read' })
   })
 
-  it('tells users apart, and resources', async () => {
+  it('distinguishes users and resources', async () => {
     const [alice, bob] = [await login(['--user', 'alice']), await login(['--user', 'bob'])]
     const seen = [await call('/upstream', alice.stdout), await call('/upstream', bob.stdout)]
     expect(seen.map(({ verified }) => verified)).toMatchObject([{ workspaceUser: 'alice' }, { workspaceUser: 'bob' }])

@@ -42,7 +42,7 @@ const files = (listen: string, more: object = {}) => ({
 })
 
 describe('a reload that changes the address', () => {
-  it('judges routes by the address that stays bound, so that nobody gets a credential that the new one would have guarded', async () => {
+  it('validates routes by the address that stays bound, so that no credential is exposed on it', async () => {
     proxy = await run(files('0.0.0.0:0', { insecureAllowAnonymous: true }), { listen: undefined })
     await proxy.write('proxy.json', files('127.0.0.1:0')['proxy.json'])
     const result = await proxy.reload()

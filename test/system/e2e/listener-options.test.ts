@@ -77,7 +77,7 @@ describe('listen.trustedProxies', () => {
     return (await fetch(proxy.url, { headers })).text()
   }
 
-  it('may say for whom they ask, and the backend is told', async () => {
+  it('may name the client, and the backend receives it', async () => {
     const seen = await seenThrough({ trustedProxies: ['127.0.0.0/8'] })
     expect(seen).toMatch(/^for=203\.0\.113\.5;host="[^"]+";proto=https 203\.0\.113\.5$/)
   })

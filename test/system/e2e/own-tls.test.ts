@@ -38,7 +38,7 @@ async function proxyAt(address: string) {
   return { admin, headerOf }
 }
 
-it('a proxy that ends TLS itself tells browsers to stay with it, and /config shows no query of a target', async () => {
+it('a proxy that terminates TLS sends HSTS, and /config shows no query of a target', async () => {
   const { admin, headerOf } = await proxyAt('0.0.0.0:0')
   expect(await headerOf('/r')).toBe('max-age=31536000')
   expect(await headerOf('/nowhere')).toBe('max-age=31536000')

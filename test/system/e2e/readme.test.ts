@@ -88,7 +88,7 @@ afterAll(async () => {
 
 describe("the tour, run word for word against npm start's lab", () => {
   const needsToken = TOUR.find(({ script }) => script.startsWith('token='))?.script.split('\n')[0] ?? ''
-  /** What each station printed, in order. */
+  /** The output of each step, in order. */
   const printed: string[] = []
   /** Sets what the station with the token leaves behind in the reader's terminal. */
   let terminal = ''
@@ -177,7 +177,7 @@ describe('the registry as docs/registry.md starts it', () => {
     return ((await response.json()) as { servers: unknown[] }).servers.length
   }
 
-  it('npm run registry lists the sample servers to anybody, on a free port that the log tells', async () => {
+  it('npm run registry lists the sample servers without a login, on a free port that it logs', async () => {
     expect(REGISTRY[0]).toBe('npm run registry')
     const { scripts } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
       scripts: Record<string, string>

@@ -68,7 +68,7 @@ describe('a reload', () => {
   it('that is refused has asked no new issuer', async () => {
     await start()
     await proxy.write('secrets/b/key', 'one')
-    // What only turns out when everything is built: the routes before it are built already.
+    // A failure at the end of the build: the routes before it are built already.
     const broken = { targetTls: { caCertPath: 'missing.pem' } }
     await proxy.write(
       'proxy.json',
@@ -78,7 +78,7 @@ describe('a reload', () => {
       }),
     )
     expect(await proxy.reload()).toEqual({ ok: false, problems: [expect.stringContaining('targetTls')] })
-    // Somebody else's questions arrive in the meantime.
+    // Requests of other callers arrive in the meantime.
     for (let question = 1; question <= 20; question++) {
       await (await fetch(issuer.url)).text()
       expect(issuer.asked()).toBe(question)
@@ -97,7 +97,7 @@ describe('a reload', () => {
       asked = issuer.asked()
       await new Promise((resolve) => setTimeout(resolve, 500))
     }
-    // One that is kept is not asked anew.
+    // A kept one is not asked again.
     await proxy.write('proxy.json', withIssuer({ timeouts: { connect: '4s' } }))
     expect(await proxy.reload()).toEqual({ ok: true })
     expect(issuer.asked()).toBe(asked)

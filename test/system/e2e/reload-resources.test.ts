@@ -238,7 +238,7 @@ describe('what a reload must not take away', () => {
       )
       expect((await fetch(traced.url)).status).toBe(200)
     } finally {
-      // What is left is exported.
+      // The rest is exported.
       await traced.close()
     }
     expect(receiver.requests.at(-1)?.headers.authorization).toBe('Bearer second')

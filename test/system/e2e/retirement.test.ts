@@ -4,7 +4,7 @@ import { type CredentialsWorld, exchangeConfig, openCredentialsWorld, ROLE } fro
 let world: CredentialsWorld
 afterEach(() => world.close())
 
-/** What a step costs in exchanges. */
+/** Exchanges of a step. */
 async function exchanged(step: () => Promise<unknown>): Promise<number> {
   const before = world.identity.calls('exchange')
   await step()
@@ -35,7 +35,7 @@ describe('cached credentials', () => {
     const alice = await world.bearer({ sub: 'alice' })
     for (const route of ['one', 'two']) expect(await world.status(route, alice)).toBe(200)
     await world.proxy.write('secrets/one/secret', 'not-what-the-provider-knows')
-    // What was exchanged with the old secret is not used any more, and the new one is refused.
+    // Tokens exchanged with the old secret are not used any more, and the new secret is rejected.
     await vi.waitFor(async () => expect(await world.status('one', alice)).toBe(500), 10_000)
     expect(await exchanged(() => world.status('two', alice))).toBe(0)
     await vi.waitFor(async () => expect((await world.admin('/cache')).json).toMatchObject({ entries: 1 }), 10_000)

@@ -5,7 +5,7 @@ import { authConfig, proxyConfig } from '../../support/e2e/run.ts'
 let world: CredentialsWorld
 const COSTLY = 'claims.many.all(a, claims.many.all(b, a != "" && b != ""))'
 
-/** Routes by what is different about them; each has a fallback, which nobody may reach by a rule that fails. */
+/** Routes by their difference; each has a fallback, which a failing rule must not select. */
 const ROUTES: Readonly<Record<string, { readonly spec?: object; readonly onMatcherError?: string }>> = {
   skip: {},
   deny: { onMatcherError: 'deny' },

@@ -102,7 +102,7 @@ describe('a signed route', () => {
   })
 })
 
-/** What the world runs with. */
+/** Configuration of the world. */
 async function proxySpec(): Promise<{ routes: object[]; auth: object }> {
   const text = await readFile(path.join(world.proxy.directory, 'proxy.json'), 'utf8')
   return (JSON.parse(text) as { spec: { routes: object[]; auth: object } }).spec

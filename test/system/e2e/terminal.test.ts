@@ -15,7 +15,7 @@ afterEach(() => {
   for (const one of started.splice(0)) one.kill()
 })
 
-/** What a command shows on a terminal until `done`, by `script` of util-linux. */
+/** Output of a command on a terminal until `done`, by `script` of util-linux. */
 async function onTerminal(argv: readonly string[], env: Record<string, string>, done: RegExp): Promise<string> {
   const command = `exec ${[process.execPath, BIN, ...argv].map(shellQuote).join(' ')}`
   const { NO_COLOR: _none, ...own } = process.env

@@ -18,7 +18,7 @@ type Token = () => string | Promise<string>
 const OF_TOKENS: readonly (readonly [string, Token, RegExp, RegExp])[] = [
   ['an issuer with a slash at its end', () => world.token({ iss: `${world.issuer}/` }), /\(iss\)/, /exactly/],
   ['no audience', () => world.token({ aud: undefined }), /no audience/, /put the provider/],
-  ['the audience of somebody else', () => world.token({ aud: 'api' }), /wrong audience \(aud\)/, /Request a token/],
+  ['a foreign audience', () => world.token({ aud: 'api' }), /wrong audience \(aud\)/, /Request a token/],
   ['a token that has ended', () => world.token({ exp: seconds() - 300 }), /has expired/, /Get a new token/],
   ['a token without an end', () => world.token({ exp: undefined }), /no expiry/, /issue tokens that expire/],
   ['a token of tomorrow', () => world.token({ nbf: seconds() + 86_400 }), /not valid yet/, /clocks/],
@@ -38,7 +38,7 @@ const OF_TOKENS: readonly (readonly [string, Token, RegExp, RegExp])[] = [
     /complete|introspectionUrl/,
   ],
   [
-    'an extension that nobody knows',
+    'an unknown extension',
     () => signedRaw(world.key, '{"alg":"RS256","kid":"one","crit":["x"]}', `{"iss":"${world.issuer}"}`),
     /\(crit\)/,
     /omit `crit`/,
@@ -70,7 +70,7 @@ const OF_CONFIGURATIONS: readonly (readonly [string, string, RegExp, RegExp])[] 
   ['an exchange that is denied', 'token-denied', /access_denied/, /policy for this audience/],
   ['a login page as token URL', 'token-page', /the response is not a JSON object/, /exchange tokens \(RFC 8693/],
   ['a token endpoint that is down', 'token-gone', /ECONNREFUSED/, /correct the host and port/],
-  ['nobody who gives a role', 'no-role', /role/, /extauth explain/],
+  ['no role', 'no-role', /role/, /extauth explain/],
   ['a path that is no route', 'nowhere', /no route/, /Compare the path/],
 ]
 

@@ -44,7 +44,7 @@ async function startAsOther(strict: 'auth.json' | 'secrets') {
   return { running, restricted }
 }
 
-describe('files of somebody else', () => {
+describe('files of another user', () => {
   it('a configuration: the refusal names path, errno, user, owner and what to do', async () => {
     const { running, restricted } = await startAsOther('auth.json')
     expect(await running.ended).toBe(1)

@@ -88,7 +88,7 @@ describe('a wrong address of an identity provider', () => {
     expect(running.stderr()).not.toContain('not-for-a-log')
   }, 60_000)
 
-  it('where nobody listens is named in the line of the request, a backend’s too', async () => {
+  it('without a listener is named in the request’s log line, a backend’s too', async () => {
     const clientSecretRef = { name: 'client', key: 'secret' }
     const [dead, silent] = [`http://127.0.0.1:${await freePort()}`, `http://127.0.0.1:${await freePort()}`]
     const target = (host: string) => `${host}/mcp?key=not-for-a-log`

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 const PROBE = path.join(import.meta.dirname, '../../../endure/world/probe.ts')
 
-test('what the probe can not write ends nobody', async () => {
+test('a failed write of the probe ends no process', async () => {
   const program = 'gc(); setTimeout(() => console.log("goes on"), 300)'
   const { stdout } = await promisify(execFile)(
     process.execPath,

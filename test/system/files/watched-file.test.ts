@@ -69,7 +69,7 @@ test('a file whose directories do not exist yet is found when it appears', async
   await eventually(() => expect(textOf(file)).toBe('here'))
 })
 
-test('what fails to load keeps the content from before, and is told once', async () => {
+test('a failed load keeps the previous content, and is reported once', async () => {
   const path = join(directory, 'a')
   writeFileSync(path, 'one')
   const problems: string[] = []
@@ -85,7 +85,7 @@ test('what fails to load keeps the content from before, and is told once', async
   expect(problems).toEqual(['too_large', 'refused', 'missing'])
 })
 
-test('refresh says whether the content is another, and tells it', async () => {
+test('refresh returns whether the content changed, and notifies listeners', async () => {
   const path = join(directory, 'a')
   writeFileSync(path, 'one')
   const onChange = vi.fn<() => void>()

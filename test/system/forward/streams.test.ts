@@ -45,7 +45,7 @@ describe('an event stream', () => {
     await client.until(/0\r\n\r\n$/)
   })
 
-  it('can be ended cleanly from outside, which lets go of the backend', async () => {
+  it('can be ended cleanly from outside, which releases the backend', async () => {
     let end = (): void => undefined
     const { backend, client, front, closed } = await openStream({ onStream: (given) => (end = given) })
     backend.write('data: 1\n\n')

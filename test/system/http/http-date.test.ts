@@ -8,7 +8,7 @@ const FORMS = ['Sun, 06 Nov 1994 08:49:37 GMT', 'Sunday, 06-Nov-94 08:49:37 GMT'
 it('is the same time in each of its forms, wherever the machine is', () => {
   const code = `import { parseHttpDate } from ${JSON.stringify(MODULE)}; console.log(${JSON.stringify(FORMS)}.map(parseHttpDate).join())`
   for (const TZ of ['UTC', 'America/New_York', 'Asia/Kolkata']) {
-    const told = execFileSync(process.execPath, ['--input-type=module', '-e', code], { env: { ...process.env, TZ } })
-    expect(told.toString().trim()).toBe('784111777000,784111777000,784111777000')
+    const output = execFileSync(process.execPath, ['--input-type=module', '-e', code], { env: { ...process.env, TZ } })
+    expect(output.toString().trim()).toBe('784111777000,784111777000,784111777000')
   }
 })

@@ -28,7 +28,7 @@ it.each([
   const [numbers = ''] = reasons.map((cause) => NUMBERS.exec(cause)?.[1])
   expect(numbers).toContain(code)
   const lines = lab.log.lines.slice(before)
-  // What was asked, and a line for each request.
+  // The request, and a line for each attempt.
   expect(lines.filter((line) => line.includes(numbers))).toHaveLength(3)
   expect(reasons[1]).toContain(numbers)
   expect(lines.join('\n')).not.toContain('AADSTS65001: ')

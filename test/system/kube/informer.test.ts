@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import { event, idle, object, serve } from '../../support/kube/collection-server.ts'
 import type { KubeObject } from '../../../src/kube/index.ts'
 
-test('a watch asks for bookmarks and goes on from the newest version that it was told', async () => {
+test('a watch requests bookmarks and resumes from the newest received version', async () => {
   const { watches, restarts } = await serve({
     watches: [(response) => response.end(event('BOOKMARK', 'b', 42)), idle],
   })
@@ -46,7 +46,7 @@ test('410 in a watch lists again and says what has gone meanwhile', async () => 
   expect(restarts[0]).toBe('expired')
 })
 
-test('an event of a type that nobody knows is passed over', async () => {
+test('an event of an unknown type is ignored', async () => {
   const { changes } = await serve({
     watches: [(response) => void response.write(event('SURPRISE', 'x', 11) + event('MODIFIED', 'a', 12))],
   })
@@ -61,7 +61,7 @@ test('a watch that was lost is no problem any more once the server takes it agai
   await vi.waitFor(() => expect(informer.problem).toBeUndefined(), 5000)
 })
 
-test('a watch that is silent for too long is made anew', async () => {
+test('a watch that is silent for too long is reopened', async () => {
   const { watches, restarts } = await serve({ watches: [idle] })
   await vi.waitFor(() => expect(watches().length).toBeGreaterThan(1), 10_000)
   expect(restarts).toContain('lost')
@@ -89,7 +89,7 @@ test('429 with Retry-After is honoured; a server that ends every watch at once i
   expect(hurried.watches().length).toBeLessThan(8)
 })
 
-test('a kind that the server does not know keeps nobody waiting where it may be missing, and else it does', async () => {
+test('an unknown kind delays the start only if it is required', async () => {
   const unknown = (_request: unknown, response: ServerResponse): void => {
     response.writeHead(404).end(JSON.stringify({ kind: 'Status', code: 404, reason: 'NotFound' }))
   }
@@ -101,7 +101,7 @@ test('a kind that the server does not know keeps nobody waiting where it may be 
   expect(strict.informer.isSynced).toBe(false)
 })
 
-test('what a write answered is known at once, until the watch tells of something newer', async () => {
+test('the response of a write is known at once, until the watch reports a newer version', async () => {
   let send = (_line: string): void => {}
   const { informer, changes } = await serve({
     watches: [

@@ -130,7 +130,7 @@ describe('a wrong exchange is refused', () => {
 
   test.each([
     ['no client', undefined],
-    ['an unknown client', basic('nobody', 'exchange+secret:1')],
+    ['an unknown client', basic('unknown', 'exchange+secret:1')],
     ['a wrong secret', basic('exchanger', 'wrong')],
     ['a secret that is not form-encoded', `Basic ${Buffer.from('exchanger:exchange+secret:1').toString('base64')}`],
     ['Basic that is none', 'Basic ???'],

@@ -41,6 +41,6 @@ test('on TLS it is an issuer of its own, with the same keys', async () => {
   expect(decodeJwt(String(token))).toMatchObject({ iss: url, sub: 'alice' })
 })
 
-test('nobody trusts it who was not told to', async () => {
+test('only clients with its CA trust it', async () => {
   await expect(request(identity.tlsUrl ?? '')).rejects.toMatchObject({ code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' })
 })

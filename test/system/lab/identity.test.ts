@@ -15,7 +15,7 @@ const getJson = async (path: string) =>
   (await (await fetch(`${identity.url}${path}`)).json()) as Record<string, unknown>
 
 describe('discovery and keys', () => {
-  test('both documents name the issuer byte for byte', async () => {
+  test('both documents name the exact issuer', async () => {
     const openid = await getJson('/.well-known/openid-configuration')
     expect(openid).toEqual(await getJson('/.well-known/oauth-authorization-server'))
     expect(openid).toMatchObject({

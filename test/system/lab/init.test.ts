@@ -43,7 +43,7 @@ const params = { name: 'show_request', arguments: {}, _meta: META }
 const SHOW = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
 const MCP = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'show_request' }
 
-/** What the backend says that it verified of a request. */
+/** Facts about a request that the backend verified. */
 async function verifiedAt(url: string, token: string | undefined) {
   const response = await post(url, SHOW, {
     ...MCP,
@@ -160,13 +160,13 @@ describe('extauth init', () => {
       expect(JSON.parse(readFileSync(path.join(directory, schema), 'utf8'))).toHaveProperty('$defs')
     for (const [, secret = ''] of text.matchAll(/# (\.\/secrets\/\S+)$/gm))
       expect(existsSync(path.join(directory, secret))).toBe(true)
-    // What it prints means the same to a shell.
+    // A shell parses its output as intended.
     const [, words = ''] = /^ {2}.* proxy --config (.*)$/m.exec(stdout) ?? []
     const { stdout: said } = spawnSync('bash', ['-c', `printf '%s\\n' ${words}`], { encoding: 'utf8' })
     expect(said).toBe(`${path.join(directory, 'proxy.yaml')}\n`)
   })
 
-  it('makes keys anew each time', async () => {
+  it('generates new keys each time', async () => {
     await run('init', 'upstreamInject', path.join(directory, 'a'))
     await run('init', 'upstreamInject', path.join(directory, 'b'))
     for (const name of ['login/hmac', 'login/signing-key']) {

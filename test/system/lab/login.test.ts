@@ -90,7 +90,7 @@ describe('the login without a password', () => {
     expect((await renew()).json['error']).toBe('invalid_grant')
   })
 
-  test('userinfo knows the user of an access token and nobody else', async () => {
+  test('userinfo returns only the user of an access token', async () => {
     const { json } = await redeem(await codeFor('bob'))
     const userInfo = (token: unknown) =>
       fetch(`${identity.url}/userinfo`, { headers: { authorization: `Bearer ${String(token)}` } })
@@ -108,7 +108,7 @@ describe('the login without a password', () => {
     expect((await redeem(code)).json['error']).toBe('invalid_grant')
   })
 
-  test('a code is good for a minute', async () => {
+  test('a code is valid for a minute', async () => {
     const code = await codeFor('bob')
     clock.advance(60_000)
     expect((await redeem(code)).json['error']).toBe('invalid_grant')
@@ -123,7 +123,7 @@ describe('the login without a password', () => {
   test.each([
     ['a wrong verifier', { code_verifier: 'wrong' }, 'invalid_grant'],
     ['another redirect', { redirect_uri: 'http://127.0.0.1:1234/other' }, 'invalid_grant'],
-    ['an unknown client', { client_id: 'nobody' }, 'invalid_client'],
+    ['an unknown client', { client_id: 'unknown' }, 'invalid_client'],
   ])('a code with %s is refused', async (_name, changes, error) => {
     expect((await redeem(await codeFor('bob'), changes)).json['error']).toBe(error)
   })
@@ -138,7 +138,7 @@ describe('the login without a password', () => {
 
 describe('a wrong authorization request', () => {
   test.each([
-    ['an unknown client', { client_id: 'nobody' }],
+    ['an unknown client', { client_id: 'unknown' }],
     ['a redirect that is not registered', { redirect_uri: 'https://evil.example/' }],
   ])('%s is answered here and sent nowhere', async (_name, changes) => {
     const response = await authorize(changes)

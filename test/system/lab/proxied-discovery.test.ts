@@ -19,7 +19,7 @@ afterAll(() => lab.close())
 const REDIRECT = 'http://127.0.0.1:6274/callback'
 const INFO = { name: 'discovery', version: '1.0.0' }
 
-/** What an MCP client keeps of a login, and a browser that picks a user. */
+/** Storage of an MCP client's login, and a browser that picks a user. */
 function createLogin(user: string) {
   const kept: {
     client?: object

@@ -30,7 +30,7 @@ afterAll(async () => {
 const ask = (mount: string, headers: [string, string][]) =>
   fetch(`${backend.url}${mount}/mcp`, { method: 'POST', headers, body: '{}' })
 
-/** What gets past the verifier is answered by the MCP server, which has another opinion of an empty object. */
+/** Verified requests are answered by the MCP server, which rejects an empty object. */
 const LET_IN = 415
 
 describe('the header that is wanted', () => {

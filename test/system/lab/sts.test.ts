@@ -93,7 +93,7 @@ describe('AssumeRoleWithWebIdentity by the official client', () => {
       'ExpiredTokenException',
     ],
     [
-      'an audience nobody trusts',
+      'an untrusted audience',
       async () => ({ WebIdentityToken: await identity.mint({ sub: 'a', aud: ['x'] }) }),
       400,
       'InvalidIdentityToken',
@@ -137,8 +137,14 @@ describe('the query protocol', () => {
 
   test.each([
     ['another action', 'Action=GetSessionToken&Version=2011-06-15', {}, 400, 'InvalidAction'],
-    ['a role for nobody who signed', 'Action=AssumeRole&Version=2011-06-15', {}, 403, 'MissingAuthenticationToken'],
-    ['a question of nobody', 'Action=GetCallerIdentity&Version=2011-06-15', {}, 403, 'MissingAuthenticationToken'],
+    ['an unsigned AssumeRole', 'Action=AssumeRole&Version=2011-06-15', {}, 403, 'MissingAuthenticationToken'],
+    [
+      'an unsigned GetCallerIdentity',
+      'Action=GetCallerIdentity&Version=2011-06-15',
+      {},
+      403,
+      'MissingAuthenticationToken',
+    ],
     ['no version', 'Action=AssumeRoleWithWebIdentity', {}, 400, 'InvalidAction'],
     ['no parameters', 'Action=AssumeRoleWithWebIdentity&Version=2011-06-15', {}, 400, 'ValidationError'],
     ['a JSON body', '{}', { 'content-type': 'application/json' }, 400, 'InvalidParameterValue'],

@@ -33,7 +33,7 @@ describe('xaa against our own authorization server', () => {
       aud: `${lab.url}/xaa`,
       client_id: 'lab-xaa',
       email: 'alice@example.com',
-      // Whether a user logs in or is vouched for, it is the same one.
+      // A login and an identity assertion identify the same user.
       sub: decodeJwt(token).sub,
     })
     expect(first.seen?.headers.join('\n')).not.toContain(token)

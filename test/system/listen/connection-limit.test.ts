@@ -10,7 +10,7 @@ const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
 describe('a limit of connections', () => {
-  it('refuses what is over it, says so once, counts each, and takes new ones when there is room', async () => {
+  it('rejects connections above it, logs once, counts each, and accepts new ones below it', async () => {
     const listener = await startListener(sockets, (_request, response) => void response.end('ok'), {
       maxConnections: 3,
     })

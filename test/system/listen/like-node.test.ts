@@ -74,7 +74,7 @@ describe('a request is what it is to Node’s server', () => {
     ['a tab behind a value', get('/').replace('\r\n\r\n', '\r\nX-A: b \t\r\n\r\n')],
     ['what it says of the connection', get('/').replace('\r\n\r\n', '\r\nConnection: x-a, Keep-Alive\r\n\r\n')],
     ['an upgrade that does not say so', get('/').replace('\r\n\r\n', '\r\nUpgrade: h2c\r\n\r\n')],
-    ['a body that nobody expects', get('/').replace('\r\n\r\n', '\r\nContent-Length: 2\r\n\r\nab')],
+    ['an unexpected body', get('/').replace('\r\n\r\n', '\r\nContent-Length: 2\r\n\r\nab')],
   ])('%s', async (_what, text) => {
     const answer = await answersOf(echo, text)
     expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
@@ -113,7 +113,7 @@ describe('an answer is that of Node’s server', () => {
   })
 
   it.each([[['x-a', 'b\r\nx-c: d']], [['x-a', 'b\0']], [['x-a\r\nx-c', 'd']], [['x a', 'b']], [['x-a', '\u0100']]])(
-    'and has no lines that nobody wrote: %j',
+    'and has no invented header lines: %j',
     async (headers) => {
       const thrown: unknown[] = []
       const serve: Serve = (_request, response) => {
@@ -194,7 +194,7 @@ describe('an expectation', () => {
     ])
   })
 
-  it('that is not met ends the connection: nobody can say whether the body follows', async () => {
+  it('that is not met closes the connection: the body may or may not follow', async () => {
     const listener = await startListener(sockets, (_request, response) => void response.writeHead(401).end('no'))
     const client = rawConnect(listener.url, asking(post('/', 'body')) + get('/2'))
     await client.ended
@@ -373,7 +373,7 @@ describe('a connection whose next request has to wait', () => {
   })
 })
 
-it('an answer that comes behind a refusal disturbs nobody', async () => {
+it('a response after a rejection has no effect', async () => {
   const open: ClientResponse[] = []
   const listener = await startListener(sockets, (_request, response) => void open.push(response))
   const client = rawConnect(listener.url, 'POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na')

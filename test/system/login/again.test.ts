@@ -14,7 +14,7 @@ const refreshes = (): Record<string, string>[] =>
     .map(({ body }) => Object.fromEntries(body as URLSearchParams))
 const portIn = (shown: URLSearchParams): number => Number(new URL(shown.get('redirect_uri') ?? '').port)
 
-/** What the token endpoint says to a refresh; codes are redeemed as ever. */
+/** The token endpoint's response to a refresh; codes are redeemed as usual. */
 function refreshIs(status: number, body: Json): void {
   paper.documents['/token'] = (sent) =>
     (sent as URLSearchParams).get('grant_type') === 'refresh_token' ? [status, body] : [200, TOKENS]
@@ -94,13 +94,13 @@ describe('another login', () => {
       await later.refused(await later.current(), undefined, true)
       expect(registrations()).toBe(times)
       expect(paper.shown[1]?.get('client_id')).toBe(times === 1 ? 'registered' : 'another')
-      // What was granted before is asked for again.
+      // The granted scopes are requested again.
       expect(paper.shown[1]?.get('scope')).toBe('files write')
       expect((await recorded()).client.client_id).toBe(paper.shown[1]?.get('client_id'))
     },
   )
 
-  it('is one of another client after one from which did not return, where nothing else tells that the server knows it', async () => {
+  it('registers a new client after a login that did not return, if the server may not know the old one', async () => {
     paper.documents['/token'] = { access_token: 'access', token_type: 'Bearer', expires_in: 300 }
     await paper.login()
     const now = (): number => Date.now() + 600_000
@@ -139,7 +139,7 @@ describe('another login', () => {
 })
 
 describe('`extauth login`', () => {
-  it('logs in anew whatever is stored, without a refresh, as a new client', async () => {
+  it('logs in again regardless of the store, without a refresh, as a new client', async () => {
     await paper.login()
     refreshIs(400, { error: 'invalid_request' })
     paper.documents['/register'] = { client_id: 'another', token_endpoint_auth_method: 'none' }
@@ -196,7 +196,7 @@ describe('a refresh', () => {
 })
 
 describe('what goes wrong', () => {
-  it('is told by code, never in words of the server', async () => {
+  it('is reported by its code, never with text of the server', async () => {
     paper.documents['/token'] = () => [400, { error: 'Click <a>here</a>', error_description: 'and pay' }]
     const failure = await paper.login().then(
       () => '',
@@ -206,7 +206,7 @@ describe('what goes wrong', () => {
     expect(failure).not.toMatch(/[<>]|pay/)
   })
 
-  it('leaves nobody listening for an answer', async () => {
+  it('leaves no listener', async () => {
     const shown = await paper.login()
     await expect(fetch(shown.get('redirect_uri') ?? '')).rejects.toThrow('fetch failed')
   })
@@ -219,7 +219,7 @@ describe('the end of a login', () => {
   const revoked = (): (string | null)[] =>
     paper.asked.filter(({ path }) => path === '/revoke').map(({ body }) => (body as URLSearchParams).get('token'))
 
-  it('is told to a server over https, or on this machine', async () => {
+  it('is sent to a server over https, or on this machine', async () => {
     withRevocation('http://example.com/revoke')
     await paper.login()
     expect(await revoke(await recorded(), paper.options().outbound)).toBe(false)

@@ -115,13 +115,13 @@ describe('a login for an MCP server', () => {
     expect(await files()).toEqual([])
   })
 
-  it('takes no answer of another login, and says when nobody comes back', async () => {
+  it('rejects a callback of another login, and reports when none arrives', async () => {
     const forged: number[] = []
     const patience = new AbortController()
     const openBrowser = (url: string): void => {
       opened.push(url)
       const end = new URL(url).searchParams.get('redirect_uri') ?? ''
-      void fetch(`${end}?code=x&state=somebody-elses&iss=${encodeURIComponent(lab.url)}`)
+      void fetch(`${end}?code=x&state=another-login&iss=${encodeURIComponent(lab.url)}`)
         .then(({ status }) => forged.push(status))
         .finally(() => patience.abort())
     }

@@ -120,7 +120,7 @@ describe('the concurrency bound', () => {
     expect(most).toBe(2)
   })
 
-  it('lets nobody wait longer than the deadline', async () => {
+  it('bounds every wait by the deadline', async () => {
     const url = await sockets.tcp(() => undefined)
     const client = outbound({ maxConcurrent: 1, deadlineMs: 60, breaker: false })
     const startedAt = performance.now()
@@ -157,7 +157,7 @@ const tried = async (deadlineMs = 400) => {
 }
 
 describe('callers of one service', () => {
-  it('have trouble of their own: whose tokens fail is kept away, and nobody else is', async () => {
+  it('have their own circuit: only a caller with failing tokens is blocked', async () => {
     const { ask } = await tried()
     for (let count = 0; count < 30; count++) await ask('mallory', `broken-${count}`)
     expect(await ask('mallory', 'broken-new')).toBe('breaker_open')
@@ -181,7 +181,7 @@ describe('callers of one service', () => {
     expect(seen).toEqual(['broken', 'broken'])
   })
 
-  it('lend each other places, and have their own all the same: hanging calls of one are nobody else’s', async () => {
+  it('lend each other slots, and keep their share: hanging calls of one delay no other', async () => {
     const { ask, seen } = await tried(2_000)
     const hanging = Array.from({ length: 80 }, (_, index) => ask('mallory', `hanging-${index}`))
     const others = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(`caller-${index}`, `good-${index}`)))
@@ -228,7 +228,7 @@ describe('callers of one service', () => {
     expect(await ask('alice', 'good')).toBe('200')
   })
 
-  it.each(['503'])('rest for as long as the service asks, once a second one was told so: %s', async (token) => {
+  it.each(['503'])('cool down for as long as the service asks, once a second one was rejected: %s', async (token) => {
     const { ask, advance } = await tried()
     for (let count = 0; count < 2; count++) {
       expect(await ask('mallory', token)).toBe(token)

@@ -136,7 +136,7 @@ describe('client assertions', () => {
       'config_error',
     ],
     ['no certificate', () => assertionOf({ secret: handle('rsa'), certificate: handle('rsa') }), 'config_error'],
-    ['an issuer that nobody knows', () => assertionOf({ secret: handle('rsa') }, 'issuer'), 'config_error'],
+    ['an unknown issuer', () => assertionOf({ secret: handle('rsa') }, 'issuer'), 'config_error'],
   ])('%s is refused', async (_what, make, code) => {
     expect(await make().catch((error: unknown) => asFailure(error).code)).toBe(code)
   })

@@ -151,11 +151,11 @@ describe('the server that the API server asks', () => {
     expect(await fingerprintOf(port)).not.toBe(before)
   })
 
-  it('judges one review of a namespace at a time, and keeps no other namespace waiting', async () => {
+  it('evaluates one review of a namespace at a time, and delays no other namespace', async () => {
     const held = Promise.withResolvers<{ allowed: true }>()
-    let judged = 0
+    let evaluated = 0
     const { port } = await start(0, (review, signal) => {
-      judged++
+      evaluated++
       return review.namespace === 'slow' ? held.promise : decide(review, signal)
     })
     const slow = Array.from({ length: 70 }, () => send(port, VALIDATE_PATH, reviewFor('slow')))
@@ -164,13 +164,13 @@ describe('the server that the API server asks', () => {
       response: { allowed: false, status: { code: 429, details: { retryAfterSeconds: 1 } } },
     })
     expect((await send(port, VALIDATE_PATH, reviewFor('good'))).status).toBe(200)
-    expect(judged).toBe(2)
+    expect(evaluated).toBe(2)
     held.resolve({ allowed: true })
     const allowed = (await Promise.all(slow)).filter(({ text }) => text.includes('"allowed":true'))
     expect(allowed).toHaveLength(65)
   })
 
-  it('ends its work for an asker that has gone, and what waits behind it begins', async () => {
+  it('aborts a review whose client has gone, and starts the next', async () => {
     const ended = Promise.withResolvers<boolean>()
     const begun = Promise.withResolvers<void>()
     const { port } = await start(0, async (_review, signal) => {

@@ -106,7 +106,7 @@ describe('guarded endpoints with a token', () => {
     expect(wrong.headers['www-authenticate']).toContain('error="invalid_token"')
   })
 
-  it('refuse everybody on an open bind while the token file cannot be read', async () => {
+  it('reject all requests on an open bind while the token file cannot be read', async () => {
     ops = await start({ address: ':0', guarded: { endpoints, token: () => undefined } })
     expect(await send(ops.url, '/config', { headers: bearer('undefined') })).toMatchObject({ status: 401 })
   })
@@ -140,7 +140,7 @@ describe('the admin listener on a Unix socket', () => {
 })
 
 describe('a Unix socket that is there already', () => {
-  it('is taken over from a process that is gone, and left to one that lives', async () => {
+  it('is reused after a dead process, and left to a living one', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'ops-'))
     const socketPath = join(directory, 'admin.sock')
     const kill = `require('node:net').createServer().listen(${JSON.stringify(socketPath)}, () => process.kill(process.pid, 'SIGKILL'))`

@@ -19,7 +19,7 @@ async function start(
   return startProxy(sockets, runtimeOf([createRoute(sockets, origin, route)]), listen, { deadlines })
 }
 
-/** What the log says of why a request ended, while time passes until it does. */
+/** The logged reason of a request's end, while time passes until it ends. */
 async function whyOf(proxy: Started): Promise<string> {
   const timer = setInterval(() => proxy.clock.advance(5000), 50)
   try {
@@ -64,7 +64,7 @@ describe('what a client is held to is named with its value:', () => {
     )
   })
 
-  it('the room for all bodies that are kept', async () => {
+  it('the memory for all buffered bodies', async () => {
     const proxy = await start({}, { needsBody: true }, undefined, { bufferedBodiesBytes: 1024 })
     rawConnect(proxy.url, `${head('Content-Length: 1000\r\n')}x`)
     await vi.waitFor(() => expect(proxy.log.lines).toEqual([]))

@@ -73,7 +73,7 @@ describe('Unix sockets', () => {
     expect(() => statSync(file)).toThrow('ENOENT')
   })
 
-  it('takes over a socket that nobody listens on any more', async () => {
+  it('replaces a socket without a listener', async () => {
     const file = path.join(directory, 'a.sock')
     const script = `require('net').createServer().listen(${JSON.stringify(file)}, () => process.kill(process.pid, 'SIGKILL'))`
     spawnSync(process.execPath, ['-e', script])
@@ -88,7 +88,7 @@ describe('Unix sockets', () => {
     await new Promise<void>((resolve) => server.listen(file, resolve))
     sockets.closing(server)
     await expect(serve({ address: `unix:${file}` })).rejects.toMatchObject({ code: 'config_error' })
-    // Still somebody's: it takes a connection.
+    // Still in use: it accepts a connection.
     const client = connect(file)
     await new Promise((resolve, reject) => client.once('connect', resolve).once('error', reject))
     client.on('error', () => undefined).destroy()

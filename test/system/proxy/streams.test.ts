@@ -77,7 +77,7 @@ describe('event streams', () => {
     expect(await client.until(/\r\n0\r\n\r\n$/)).toContain('data: late')
   })
 
-  it('the backend is let go at once when the client leaves', async () => {
+  it('the backend request is aborted at once when the client leaves', async () => {
     const { proxy, closed, open } = await start()
     const client = open('GET')
     await client.until(/data: 1\n\n/)

@@ -19,7 +19,7 @@ interface Call {
   readonly out: () => string
   readonly err: () => string
   readonly stop: () => void
-  /** What SIGHUP would do. */
+  /** Reloads as SIGHUP does. */
   readonly hangUp: () => void
 }
 
@@ -218,7 +218,7 @@ describe('extauth registry in mode oauth, with the lab for identity provider', (
 
   const list = async (token: string) => get(registry, SERVERS, { headers: { authorization: `Bearer ${token}` } })
 
-  it.each([false, true])('serves whoever has a token for it (opaque: %s)', async (opaque) => {
+  it.each([false, true])('serves callers with a token for it (opaque: %s)', async (opaque) => {
     const token = await identity.mint({ sub: 'alice', aud: ['mcp-registry'], opaque })
     const got = await list(token)
     expect([got.status, idsOf(got).length]).toEqual([200, 4])

@@ -41,7 +41,7 @@ const list = (running: RunningRegistry, name = 'default') => get(running, SERVER
 const said = (text: string) => log.lines.filter((line) => line.includes(text)).length
 
 describe('a changed registry file', () => {
-  it('comes into force without a restart: registries come, change and go', async () => {
+  it('takes effect without a restart: registries are added, changed and removed', async () => {
     data('one.json', 'a/one')
     data('two.json', 'a/two')
     configure({ default: 'one.json', old: 'two.json' })
@@ -58,12 +58,12 @@ describe('a changed registry file', () => {
     const { text } = await get({ url: running.internalUrl }, '/metrics')
     expect(text).toContain('extauth_registry_entries{registry="fresh"} 1')
     expect(text).not.toContain('registry="old"')
-    // What a registry of the new file has is still followed.
+    // The data of a registry of the new file are still watched.
     data('two.json', 'a/two', 'b/two')
     await expect.poll(async () => idsOf(await list(running)), { timeout: 10_000 }).toHaveLength(2)
   })
 
-  it('decides anew who may read, and what discovery says', async () => {
+  it('updates the accepted callers and the discovery document', async () => {
     data('one.json', 'a/one')
     configure({ default: 'one.json' })
     const running = await start()
@@ -101,7 +101,7 @@ describe('a changed registry file', () => {
     await expect.poll(() => said('the previous one stays active'), { timeout: 10_000 }).toBeGreaterThan(0)
     expect(log.lines.find((line) => line.includes('the previous one stays active'))).toContain(why)
     expect(idsOf(await list(running))).toEqual(['a/one 1'])
-    // The data that stay in force are still followed.
+    // The active data are still watched.
     data('one.json', 'a/one', 'b/one')
     await expect.poll(async () => idsOf(await list(running)), { timeout: 10_000 }).toHaveLength(2)
   })

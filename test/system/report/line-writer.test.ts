@@ -61,7 +61,7 @@ describe('lines to a pipe', () => {
     expect(lost()).toBe(0)
   })
 
-  it('that nobody reads are lost beyond a bound, which is counted and told when there is a reader again', async () => {
+  it('that are not read are dropped beyond a limit, counted, and reported when there is a reader again', async () => {
     const { writer: fd, read } = pipe()
     const { writer, lost } = start(fd)
     for (let line = 0; line < 5_000; line++) {

@@ -30,15 +30,15 @@ it.each([
   ['ends', ['end']],
 ])('leaves neither processes nor files behind when it %s', async (_how, args) => {
   const run = spawn(process.execPath, ['--input-type=module', '-e', SCRIPT, ...args])
-  const told = JSON.parse(String(await new Promise((resolve) => run.stdout.once('data', resolve)))) as {
+  const output = JSON.parse(String(await new Promise((resolve) => run.stdout.once('data', resolve)))) as {
     readonly folder: string
     readonly pids: readonly number[]
   }
   if (args.length === 0) {
-    expect([...told.pids.map(isThere), existsSync(told.folder)]).toEqual([true, true, true])
+    expect([...output.pids.map(isThere), existsSync(output.folder)]).toEqual([true, true, true])
     run.kill('SIGKILL')
   }
   await expect
-    .poll(() => [...told.pids.map(isThere), existsSync(told.folder)], { timeout: 15_000 })
+    .poll(() => [...output.pids.map(isThere), existsSync(output.folder)], { timeout: 15_000 })
     .toEqual([false, false, false])
 })

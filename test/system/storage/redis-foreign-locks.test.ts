@@ -4,7 +4,7 @@ import { operate } from '../../support/redis/operator.ts'
 import { createReplica, newScope, type Replica } from '../../support/storage/redis-world.ts'
 import { bytes } from '../../support/storage/worlds.ts'
 
-// A lock that was lost belongs to whoever has it by then.
+// A lost lock belongs to its next holder.
 
 let deployment: Deployment
 const replicas: Replica[] = []
@@ -19,7 +19,7 @@ afterEach(async () => {
 
 const redis = (...words: string[]) => operate(deployment.nodes[0]?.port ?? 0, words)
 
-/** One that had the lock and lost it, without knowing, to the other. */
+/** A replica that lost its lock to the other without noticing. */
 async function createWorld(ttlMs: number) {
   const scope = newScope()
   const [late, other] = [createReplica(deployment.config(), scope), createReplica(deployment.config(), scope)]
@@ -29,7 +29,7 @@ async function createWorld(ttlMs: number) {
   return { late: late.store, other: other.store, key, lose, ttlMs }
 }
 
-it('who lets go late lets go of nothing that is another’s', async () => {
+it('a late release does not release another’s lock', async () => {
   const { late, other, lose, ttlMs } = await createWorld(30_000)
   const lost = await late.lock('a', { ttlMs, waitMs: 0 })
   await lose()
@@ -39,7 +39,7 @@ it('who lets go late lets go of nothing that is another’s', async () => {
   expect(await late.lock('a', { ttlMs, waitMs: 0 })).toBeUndefined()
 })
 
-it('who stores its value late lets go of nothing that is another’s', async () => {
+it('a late write does not release another’s lock', async () => {
   const { late, other, lose, ttlMs } = await createWorld(30_000)
   const lost = await late.getOrLock('a', undefined, ttlMs)
   await lose()

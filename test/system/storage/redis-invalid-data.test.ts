@@ -99,7 +99,7 @@ describe('a lock that is', () => {
     expect((await store.getOrLock('b', undefined, 5_000)).kind).toBe('lock')
   })
 
-  it('made a list while it is held is renewed by none, and let go without an error', async () => {
+  it('replaced by a list while it is held is not renewed, and released without an error', async () => {
     const { store, key } = createWorld()
     const claim = await store.getOrLock('a', undefined, 900)
     await redis('del', key('l:a'))

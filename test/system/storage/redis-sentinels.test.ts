@@ -29,7 +29,7 @@ async function respServer(answer: (words: readonly string[], port: number) => Re
 const sentinel = (master: (port: number) => RespReply, others: RespReply = []) =>
   respServer((words, port) => (words[1] === 'get-master-addr-by-name' ? master(port) : others))
 
-/** A master for whoever believes it: takes every password. */
+/** A false master that accepts every password. */
 const trap = () => respServer((words) => (words[0] === 'role' ? ['master', 0, []] : '+OK'))
 
 const endpoints = (...list: readonly { readonly port: number }[]) =>

@@ -24,7 +24,7 @@ function replicaOf(overrides: Partial<RedisConfig>): Replica {
 }
 
 /** The line of the log about a store that cannot be used. */
-async function told(replica: Replica): Promise<unknown> {
+async function failureOf(replica: Replica): Promise<unknown> {
   await expect(replica.store.put('a', bytes('1'), 60_000)).rejects.toThrow('store')
   const line = replica.log.lines.find((one) => one.includes('store unavailable'))
   return JSON.parse(line ?? '{}')
@@ -32,7 +32,7 @@ async function told(replica: Replica): Promise<unknown> {
 
 it('a name of a sentinel that is not resolved is said, with the name', async () => {
   const replica = replicaOf({ sentinels: [{ host: 'sentinel.invalid', port: 26_379 }] })
-  expect(await told(replica)).toMatchObject({ cause: 'name_not_resolved', host: 'sentinel.invalid', port: 26_379 })
+  expect(await failureOf(replica)).toMatchObject({ cause: 'name_not_resolved', host: 'sentinel.invalid', port: 26_379 })
   expect(replica.metrics.value('extauth_store_failures_total', 'name_not_resolved')).toBe(1)
   expect(replica.store.health().detail).toBe('the names of the sentinels have no address')
 })
@@ -42,14 +42,14 @@ it('a sentinel that wants a password is said, with its address', async () => {
   cleanups.push(() => sentinel.close())
   const { port } = sentinel
   const replica = replicaOf({ sentinels: [{ host: '127.0.0.1', port }] })
-  expect(await told(replica)).toMatchObject({ cause: 'NOAUTH', host: '127.0.0.1', port })
+  expect(await failureOf(replica)).toMatchObject({ cause: 'NOAUTH', host: '127.0.0.1', port })
   expect(replica.store.health().detail).toBe('a sentinel rejects the query (NOAUTH)')
 })
 
 it('a password that the master refuses is said, with its address', async () => {
   const password = createTestSecrets({ wrong: 'wrong' }).get('wrong')
   const replica = replicaOf({ password })
-  expect(await told(replica)).toMatchObject({ cause: 'WRONGPASS', port: deployment.nodes[0]?.port })
+  expect(await failureOf(replica)).toMatchObject({ cause: 'WRONGPASS', port: deployment.nodes[0]?.port })
 })
 
 it('a name of a master that is not resolved is said, with the name', async () => {
@@ -58,5 +58,5 @@ it('a name of a master that is not resolved is said, with the name', async () =>
   )
   cleanups.push(() => sentinel.close())
   const replica = replicaOf({ sentinels: [{ host: '127.0.0.1', port: sentinel.port }] })
-  expect(await told(replica)).toMatchObject({ cause: 'name_not_resolved', host: 'master.invalid', port: 6379 })
+  expect(await failureOf(replica)).toMatchObject({ cause: 'name_not_resolved', host: 'master.invalid', port: 6379 })
 })

@@ -39,7 +39,7 @@ describe('a connection that was used', () => {
     expect(connections).toHaveLength(3)
   })
 
-  it('gives no answer that nobody asked for', async () => {
+  it('returns no unsolicited response', async () => {
     const { send, connections } = await startPeer(sockets, answering(OK))
     expect(await send().over).toBe('end ok')
     connections[0]?.write(OK.replace('ok', 'no'))
@@ -70,7 +70,7 @@ describe('a connection that was used', () => {
     expect(peers).toHaveLength(2)
   })
 
-  it('is let go of after a while', async () => {
+  it('is closed after a while', async () => {
     const { connections, send } = await startPeer(sockets, answering(OK), { keepMs: 1 })
     expect(await send().over).toBe('end ok')
     await expect.poll(() => connections[0]?.readableEnded, { timeout: 10_000 }).toBe(true)
@@ -141,7 +141,7 @@ describe('requests beyond the bound of connections', () => {
 })
 
 describe('a connection that cannot be made', () => {
-  it('fails whoever waits for it', async () => {
+  it('fails all waiting requests', async () => {
     const { send } = await startPeer(sockets, () => undefined, {
       connect: () => Promise.reject(Object.assign(new Error('no'), { code: 'ECONNREFUSED' })),
     })

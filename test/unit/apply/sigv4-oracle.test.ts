@@ -18,7 +18,7 @@ import {
   type Keys,
 } from '../../support/apply/support/signing.ts'
 
-/** What smithy signs of the same request. It takes parameters and headers as objects and signs every header it is given. */
+/** The signature of smithy for the same request. It takes parameters and headers as objects and signs every header it is given. */
 async function smithySignature(
   request: {
     method: string

@@ -19,7 +19,7 @@ const unlisted: TestKey = await rsaKey({ kid: 'two', alg: 'RS256', use: 'sig' })
 const second: TestKey = await rsaKey({ kid: 'three', alg: 'RS256', use: 'sig' })
 const world = createWorld()
 world.serveKeys([key, second])
-// One each, so that no test uses up the fetches of another.
+// An own provider per test, so that no test uses up the fetches of another.
 const newAuthenticator = () => world.authenticator([provider()])
 const asking = world.authenticator([provider({ introspectionUrl: INTROSPECTION_URL, allowPrivateIP: true })])
 world.on(INTROSPECTION_URL, () => json({ active: false }))

@@ -74,7 +74,7 @@ describe('a public path', () => {
           return
         }
         if (!isPublicPath([entry], path)) return
-        // What the laxest router would make of it: decoded, doubled slashes merged, dot segments resolved.
+        // As the laxest router would normalize it: decoded, doubled slashes merged, dot segments resolved.
         const lax = new URL(decodeURIComponent(path).replace(/[\\/]+/g, '/'), 'http://host').pathname
         expect(lax === entry || lax.startsWith(`${entry}/`)).toBe(true)
       }),

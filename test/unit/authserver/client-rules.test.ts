@@ -36,7 +36,7 @@ describe('baselineClientScopes', () => {
     const rig = await open({ baselineClientScopes: ['mcp:write', 'openid'] })
     const { body } = await ask(rig, { scope: 'mcp:read' })
     expect(body['scope']).toBe('mcp:read mcp:write')
-    // Who names none has no list that it could be held to.
+    // A client without a list has no restriction.
     expect((await ask(rig, {})).body).not.toHaveProperty('scope')
     expect(rig.server.warnings.join()).toContain('which no client gets: openid')
   })

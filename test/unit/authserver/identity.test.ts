@@ -20,7 +20,7 @@ import {
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
-/** Who a client's token says that its user is. */
+/** The user named by a client's token. */
 async function subjectAfter(options: RigOptions, idpIs: (idp: Idp) => void = () => undefined) {
   const rig = await startRig(sockets, options)
   idpIs(rig.idp)

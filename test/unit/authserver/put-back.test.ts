@@ -14,7 +14,7 @@ import {
   startRig,
 } from '../../support/authserver/rig.ts'
 
-// Who writes the store puts back what was there before: it must not come to life where a replica runs that knows better.
+// An attacker restores old records in the store: a running replica must not accept them.
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())

@@ -72,7 +72,7 @@ describe('a service that wants more of a login', () => {
     const redeemed = await redeem(rig, client, code, pkce)
     expect(redeemed.status).toBe(200)
 
-    // What was wanted was asked for: later logins go their usual way.
+    // The claims were requested: later logins proceed as usual.
     const later = await begin()
     const done = await atUpstream(rig, later.browser, later.first)
     expect(new URL(done.location ?? '').searchParams.get('code')).not.toBeNull()

@@ -81,7 +81,7 @@ const open = (registrar: Registrar, more: Readonly<Record<string, unknown>> = {}
     ],
   })
 
-/** What the token endpoint of the upstream saw of us last. */
+/** The last request at the upstream's token endpoint. */
 const shownTo = ({ idp }: Rig) => {
   const asked = idp.asked.findLast(({ path }) => path === '/token')
   const [, basic = ''] = (asked?.headers.authorization ?? '').split(' ')
@@ -92,7 +92,7 @@ const shownTo = ({ idp }: Rig) => {
   }
 }
 
-/** What a login that goes wrong at the upstream looks like. */
+/** The outcome of a login that fails at the upstream. */
 async function failedLogin(rig: Rig): Promise<number> {
   const browser = new Browser()
   const asked = await browser.get(authorizeUrl(rig, await register(rig), makePkce()))

@@ -19,7 +19,7 @@ describe('an event stream', () => {
     expect(reader.lastEventId).toBeUndefined()
     expect(read(reader, '\nid: 2\ndata: half\n')).toEqual(['message a'])
     expect(reader.lastEventId).toBe('1')
-    // What was not whole comes again on the next stream.
+    // An incomplete event arrives again on the next stream.
     reader.restart()
     expect(read(reader, 'data: b\n\n')).toEqual(['message b'])
     expect(reader.lastEventId).toBe('1')

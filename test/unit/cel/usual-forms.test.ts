@@ -10,7 +10,7 @@ const CLAIMS = claimsOf(`{
   "realm_access": {"roles": ["admin"]}, "empty": "", "none": [], "null": null, "text": "  blank  ", "emoji": "a😀b"
 }`)
 
-/** What people write, and paste from Kubernetes' authentication configuration; all are true for the claims above. */
+/** Usual expressions, also from Kubernetes' authentication configuration; all are true for the claims above. */
 const FORMS = `
 claims.username.lowerAscii() == "ada.l"
 claims.email.lowerAscii().endsWith("@example.com")

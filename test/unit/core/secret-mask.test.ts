@@ -34,7 +34,7 @@ const SPELLINGS: Readonly<Record<string, (text: string) => string>> = {
   'hex in capitals': (text) => Buffer.from(text).toString('hex').toUpperCase(),
 }
 
-/** What reading a text as it was meant brings: escapes and encodings undone, one layer at each depth. */
+/** Decodings of a text: escapes and encodings undone, one layer at each depth. */
 function readings(text: string, depth = 1): string[] {
   if (depth === 0) return [text]
   const undone = [

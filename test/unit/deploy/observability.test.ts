@@ -30,7 +30,7 @@ const DASHBOARD = JSON.parse(read('dashboard.json')) as {
   templating: { list: { name: string; query: string }[] }
 }
 
-/** What every series may have beside its own labels. */
+/** Labels that every series may have. */
 const GIVEN = new Set(['le', 'job', 'instance'])
 
 /** Labels by the name of a series. */
@@ -104,7 +104,7 @@ describe('config/observability', () => {
     const queries = DASHBOARD.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
     expect(queries.length).toBeGreaterThan(20)
     expect(queries.flatMap(strangersIn)).toEqual([])
-    // What docs/aws.md says to watch: calls by hop, age and remaining life of the oldest identity.
+    // The metrics to watch in docs/aws.md: calls by hop, age and remaining life of the oldest identity.
     const ofAws = [...METRICS.keys()].filter((name) => name.startsWith('extauth_aws_'))
     expect(ofAws.filter((name) => !queries.some((query) => query.includes(name)))).toEqual([])
     const places = DASHBOARD.panels.map(({ gridPos }) => `${gridPos.x},${gridPos.y}`)

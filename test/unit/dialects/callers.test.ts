@@ -68,7 +68,7 @@ async function start(row: Dialect) {
   }
 }
 
-/** What became of a token, with what identifies its caller. */
+/** The result for a token, with the identity of its caller. */
 async function found(asked: Promise<AuthenticatedCaller>): Promise<readonly (string | undefined)[]> {
   const { outcome, detail } = await outcomeOf(asked)
   return [outcome, detail, outcome === 'ok' ? (await asked).identity : undefined]

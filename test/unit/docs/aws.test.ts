@@ -12,7 +12,7 @@ const PAGE = read('docs/aws.md')
 const ROLE = 'arn:aws:iam::222222222222:role/mcp-tools'
 
 type Spec = Readonly<Record<string, unknown>>
-/** What is wrong with a config that has these fields. */
+/** Problems of a config with these fields. */
 function problemsOf(cloudSts: Spec): readonly string[] {
   const object = {
     apiVersion: 'extauth.dev/v1alpha1',

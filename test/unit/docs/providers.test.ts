@@ -20,7 +20,7 @@ const objectsIn = (text: string): Members[] =>
     return document.toJS() as Members
   })
 
-/** What is wrong with the first config of a page when its client authenticates in another way. */
+/** Problems of the first config of a page with another client authentication. */
 function problemsWith(text: string, clientAuth: unknown): readonly string[] {
   const config = objectsIn(text).find(({ kind }) => kind === 'MCPExternalAuthConfig') ?? {}
   const { type, ...rest } = config['spec'] as { type: string } & Record<string, Members>

@@ -41,7 +41,7 @@ const put = (name: string, content: string | Buffer) => async (): Promise<void> 
 }
 const nothing = (): Promise<void> => Promise.resolve()
 
-/** What a file or secret may be, and whether a process starts with it. */
+/** States of a file or secret, and whether a process starts with it. */
 const CASES: readonly (readonly [string, string, () => Promise<unknown>, 'starts' | 'does not start'])[] = [
   ['no authorities', tls({ caCertPath: './none.pem' }), nothing, 'does not start'],
   ['authorities that are text', tls({ caCertPath: './ca.pem' }), put('ca.pem', 'hello'), 'does not start'],

@@ -8,7 +8,7 @@ import { startFront } from '../../support/forward/front.ts'
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
-/** What a client gets whose backend is behind this egress proxy. */
+/** The response to a client whose backend is behind this egress proxy. */
 async function answered(scheme: 'http' | 'https', httpProxy: string, origin = `${scheme}://backend.test`) {
   const backend = { egressProxy: scheme === 'http' ? { httpProxy } : { httpsProxy: httpProxy } }
   const { url } = await startFront(sockets, { origin, backend })

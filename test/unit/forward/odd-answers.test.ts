@@ -6,7 +6,7 @@ import { startFront } from '../../support/forward/front.ts'
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
-/** What becomes of a GET whose backend answers with these bytes. */
+/** The result of a GET whose backend answers with these bytes. */
 async function outcomeBy(byUndici: boolean, answer: string | Buffer): Promise<unknown> {
   const origin = await sockets.tcp((socket) => {
     socket.once('data', () => socket.end(answer))

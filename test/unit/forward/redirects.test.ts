@@ -5,7 +5,7 @@ import { startFront } from '../../support/forward/front.ts'
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
-/** What a caller of `/us/x` sees of a backend at `/mcp` that redirects; `{origin}` stands for the backend's own. */
+/** The response to `/us/x` with a backend at `/mcp` that redirects; `{origin}` stands for the backend's own. */
 const redirected = async (
   status: number,
   location: string,

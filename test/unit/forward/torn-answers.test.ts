@@ -16,7 +16,7 @@ const targetTls = { caCertPath: new URL('../../fixtures/tls/ca.pem', import.meta
 
 const ask = (front: Front): RawConnection => rawConnect(front.url, 'GET / HTTP/1.1\r\nhost: us\r\n\r\n')
 
-/** What a client makes of an answer: `torn` where the connection ended without the last chunk, and we say so as well. */
+/** A client's view of a response: `torn` if the connection ended before the last chunk, and the proxy reports it. */
 const endOf = async (client: RawConnection, front: Front): Promise<'torn' | 'whole' | 'unclear'> => {
   await Promise.race([client.ended, client.until(/\r\n0\r\n\r\n$/)])
   await expect.poll(() => front.outcomes).toHaveLength(1)

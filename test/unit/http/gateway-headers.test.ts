@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { GATEWAY_HEADERS } from '../../../src/core/index.ts'
 import { createHeaderPolicy } from '../../../src/http/index.ts'
 
-/** One name of each row, in the spelling of the table. */
+/** A name of each row, in the spelling of the table. */
 const NAMES = GATEWAY_HEADERS.map(({ name, kind }) => ({ name: name.replace('*', 'anything'), kind }))
 const spellings = (name: string): string[] => [name, name.toUpperCase(), name.replaceAll('-', '_')]
 const TOKENS = NAMES.filter(({ kind }) => kind === 'token').map(({ name }) => name)
@@ -25,7 +25,7 @@ describe('what other gateways say about a caller', () => {
   it.each(IDENTITIES)('%s passes where the route names it, and only as it is named', (name) => {
     const policy = createHeaderPolicy([], [name.toUpperCase()])
     expect(policy([name, 'alice', name.replaceAll('-', '_'), 'admin', 'remote-other', 'x']).headers).toEqual(
-      // One word has no other spelling.
+      // A single word has no other spelling.
       name.includes('-') ? [name, 'alice', 'remote-other', 'x'] : [name, 'alice', name, 'admin', 'remote-other', 'x'],
     )
   })

@@ -4,7 +4,7 @@ import { JsonError, parseJsonObject } from '../../../src/http/index.ts'
 
 const parsed = (text: string): unknown => JSON.parse(JSON.stringify(parseJsonObject(text)))
 
-/** What JSON.parse makes of a text; undefined when it refuses. */
+/** The result of JSON.parse; undefined when it throws. */
 const roundTripped = (text: string): unknown => {
   try {
     // Written once more, because JSON has no way to write -0.

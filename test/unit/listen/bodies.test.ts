@@ -36,7 +36,7 @@ describe('the body of a request', () => {
     const { request, response } = await next()
     const enough = Math.min(length, request.readableHighWaterMark)
     await vi.waitFor(() => expect(request.socket.bytesRead).toBeGreaterThanOrEqual(enough))
-    // What is there beside it is in this process as well.
+    // The client runs in this process as well.
     await new Promise((resolve) => setTimeout(resolve, 50))
     let read = 0
     request.on('data', (chunk: Buffer) => (read += chunk.length))

@@ -169,7 +169,7 @@ describe('a request that is aborted before there is a connection', () => {
     await expect.poll(() => open).toBe(1)
     control?.abort(new Error('gone'))
     expect(errors).toEqual(['gone'])
-    // What undici has begun goes on, without the body.
+    // The request in undici continues, without the body.
     if (!('http2' in options(silent))) await expect.poll(() => open).toBe(0)
     await backend.destroy()
     expect(errors).toEqual(['gone'])

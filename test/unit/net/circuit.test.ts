@@ -8,7 +8,7 @@ function open() {
   const clock = createManualClock()
   const states: number[] = []
   const circuit = createCircuit({ clock, onState: (state) => states.push(state) })
-  /** One call, from start to end. */
+  /** A call, from start to end. */
   const call = (outcome: CallOutcome, source?: string, token?: string) => circuit.begin(source, token)(outcome)
   const calls = (
     count: number,

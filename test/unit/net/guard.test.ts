@@ -17,7 +17,7 @@ const outcome = async (options: Partial<OutboundOptions>, url: string): Promise<
     return error instanceof OutboundError ? error.kind : String(error)
   }
 }
-/** What the guard alone says: nothing listens on port 1, so whatever it lets through is unreachable. */
+/** The verdict of the guard alone: nothing listens on port 1, so allowed addresses are unreachable. */
 const verdict = async (host: string, allowPrivateIP: boolean, configured: string): Promise<string> => {
   const guard = { allowPrivateIP, configuredUrls: [configured] }
   // The system resolves a name, which takes a while on a busy machine; only two rows wait for the deadline.

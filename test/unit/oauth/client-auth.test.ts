@@ -32,7 +32,7 @@ const TOKENS = {
 }
 const BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-/** What a party asks as a client, once per call of `ask`. */
+/** Requests of a client, one per call of `ask`. */
 interface Opened {
   readonly ask: () => Promise<unknown>
   readonly secrets: ReturnType<typeof createTestSecrets>
@@ -42,7 +42,7 @@ interface Files {
   readonly tokenFile?: () => ReturnType<ReturnType<typeof createTestSecrets>['handle']>
 }
 
-/** Who is a client beside the types of credentials: `path` is where it shows who it is. */
+/** OAuth clients other than credential types: they authenticate at `path`. */
 interface Party {
   readonly name: string
   readonly path: string

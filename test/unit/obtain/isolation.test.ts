@@ -14,7 +14,7 @@ const SEED = 20_261_123
 const CALLERS = 300
 const ISSUERS = ['https://a.example', 'https://b.example'] as const
 
-/** What callers come with, and the types that give them something. */
+/** Callers' tokens, and the types that accept them. */
 const KINDS: readonly {
   readonly claims: Parameters<typeof createCaller>[0] & { readonly claims?: Record<string, string> }
   readonly header?: object
@@ -24,7 +24,7 @@ const KINDS: readonly {
   { claims: {}, header: { typ: 'at+jwt' }, of: ['exchange', 'obo'] },
   // An ID token: it carries no permissions.
   { claims: { claims: { scp: '' } }, header: { typ: 'JWT' }, of: ['exchange', 'xaa'] },
-  // What passes for both.
+  // Valid for both.
   { claims: {}, of: ['exchange', 'obo', 'xaa'] },
   // No subject: the client says who it is, or nothing but the token does.
   { claims: { subject: '', claims: { sub: '', azp: 'job' } }, of: ['exchange', 'obo'] },

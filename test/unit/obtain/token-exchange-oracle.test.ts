@@ -13,7 +13,7 @@ const SECRET = 'p@ss: wörd/+%'
 const SECRETS = { 'idp/secret': SECRET }
 const secretRef = { name: 'idp', key: 'secret' }
 
-/** What counts of a request: order of the form's members and the client's own headers don't. */
+/** The compared part of a request, without the order of form fields and the client's own headers. */
 const essence = ({ method, path, headers, form }: Received) => ({
   method,
   path,

@@ -26,7 +26,7 @@ const T = 'SECRET-ISSUED-TOKEN'
 const SECRETS = { 'idp/secret': 'SECRET-OF-CLIENT' }
 const START_SECONDS = 1_800_000_000
 
-/** One token asked for by this grant, with this answer: the header, or the failure; and everything that was said on the way. */
+/** Requests a token by this grant with this response: returns the header or the failure, and all messages. */
 async function askWith(grant: Grant, answer: Answer, spec: Record<string, unknown> = {}, outbound = {}) {
   endpoint.answer = answer
   const rig = createRig(sockets, { secrets: SECRETS, outbound: { retry: false, ...outbound } })
@@ -58,7 +58,7 @@ describe.each(GRANTS)('%s', (grant) => {
   const exchangeWith = (answer: Answer, spec: Record<string, unknown> = {}, outbound = {}) =>
     askWith(grant, answer, spec, outbound)
 
-  /** What is left to give out of a lifetime: less min(30 s, 10 %). */
+  /** The usable part of a lifetime: less min(30 s, 10 %). */
   test.each<[string, Record<string, unknown>, number]>([
     ['a plain answer', {}, 3_570],
     ['a numeric string', { expires_in: '600' }, 570],
@@ -159,7 +159,7 @@ describe.each(GRANTS)('%s', (grant) => {
     ['vendor_error', 400, 'exchange_failed', 'exchange_failed'],
     ['constructor', 403, 'exchange_failed', 'exchange_failed'],
   ])('OAuth error %s (%d) is %s; %s of a token of our own', async (error, status, ofCaller, ofOurs) => {
-    // What a server thinks of an assertion is nothing that another login mends.
+    // Another login does not fix a rejected assertion.
     const ofAssertion = ofCaller === 'invalid_token' ? 'exchange_denied' : ofCaller
     const code = grant === 'clientCredentials' ? ofOurs : grant === 'xaa' ? ofAssertion : ofCaller
     const { failure } = await exchangeWith(json({ error, error_description: 'SECRET details' }, status))

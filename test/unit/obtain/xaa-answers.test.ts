@@ -20,7 +20,7 @@ const token = (text: unknown): Answer => json(asserted(jag(), { access_token: te
 const good = jag()
 const [head = '', body = ''] = good.split('.')
 
-/** What is no identity assertion for us, and the member that the log names. */
+/** Invalid identity assertions, and the field that the log names. */
 const NO_ASSERTIONS: readonly (readonly [string, Answer, string])[] = [
   [
     'an access token',
@@ -107,7 +107,7 @@ describe('an answer of the identity provider that has', () => {
   })
 })
 
-/** What is no access token, and what the log names. */
+/** Invalid access tokens, and the field that the log names. */
 const NO_TOKENS: readonly (readonly [string, Answer, string])[] = [
   ['token_type N_A', json(granted(MARK, { token_type: 'N_A' })), 'token_type'],
   ['no token_type', json(granted(MARK, { token_type: undefined })), 'token_type'],

@@ -33,7 +33,7 @@ describe('a certificate that was made here', () => {
     const certificate = { notBeforeMs: -300_000, notAfterMs: 1200 }
     const at = (nowMs: number, isLeader: boolean) => isDue({ ...certificate } as Certificate, nowMs, isLeader)
     expect([at(799, true), at(800, true), at(899, false), at(900, false)]).toEqual([false, true, false, true])
-    // One that a clock from the future has made is of no use to anybody.
+    // A certificate that is not yet valid cannot be used.
     expect([at(-300_001, true), at(-300_001, false), at(-1, true)]).toEqual([true, true, false])
   })
 

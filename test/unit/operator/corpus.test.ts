@@ -4,7 +4,7 @@ import { conditionOf, object } from '../../support/operator/objects.ts'
 import { proxyOf, readPublished } from '../../support/operator/published.ts'
 import { closeAll, type Closers, startController } from '../../support/operator/start-controller.ts'
 
-// What becomes in a cluster of manifests that are published for another operator, with no change but the group.
+// Published manifests of another operator in a cluster, with only the group changed.
 const closers: Closers = []
 afterEach(() => closeAll(closers))
 

@@ -16,7 +16,7 @@ const about = (name: string, note = '') =>
     NOW,
   )
 
-/** What an API server asks of a name (DNS-1123 subdomain). */
+/** The API server's rule for names (DNS-1123 subdomain). */
 const NAME = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 
 test.each([

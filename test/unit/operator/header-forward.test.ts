@@ -8,7 +8,7 @@ afterEach(() => closeAll(closers))
 
 const valueSecretRef = { name: 'tenant', key: 'api-key' }
 
-/** What the operator makes of a proxy with these headers, whose type sets X-Api-Key. */
+/** Reconciles a proxy with these headers, whose type sets X-Api-Key. */
 async function proxyWith(headerForward: object) {
   const cluster = createFakeCluster()
   const headerInjection = { headerName: 'X-Api-Key', valueSecretRef: { name: 'key', key: 'value' } }

@@ -33,7 +33,7 @@ async function applied(proxy: KubeObject, ...others: readonly KubeObject[]) {
   }
 }
 
-/** What the webhook decides about an object while nothing else is in the cluster. */
+/** The webhook's decision about an object in an otherwise empty cluster. */
 async function reviewed(proxy: KubeObject): Promise<string> {
   const settings = { restrictPodTemplate: false, secretsByLabel: false }
   const { decisions } = await operate(createFakeCluster(), closers, settings)

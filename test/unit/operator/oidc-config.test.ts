@@ -4,7 +4,7 @@ import { conditionsOf, object } from '../../support/operator/objects.ts'
 import { inlineProvider, oidcConfigRef } from '../../support/operator/shared-configs.ts'
 import { closeAll, type Closers, startController } from '../../support/operator/start-controller.ts'
 
-// What pods of a proxy get of an MCPOIDCConfig. What it shares with others of its sort is in shared-configs.test.ts.
+// The effect of an MCPOIDCConfig on pods of a proxy. Common behavior is in shared-configs.test.ts.
 const closers: Closers = []
 afterEach(() => closeAll(closers))
 

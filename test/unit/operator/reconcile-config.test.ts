@@ -184,7 +184,7 @@ test('beside another operator there is no finalizer, and only conditions under o
     'extauth.dev/DeletionBlocked',
     'extauth.dev/InjectedPodsCurrent',
   ])
-  // What is as it was is not written again, wherever the other operator puts it.
+  // Unchanged conditions are not written again, in any order of the other operator.
   const again = object({}, { conditions: [...ours, theirs] })
   expect(look({ object: again, ownsKind: false }).actions).toEqual([])
 })

@@ -128,7 +128,7 @@ test('an edit that reaches the pods by their mount leaves it ready', () => {
   expect(statusOf(plan)).toEqual({ observedGeneration: 2, ready: ['True', 'ProxyReady'] })
 })
 
-/** What a proxy with several replicas and an account of its own wants, and one with neither does not. */
+/** Objects of a proxy with several replicas and a service account, absent for one with neither. */
 const UNWANTED = ['ServiceAccount', 'PodDisruptionBudget']
 const WITHOUT = { serviceAccountName: 'theirs', replicas: 1 }
 
@@ -197,7 +197,7 @@ test('what an earlier release made under the name of the proxy goes when it is r
   const ready = new Map([...cluster, ['Deployment', { ...deployment, status }] as const])
   const all = ['ServiceAccount p', 'ConfigMap p', 'NetworkPolicy p', 'Deployment p', 'PodDisruptionBudget p']
   expect(removed(ready)).toEqual(all)
-  // One of this name that belongs to another object, a proxy called `p` of another controller, is not touched.
+  // An object of this name with another owner, a proxy called `p` of another controller, is not changed.
   const foreign = new Map(
     [...earlier].map(([kind, object]) => [
       kind,

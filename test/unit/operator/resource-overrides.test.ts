@@ -5,7 +5,7 @@ import { ownedObjects } from '../../../src/operator/remote-proxy/objects.ts'
 import { readRemoteProxySpec } from '../../../src/operator/remote-proxy/read-spec.ts'
 import { restrictedFields } from '../../../src/operator/remote-proxy/snapshot.ts'
 
-// What an MCPRemoteProxy that was written for another operator says of its pods and its Service.
+// Pod and Service settings of an MCPRemoteProxy written for another operator.
 const object = (spec: object): KubeObject => ({
   apiVersion: 'extauth.dev/v1beta1',
   kind: 'MCPRemoteProxy',

@@ -11,7 +11,7 @@ const review = (request: unknown, more: object = {}) => ({
   ...more,
 })
 
-/** One that is read, so that what is refused is refused for its own sake. */
+/** A valid object, so that only the changed part is rejected. */
 const GOOD = { ...REQUEST, object: { metadata: { name: 'a' }, spec: {} } }
 
 describe('a review', () => {

@@ -4,8 +4,8 @@ import { conditionsOf, object, statusOf } from '../../support/operator/objects.t
 import { inlineProvider, oidcConfigRef, telemetryConfigRef, traces } from '../../support/operator/shared-configs.ts'
 import { closeAll, type Closers, startController } from '../../support/operator/start-controller.ts'
 
-// What is the same of an MCPOIDCConfig and an MCPTelemetryConfig in a cluster: what its status says, what its workloads are
-// told, and when it may go.
+// Common behavior of MCPOIDCConfig and MCPTelemetryConfig in a cluster: their status, conditions of their workloads when
+// invalid, and their deletion.
 const closers: Closers = []
 afterEach(() => closeAll(closers))
 

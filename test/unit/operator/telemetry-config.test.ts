@@ -4,7 +4,7 @@ import { object } from '../../support/operator/objects.ts'
 import { telemetryConfigRef, traces } from '../../support/operator/shared-configs.ts'
 import { closeAll, type Closers, startController } from '../../support/operator/start-controller.ts'
 
-// What pods of a proxy get of an MCPTelemetryConfig. What it shares with others of its sort is in shared-configs.test.ts.
+// The effect of an MCPTelemetryConfig on pods of a proxy. Common behavior is in shared-configs.test.ts.
 const closers: Closers = []
 afterEach(() => closeAll(closers))
 

@@ -29,7 +29,7 @@ describe('the tree of routes', () => {
       return performance.now() - startedAt
     }
     const few = Math.min(steps(10), steps(10), steps(10))
-    // One by one it would be several hundred times as much; caches and a busy machine are not.
+    // A linear search would take several hundred times as long; caches and a busy machine would not.
     expect(Math.min(steps(10_000), steps(10_000), steps(10_000))).toBeLessThan(20 * few)
   })
 })

@@ -15,7 +15,7 @@ interface Place {
   readonly specOf: (clientAuth: unknown, flat?: Json) => object
   /** Flat fields that say the same. */
   readonly flat: readonly Json[]
-  /** What of a good record is refused here; undefined: nothing. */
+  /** The part of a valid object that is rejected here; undefined: nothing. */
   readonly refuses?: (client: Json) => boolean
   /** Whom assertions can be for by name. */
   readonly names: readonly ('issuer' | 'tokenEndpoint')[]
@@ -140,7 +140,7 @@ const PLACES: readonly Place[] = [
 ]
 
 describe.each(PLACES)('who we are at $name', ({ kind, at, specOf, flat, refuses = () => false, names }) => {
-  /** What files say of the place, and whether an editor with our schema says so, too. */
+  /** Problems in files, and whether an editor with the schema reports them, too. */
   const problemsAt = (spec: object): string => {
     const value = JSON.parse(JSON.stringify(document(spec, kind))) as Json
     const said = problemsOf(value).filter((problem) => problem.startsWith(at))

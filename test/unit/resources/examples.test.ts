@@ -3,7 +3,7 @@ import { EMBEDDED_EXAMPLES } from '../../support/resources/examples-embedded.ts'
 import { OUTGOING_EXAMPLES } from '../../support/resources/examples-outgoing.ts'
 import { document, jsonSchemaAccepts, problemsOf } from '../../support/load/publish/validators.ts'
 
-// One schema, three readers must say the same: here files and editors (JSON Schema); the cluster is in examples-verdicts.test.ts.
+// Three readers of the schema must agree: here files and editors (JSON Schema); the cluster is in examples-verdicts.test.ts.
 describe.each([
   ['outgoing', OUTGOING_EXAMPLES],
   ['embedded authorization server', EMBEDDED_EXAMPLES],

@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-/** What a real bash offers for the last word; words are as bash splits them. */
+/** Completions of a real bash for the last word; words are as bash splits them. */
 function offered(...words: string[]): string[] {
   const quoted = words.map(shellQuote).join(' ')
   const ask = `COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _extauth; printf '%s\\n' "\${COMPREPLY[@]}"`

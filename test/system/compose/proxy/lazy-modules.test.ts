@@ -8,7 +8,7 @@ import type { ResolvedProxy } from '../../../../src/load/index.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../../..')
 const LAUNCHER = path.join(ROOT, 'bin/extauth.cjs')
-/** What the launcher runs, or what it runs was made of. */
+/** The launched program, or its sources. */
 const SOURCES = path.join(ROOT, 'src/main.ts')
 /** Says at its end which modules were loaded. */
 const WITNESS = `import { registerHooks } from 'node:module'
@@ -34,7 +34,7 @@ describe('parts of the program that only some configurations need', () => {
     expect(followed.telemetry?.openReceiver).toBeTypeOf('function')
   })
 
-  /** What a proxy with such a config has loaded when it listens. */
+  /** Modules that a proxy with this config has loaded when it listens. */
   async function modulesOf(spec: string, auth = '{ mode: anonymous }'): Promise<readonly string[]> {
     const yaml = `apiVersion: extauth.dev/v1alpha1
 kind: MCPExternalAuthConfig

@@ -75,7 +75,7 @@ describe('reading a configuration', () => {
     expect(read.places.names('listen')).toBe(false)
   })
 
-  it('what is wrong with a large one is told as with a small one', { timeout: 180_000 }, async () => {
+  it('problems of a large one are reported like those of a small one', { timeout: 180_000 }, async () => {
     const sources = { configPaths: [await folderOf(700, 'none')] }
     const refused = await readProxyConfig(sources).catch((error: unknown) => error)
     const expected = await loadProxyConfig(sources).catch((error: unknown) => error)

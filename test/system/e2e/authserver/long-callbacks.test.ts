@@ -31,7 +31,7 @@ const PAGE = {
 }
 const JSON_431 = { status: 431, type: 'application/json', text: expect.stringContaining('too large') as string }
 
-it('the started program answers a browser that comes back with too much by a page, and everybody else as ever', async () => {
+it('the started program answers an oversized callback with a page, and all other requests as usual', async () => {
   const { url } = await openWorld(sockets, { start: createProgram().start })
   const callback = `${url}/mcp/oauth/callback`
   // The header limit is 16 KiB.

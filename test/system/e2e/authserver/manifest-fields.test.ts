@@ -59,7 +59,7 @@ it('with insecureAllowHTTP a manifest of the other group runs with its http issu
     expect(metadata).toMatchObject({
       issuer,
       token_endpoint: `${issuer}/oauth/token`,
-      // What it means there without being written.
+      // Its default there.
       token_endpoint_auth_methods_supported: ['none'],
       client_id_metadata_document_supported: false,
     })

@@ -10,7 +10,7 @@ import { openWorld } from '../../../support/e2e/authserver/world.ts'
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
-it('a token of our key without a session is nobody’s, on routes with a static credential too', async () => {
+it('an own token without a session is rejected, on routes with a static credential too', async () => {
   const key = newSigningKey()
   const world = await openWorld(sockets, {
     spec: { signingKeySecretRefs: [{ name: 'as', key: 'signing' }] },

@@ -71,7 +71,7 @@ it('a token without a login is good where nothing of a login is needed, and else
   }
 })
 
-it('a token of our key that names another grant, or none, is nobody’s', async () => {
+it('an own token that names another grant, or none, is rejected', async () => {
   const { world, own, call } = await open()
   const token = await own(`${world.url}/mcp`)
   const { gty, ...claims } = decodeJwt(token)

@@ -52,7 +52,7 @@ describe('files that break while they are used', () => {
     expect(await status()).toBe(502)
   })
 
-  it('authorities that nobody named in a file are no secret to those who wait for them', async () => {
+  it('CA certificates without a file name are reported without calling them a secret', async () => {
     const cluster = {
       jwksUrl: 'https://127.0.0.1:1/jwks',
       issuer: 'https://kubernetes.default.svc',
@@ -85,7 +85,7 @@ describe('files that break while they are used', () => {
 
 describe('an address that is not free', () => {
   it.each(['listen', 'admin'] as const)(
-    '%s is told where it is written, with the option that beats it',
+    '%s is reported with its location and the overriding option',
     async (listener) => {
       const address = await sockets.listen(createServer())
       const folder = await configFolder({
@@ -145,7 +145,7 @@ describe('a registry', () => {
     await put('registry.yaml', file(''))
     const registry = await runRegistryServer(options)
     sockets.closing(registry)
-    // The watch of the file tells it as well, maybe only after the next one.
+    // The watch of the file reports it as well, maybe only after the next one.
     const says = async (text: string, problem: RegExp) => {
       const before = log.lines.length
       await put('registry.yaml', text)

@@ -42,7 +42,7 @@ async function proxyOf(port: number, resourceUrl: string): Promise<void> {
   sockets.closing(await run({ 'proxy.yaml': configured(port, resourceUrl) }, { listen: `127.0.0.1:${port}` }))
 }
 
-/** What `check` says of the resource. */
+/** The result of `check` for the resource. */
 async function checked(port: number, resourceUrl: string) {
   await folder.write('proxy.yaml', configured(port, resourceUrl))
   const { checks, code } = await folder.check()
@@ -76,7 +76,7 @@ describe('where clients connect to', () => {
     })
   })
 
-  it('may be wrong where nobody answers though the proxy runs', async () => {
+  it('may be wrong if nothing answers although the proxy runs', async () => {
     const [port, other] = await Promise.all([freePort(), freePort()])
     const url = `http://127.0.0.1:${other}/r`
     await proxyOf(port, url)
@@ -87,7 +87,7 @@ describe('where clients connect to', () => {
     )
   })
 
-  it('is not judged while the proxy does not run', async () => {
+  it('is not checked while the proxy does not run', async () => {
     const port = await freePort()
     expect(await checked(port, `http://127.0.0.1:${port}/r`)).toMatchObject({ status: 'skipped', code: 0 })
   })

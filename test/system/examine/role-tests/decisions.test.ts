@@ -53,7 +53,7 @@ describe('extauth test --from-decisions', () => {
     }
   })
 
-  it('expects refusals, of opaque tokens too, and no name that hangs on the token', async () => {
+  it('expects rejections, of opaque tokens too, and no session name bound to the token', async () => {
     await write([
       record({
         decision: { config: 'default/aws', choice: { steps: [] }, refusal: 'no_role' },

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => sockets.closeAll())
 
-/** What the client `ci` gets with an assertion that this key signed. */
+/** The response to the client `ci` with an assertion signed by this key. */
 async function shownBy(at: Rig, key: KeyObject, header: Readonly<Record<string, string>> = {}) {
   const now = Math.floor(at.clock.now() / 1_000)
   const assertion = await new SignJWT({ iss: 'ci', sub: 'ci', aud: at.issuer, iat: now, exp: now + 60 })

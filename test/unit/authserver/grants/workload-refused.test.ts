@@ -93,7 +93,7 @@ describe('a server that trusts one issuer for both', () => {
     expect((await showToken(server, own)).status).toBe(200)
     expect(await show(server, own)).toEqual(REFUSED)
     expect(causes(server)).toEqual(['typ is not oauth-id-jag+jwt'])
-    // Who shows an assertion about a person is a client that we know.
+    // An assertion about a user requires a registered client.
     expect((await showToken(server, asserted)).body.error).toBe('invalid_request')
     const unknown = await showToken(server, asserted, { client_id: JOB.id })
     expect(unknown).toMatchObject({ status: 401, body: { error: 'invalid_client' } })

@@ -77,7 +77,7 @@ describe('a token of a workload', () => {
     expect(await given({})).toEqual([200, 'mcp:read mcp:write', 3600])
     expect(await given({ aud: 'api://tools' })).toEqual([200, undefined, 3600])
     expect(await given({ aud: 'api://tools', repository: 'acme/other' })).toEqual([400, undefined, undefined])
-    // One set of keys for all entries of an issuer.
+    // All entries of an issuer share a key set.
     expect(several.idp.asked.filter(({ path }) => path.includes('keys') || path.includes('jwks'))).toHaveLength(1)
   })
 

@@ -15,7 +15,7 @@ const slow = (store: Store): Store => ({
   },
 })
 
-/** What the pipeline does with a token that a backend may refuse: a second attempt, and no third. */
+/** Acts as the pipeline for a token that a backend may reject: a second attempt, and no third. */
 async function request(sessions: UpstreamTokens, isGood: (token: UpstreamToken) => boolean): Promise<string> {
   const first = await sessions.current(alice(), 'corp', 'access_token')
   await tick()

@@ -145,7 +145,7 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
 ])
 
 function load(): Loaded {
-  // One route more, for which the defaults are, and one that anybody may call.
+  // A further route for the defaults, and an anonymous one.
   const { headerForward, authorization, credentials, ...first } = ROUTE
   const { auth: _, ...rest } = { ...first, name: 'b', path: '/b', resourceUrl: 'https://mcp.example.com/b' }
   // Messages of upgraded connections are not evaluated.
@@ -236,7 +236,7 @@ test('every setting of a parsed ProxyConfig is read while it is resolved, or han
   expect(followed.unread().filter((name) => !name.startsWith('sessionKeySecretRef.'))).toEqual([])
 })
 
-/** What the listeners and the process read, when they open. */
+/** Settings that listeners and the process read when they open. */
 const OF_PROCESS = /^(listen|admin|namespace|secretsDirectory|sessionKeySecretRef|maxCredentials|warnings)\b/
 /** Settings that are used only while loading, in failures, or for opaque tokens. */
 const NOT_BUILT: ReadonlySet<string> = new Set(

@@ -26,7 +26,7 @@ afterAll(async () => {
   await folder.remove()
 })
 
-/** What `extauth check` says of the keys of those whose assertions count. */
+/** Results of `extauth check` for the keys of assertion issuers. */
 async function check(more: object) {
   const embeddedAuthServer = {
     issuer: 'http://localhost:8080',

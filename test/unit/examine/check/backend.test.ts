@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const BEARER = { type: 'bearerToken', bearerToken: { tokenSecretRef: { name: 'backend', key: 'token' } } }
 
-/** What a check finds at a backend, and the requests that it made: method of HTTP, and that of JSON-RPC where there is one. */
+/** The result of a check of a backend, and its requests: HTTP method, and the JSON-RPC method if any. */
 async function check(answering: (asked: string, request: Parameters<Answering>[0]) => Answer, query = '') {
   const asked: string[] = []
   const made = await site({

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => folder.remove())
 
-/** What `check` says of the connection behind this egress proxy. */
+/** The result of `check` for the connection behind this egress proxy. */
 async function connectionBehind(proxy: string) {
   const { checks } = await folder.checkIn({ HTTPS_PROXY: `http://${proxy}` })
   return checks.find(({ check }) => check === 'target.connection')

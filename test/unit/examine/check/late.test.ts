@@ -32,7 +32,7 @@ it('a backend that completes one handshake and then stops responding is reported
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const checked = folder.checkIn({})
   await second.promise
-  // What a timer of a connection sets off comes some turns later.
+  // Effects of a connection's timer follow some turns later.
   for (let step = 0; step < 40; step++) {
     vi.advanceTimersByTime(500)
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))

@@ -17,7 +17,7 @@ function routesOf(text: string): unknown {
 }
 
 describe('every manifest of another group', () => {
-  // What servers are left out for, others refer to.
+  // Others refer to the reason why servers are left out.
   const kept = FILES.filter((file) => !textOf(file).includes('kind: MCPServer\n'))
 
   test.each(kept)('%s says the same after it', (file) => {
@@ -131,7 +131,7 @@ spec:
   expect(output).toContain('# spec.embeddedAuthServer.cimd.enabled is the former default\n')
   expect(output).toContain('    allowConfidentialClientRegistration: false\n')
   expect(output).toMatch(/cacheMaxSize: 10\n {6}enabled: false\n/)
-  // What is ours already means what it means.
+  // Supported documents are not changed.
   const ours = login.replace('toolhive.stacklok.dev', 'extauth.dev')
   expect(convert([{ path: 'a.yaml', text: ours }]).output).not.toContain('allowConfidential')
 })

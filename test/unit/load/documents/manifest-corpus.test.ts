@@ -101,7 +101,7 @@ test('ignored fields and the reasons are listed by validate --verbose', () => {
   ])
 })
 
-/** What a proxy that is started with the file would say. */
+/** Messages of a proxy started with the file. */
 function startWith(file: string) {
   const loaded = parseDocuments([{ path: file, text: textOf(file) }])
   const { config, problems = [] } = resolveProxy(loaded, { listen: '127.0.0.1:0' })

@@ -3,14 +3,14 @@ import { parseDocuments, renderProblem } from '../../../../src/load/index.ts'
 
 const load = (text: string) => parseDocuments([{ path: 'a.yaml', text }])
 
-/** What is said of an annotation with this value; the path is the same for all. */
+/** Warnings for an annotation with this value; the path is the same for all. */
 const said = (scalar: string): string[] =>
   load(
     `apiVersion: extauth.dev/v1alpha1\nkind: MCPExternalAuthConfig\nmetadata:\n  name: a\n  annotations:\n    k: ${scalar}\nspec: { type: unauthenticated }\n`,
   ).warnings.map(renderProblem)
 
 describe('a plain scalar that kubectl reads otherwise', () => {
-  // What kubectl 1.32 makes of it, as `kubectl annotate --local -o json` shows.
+  // The value in kubectl 1.32, as `kubectl annotate --local -o json` shows.
   test.each<readonly [string, boolean | number]>([
     ...['y', 'Y', 'yes', 'Yes', 'YES', 'on', 'On', 'ON'].map((word) => [word, true] as const),
     ...['n', 'N', 'no', 'No', 'NO', 'off', 'Off', 'OFF'].map((word) => [word, false] as const),

@@ -21,7 +21,7 @@ const spec = {
 }
 const caller = callerOf({ sub: 'ada', role: 'operator', team: 'do-not-show', email: 'ada@do-not-show' })
 
-/** What `GET /decisions` has of one request. */
+/** The entry of one request in `GET /decisions`. */
 function decided(showClaims: boolean): string {
   const log = createDecisionLog({ clock: { now: () => 7 }, showClaims })
   const decisions = log.forRoute('aws')

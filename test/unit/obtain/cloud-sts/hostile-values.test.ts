@@ -8,7 +8,7 @@ const ROLE = 'arn:aws:iam::123456789012:role/reader'
 const FALLBACK = 'arn:aws:iam::999999999999:role/guest'
 const ROWS = HOSTILE.map((value) => [JSON.stringify(value).slice(0, 40), value] as const)
 
-/** What a caller gets whose claim is this; whatever is refused is never the fallback and never says the value. */
+/** The result for a caller with this claim; a rejection never selects the fallback and never shows the value. */
 function made(mapping: Partial<RoleMapping>, value: unknown) {
   const spec: Pick<CloudSts, 'roleClaim' | 'fallbackRoleArn' | 'roleMappings'> = {
     roleClaim: 'groups',

@@ -35,7 +35,7 @@ function sourceOf(spec: Partial<CloudSts>) {
 }
 const given = async (source: ReturnType<typeof sourceOf>['source'], caller = callerOf({ sub: 'ada' })) =>
   (await source.obtain(caller)) as AwsCredential
-/** Who signed the request with this index. */
+/** Access key that signed the request with this index. */
 const signer = (index: number) => /Credential=([^/]+)/.exec(rig.sts.headers[index]?.authorization ?? '')?.[1]
 const answers = () => {
   rig.sts.answer = (form) => {

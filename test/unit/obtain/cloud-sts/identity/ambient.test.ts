@@ -329,7 +329,7 @@ describe('the same as the chain of the AWS SDK', () => {
 
   test.each(rows)('%s', async (_name, one, two, three, four) => {
     const env = rig.environment({ ...one, ...two, ...three(), ...four() })
-    // What is named and broken ends the chain here, as it does in botocore; the SDK for JavaScript takes the next source.
+    // A configured, broken source ends the chain here, as in botocore; the SDK for JavaScript takes the next source.
     const isBroken = isNamedAndBroken(env)
     const sdk = isBroken
       ? 'none'

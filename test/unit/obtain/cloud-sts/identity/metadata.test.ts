@@ -94,7 +94,7 @@ describe.each(places)('a metadata service (%s)', (place) => {
     }
     await expect(identity(place, at(place, url))).rejects.toMatchObject(refused(/a response of more than 65536 bytes/))
     await expect.poll(() => isClosed).toBe(true)
-    // What the kernel takes for a connection is beyond us.
+    // The kernel's connect errors vary.
     expect(sent).toBeLessThan(32 * 1024 * 1024)
   })
 
