@@ -3,16 +3,20 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { PAGE_LIBRARIES } from '../src/inspect/page-libraries.ts'
+import { ARCHITECTURES, buildExecutable, nodeLicense } from './executable/build.ts'
 import { type Bom, bundledIn, type Lock, releaseBom } from './sbom.ts'
 import { parseArgs } from 'node:util'
 
 const root = path.join(import.meta.dirname, '..')
 const out = path.join(root, 'release')
-const HELP = `npm run release -- [--check] [--help]
+const HELP = `npm run release -- [--check | --executable] [--help]
 
-Writes the package, its bill of materials (CycloneDX) and SHA-256 sums of both to release/.
+Writes the package, the single executables for Linux (x64, arm64), the bill of materials (CycloneDX), the licenses and
+SHA-256 sums of all to release/.
 
-  --check   Only lists what is missing before a release can be published; exit code 1 when there is something.
+  --executable  Only builds the executable for this machine, release/extauth; Linux only.
+
+  --check       Only lists what is missing before a release can be published; exit code 1 when there is something.
 `
 interface About {
   readonly name: string
@@ -24,10 +28,13 @@ interface About {
 }
 const about = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as About
 
-const { values } = parseArgs({ options: { check: { type: 'boolean' }, help: { type: 'boolean' } } })
+const { values } = parseArgs({
+  options: { check: { type: 'boolean' }, executable: { type: 'boolean' }, help: { type: 'boolean' } },
+})
 if (values.help === true) process.stdout.write(HELP)
 else if (values.check === true) check()
-else make()
+else if (values.executable === true) await makeExecutable()
+else await make()
 
 /** Names that only the owner of a registry and a domain can give; all of them are fields of package.json. */
 function check(): void {
@@ -60,7 +67,18 @@ function run(command: string, args: readonly string[]): string {
   return stdout
 }
 
-function make(): void {
+/** Builds dist/ and the executable for this machine. */
+async function makeExecutable(): Promise<void> {
+  const architecture = ARCHITECTURES.find((name) => name === process.arch)
+  if (process.platform !== 'linux' || architecture === undefined)
+    throw new Error(`no executable for ${process.platform} ${process.arch}; expected Linux x64 or arm64`)
+  mkdirSync(out, { recursive: true })
+  run(process.execPath, [path.join(root, 'scripts/build.ts')])
+  await buildExecutable(architecture, path.join(out, 'extauth'))
+  process.stdout.write('release/extauth\n')
+}
+
+async function make(): Promise<void> {
   rmSync(out, { recursive: true, force: true })
   mkdirSync(out)
   run(process.execPath, [path.join(root, 'scripts/build.ts')])
@@ -71,6 +89,10 @@ function make(): void {
     ...bundledIn(readRoot('dist/THIRD-PARTY-LICENSES')),
     ...Object.values(PAGE_LIBRARIES).map((file) => file.split('/', 1)[0] ?? ''),
   ])
+  for (const architecture of ARCHITECTURES)
+    await buildExecutable(architecture, path.join(out, `extauth-${about.version}-linux-${architecture}`))
+  const licenses = [readRoot('LICENSE'), readRoot('dist/THIRD-PARTY-LICENSES'), nodeLicense()]
+  writeFileSync(path.join(out, 'LICENSES'), licenses.join(`\n${'='.repeat(80)}\n\n`))
   const lock = JSON.parse(readRoot('package-lock.json')) as Lock
   const sbom = run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'])
   const bom = releaseBom(JSON.parse(sbom) as Bom, lock, bundled)

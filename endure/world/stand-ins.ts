@@ -17,7 +17,7 @@ import {
   startLabSts,
   startLabWorkspace,
 } from '../../lab/index.ts'
-import { LAB_CONFIG } from '../../src/cli/index.ts'
+import { labConfig } from '../../src/cli/index.ts'
 import { type Gate, openGate } from './gate.ts'
 
 /** Who logs in at the proxy: all of them are known at the identity provider and in the workspace. */
@@ -76,7 +76,7 @@ export async function openStandIns(options: StandInOptions): Promise<StandIns> {
     tls: {
       port: 0,
       publicUrl: gates.identityTls.url,
-      certificate: await readFile(path.join(LAB_CONFIG, 'secrets/lab-idp-tls/tls.crt'), 'utf8'),
+      certificate: await readFile(path.join(labConfig(), 'secrets/lab-idp-tls/tls.crt'), 'utf8'),
       key: await secretOf('lab-idp-tls', 'tls.key'),
     },
     clients,

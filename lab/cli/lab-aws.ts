@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { Secret } from '../../src/core/index.ts'
-import { LAB_CONFIG } from '../../src/cli/index.ts'
+import { labConfig } from '../../src/cli/index.ts'
 import { CONTAINER_PATH, type LabMetadata, type LabRole, type LabSts, startLabMetadata } from '../index.ts'
 
 /** Whom tokens of the lab are for. */
@@ -45,7 +45,7 @@ export async function startAws(
   })
   const env = {
     AWS_CONTAINER_CREDENTIALS_FULL_URI: metadata.url + CONTAINER_PATH,
-    AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: path.join(LAB_CONFIG, 'secrets', POD_TOKEN, 'token'),
+    AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: path.join(labConfig(), 'secrets', POD_TOKEN, 'token'),
   }
   return { metadata, env }
 }

@@ -19,7 +19,7 @@ import {
   startLabWorkspace,
 } from '../index.ts'
 import type { InspectorMode } from '../../src/resources/index.ts'
-import { CommandFailed, LAB_CONFIG } from '../../src/cli/index.ts'
+import { CommandFailed, labConfig } from '../../src/cli/index.ts'
 import { POD_TOKEN, ROLES, startAws } from './lab-aws.ts'
 import { mountsFor, readClients, secretOf } from './lab-parties.ts'
 import { configFor } from './lab-folder.ts'
@@ -106,7 +106,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
         port: ports.identity,
         tls: {
           port: ports.identityTls,
-          certificate: await readFile(path.join(LAB_CONFIG, 'secrets/lab-idp-tls/tls.crt'), 'utf8'),
+          certificate: await readFile(path.join(labConfig(), 'secrets/lab-idp-tls/tls.crt'), 'utf8'),
           key: await secretOf('lab-idp-tls', 'tls.key'),
         },
         clients: await readClients(`http://${listen}`),

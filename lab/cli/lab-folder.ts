@@ -1,7 +1,7 @@
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { LAB_CONFIG } from '../../src/cli/index.ts'
+import { labConfig } from '../../src/cli/index.ts'
 
 /** config/lab itself where every address is the one written there and nothing is added, else a copy with the others. */
 export async function configFor(
@@ -9,10 +9,10 @@ export async function configFor(
   isExtended: boolean,
 ): Promise<{ readonly directory: string; close(): Promise<void> }> {
   if (!isExtended && Object.entries(addresses).every(([written, wanted]) => written === wanted)) {
-    return { directory: LAB_CONFIG, close: () => Promise.resolve() }
+    return { directory: labConfig(), close: () => Promise.resolve() }
   }
   const directory = await mkdtemp(path.join(os.tmpdir(), 'extauth-lab-'))
-  await cp(LAB_CONFIG, directory, { recursive: true })
+  await cp(labConfig(), directory, { recursive: true })
   for (const file of await readdir(directory)) {
     if (!file.endsWith('.yaml')) continue
     const text = await readFile(path.join(directory, file), 'utf8')

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Outbound } from '../../src/core/index.ts'
 import { createOutbound } from '../../src/net/index.ts'
-import { LAB_CONFIG } from '../../src/cli/index.ts'
+import { labConfig } from '../../src/cli/index.ts'
 
 /** More pages than any login of the lab has. */
 const MOST_STEPS = 20
@@ -18,7 +18,7 @@ export async function clickThrough(
   user: string,
   refuse: (reason: string) => never,
 ): Promise<URLSearchParams> {
-  const ca = await readFile(path.join(LAB_CONFIG, 'secrets/lab-idp-ca/ca.crt'))
+  const ca = await readFile(path.join(labConfig(), 'secrets/lab-idp-ca/ca.crt'))
   const outbound = createOutbound({ name: 'lab', clock: { now: () => Date.now() }, breaker: false, caCert: () => ca })
   const browser = new TextBrowser(outbound)
   try {

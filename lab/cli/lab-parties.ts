@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { JSONWebKeySet } from 'jose'
-import { LAB_CONFIG } from '../../src/cli/index.ts'
+import { labConfig } from '../../src/cli/index.ts'
 import { Secret } from '../../src/core/index.ts'
 import type { LabClient, LabIdentityProvider, LabSts, LabWorkspace } from '../index.ts'
 import { AUDIENCE, SERVICE_ROLE } from './lab-aws.ts'
@@ -23,7 +23,7 @@ export const LAB_PROXY = 'lab-proxy'
 
 /** A secret of the lab. */
 export const secretOf = async (name: string, key: string): Promise<Secret> =>
-  new Secret((await readFile(path.join(LAB_CONFIG, 'secrets', name, key), 'utf8')).trimEnd())
+  new Secret((await readFile(path.join(labConfig(), 'secrets', name, key), 'utf8')).trimEnd())
 
 /** The clients of the lab's identity provider; `proxyUrl` is where one of them gets identity assertions for. */
 export async function readClients(proxyUrl: string): Promise<LabClient[]> {

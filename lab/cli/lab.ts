@@ -12,7 +12,7 @@ import {
   type CommandSpec,
   type Parsed,
 } from '../../src/cli/options/index.ts'
-import { CommandFailed, LAB_CONFIG, loggedCommand, ownCommand, printedPath, serve } from '../../src/cli/index.ts'
+import { CommandFailed, labConfig, loggedCommand, ownCommand, printedPath, serve } from '../../src/cli/index.ts'
 
 const port = (what: string, fallback?: number) =>
   ({
@@ -207,7 +207,7 @@ const ROWS: readonly Row[] = [
 /** What the lab prints on start: where everything is, the routes, and a command to try for each. */
 function describe(lab: Lab, ports: LabPorts): string {
   const { identity, sts, backend } = lab
-  const request = printedPath(path.join(LAB_CONFIG, 'show-request.curl'))
+  const request = printedPath(path.join(labConfig(), 'show-request.curl'))
   const extauth = ownCommand()
   const proxyPort = ports.proxy === LAB_PORTS.proxy ? '' : ` --port ${new URL(lab.url).port}`
   const idpPort = ports.identity === LAB_PORTS.identity ? '' : ` --idp-port ${new URL(identity.url).port}`

@@ -1,4 +1,4 @@
 export { command, CommandFailed, loggedCommand } from './command.ts'
 export { ownCommand, printedPath } from './own-command.ts'
-export { LAB_CONFIG } from './lab-config.ts'
+export { labConfig } from './lab-config.ts'
 export { serve } from './serve.ts'

@@ -4,8 +4,8 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { type AuthType, type FirstSecret, TYPE_RECORDS } from '../resources/index.ts'
 import { combinedSchema } from '../load/publish/index.ts'
-import { LAB_CONFIG } from './lab-config.ts'
-import { PACKAGE_ROOT } from '../core/index.ts'
+import { labConfig } from './lab-config.ts'
+import { readProgramFile } from '../core/index.ts'
 
 export interface InitFile {
   /** Path relative to the folder, with `/`. */
@@ -24,14 +24,14 @@ async function firstValue(secret: FirstSecret): Promise<string> {
     const { privateKey } = await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' })
     return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   }
-  return readFile(path.join(LAB_CONFIG, 'secrets', secret.ofLab), 'utf8')
+  return readFile(path.join(labConfig(), 'secrets', secret.ofLab), 'utf8')
 }
 
 /**
  * Returns the files of a first configuration: the commented template of `config/init`, its secrets, the editor schema.
  */
 export async function initFiles(type: AuthType): Promise<InitFile[]> {
-  const template = await readFile(path.join(PACKAGE_ROOT, 'config/init', `${type}.yaml`), 'utf8')
+  const template = readProgramFile(`config/init/${type}.yaml`).toString()
   const text = template.replaceAll('$schema=../generated/extauth.schema.json', `$schema=./${SCHEMA}`)
   const secrets = Object.entries(TYPE_RECORDS[type].init.secrets).map(async ([name, secret]) => ({
     name: `secrets/${name}`,

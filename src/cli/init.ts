@@ -4,7 +4,7 @@ import { AUTH_TYPES, type AuthType, TYPE_RECORDS, typeWrittenAs, WRITTEN_TYPES }
 import { FileExists, type InitFile, initFiles, writeNew } from './init-files.ts'
 import { EXIT, UsageError } from '../compose/index.ts'
 import { command, CommandFailed } from './command.ts'
-import { LAB_CONFIG } from './lab-config.ts'
+import { labConfig } from './lab-config.ts'
 import type { CommandSpec } from './options/options.ts'
 import { ownCommand, printedPath } from './own-command.ts'
 import { shellQuote } from './shell-quote.ts'
@@ -71,7 +71,7 @@ const CALLS = {
 function whatNext(type: AuthType, directory: string, files: readonly InitFile[]): string {
   const extauth = ownCommand()
   const config = printedPath(path.join(directory, 'proxy.yaml'))
-  const request = printedPath(path.join(LAB_CONFIG, 'show-request.curl'))
+  const request = printedPath(path.join(labConfig(), 'show-request.curl'))
   const { route, token } = CALLS[TYPE_RECORDS[type].init.callersHave]
   const bearer = token === undefined ? '' : ` -H "Authorization: Bearer $(${extauth} ${token})"`
   const secrets = files.filter(({ name, isSecret }) => isSecret && !name.endsWith('.gitignore'))

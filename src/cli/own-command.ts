@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { PACKAGE_ROOT } from '../core/index.ts'
+import { IS_EXECUTABLE, PACKAGE_ROOT } from '../core/index.ts'
 import { shellQuote } from './shell-quote.ts'
 
 /**
@@ -8,6 +8,7 @@ import { shellQuote } from './shell-quote.ts'
  * and npm finds the right Node.
  */
 export function ownCommand(directory: string = process.cwd()): string {
+  if (IS_EXECUTABLE) return shellQuote(process.execPath)
   if (!existsSync(path.join(PACKAGE_ROOT, 'src', 'main.ts'))) return 'extauth'
   if (path.resolve(directory) === PACKAGE_ROOT) return 'npm run -s extauth --'
   return `node ${shellQuote(path.join(PACKAGE_ROOT, 'bin', 'extauth.cjs'))}`

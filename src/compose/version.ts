@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
-import { PACKAGE_ROOT } from '../core/index.ts'
+import { readProgramFile } from '../core/index.ts'
 
-const ABOUT = JSON.parse(readFileSync(path.join(PACKAGE_ROOT, 'package.json'), 'utf8')) as {
+const ABOUT = JSON.parse(readProgramFile('package.json').toString()) as {
   readonly version: string
   readonly image: string
 }

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { PACKAGE_ROOT, programFolder } from '../core/index.ts'
+import { readProgramFile, readStaticFile } from '../core/index.ts'
 import { PAGE_LIBRARIES } from './page-libraries.ts'
 
 /** A file of the page, ready to be sent. */
@@ -9,7 +8,6 @@ export interface Asset {
   readonly bytes: Buffer
 }
 
-const PAGE = programFolder('inspect/page')
 const JS = 'text/javascript; charset=utf-8'
 const TYPES: Readonly<Record<string, string>> = {
   '.js': JS,
@@ -28,15 +26,15 @@ export function asset(name: string): Asset | undefined {
   if (library === undefined && !/^[a-z][a-z-]*\.(?:js|css|svg|html)$/.test(name)) return undefined
   const type = TYPES[path.extname(name)] ?? ''
   const made =
-    read(path.join(PAGE, name), type) ??
-    (library === undefined ? undefined : read(path.join(PACKAGE_ROOT, 'node_modules', library), type))
+    read(() => readStaticFile(`inspect/page/${name}`), type) ??
+    (library === undefined ? undefined : read(() => readProgramFile(`node_modules/${library}`), type))
   if (made !== undefined) loaded.set(name, made)
   return made
 }
 
-function read(file: string, type: string): Asset | undefined {
+function read(bytesOf: () => Buffer, type: string): Asset | undefined {
   try {
-    const bytes = readFileSync(file)
+    const bytes = bytesOf()
     if (type !== JS) return { type, bytes }
     // Browsers know no packages, and what would tell them of some is an inline script, which our policy refuses.
     const text = bytes.toString('utf8').replaceAll(/from\s*(["'])preact\1/g, 'from"./preact.js"')

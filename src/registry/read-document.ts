@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { Worker } from 'node:worker_threads'
-import { programModule } from '../core/index.ts'
+import type { Worker } from 'node:worker_threads'
+import { startThread } from '../core/index.ts'
 import { type Document, parseDocument } from './document.ts'
 import type { ParseAnswer, ParseOrder } from './parse-worker.ts'
 import { SourceError } from './source-error.ts'
@@ -9,8 +9,6 @@ import { SourceError } from './source-error.ts'
 const SMALL_BYTES = 512 * 1024
 const SLICE_LENGTH = 256 * 1024
 
-const WORKER = programModule('registry/parse-worker')
-
 /**
  * Like `parseDocument`, without blocking for more than some milliseconds: a thread parses large documents. `bytes`
  * must own its buffer, which is transferred. Rejects with `SourceError`.
@@ -18,7 +16,10 @@ const WORKER = programModule('registry/parse-worker')
 export async function readDocument(bytes: Uint8Array): Promise<Document> {
   if (bytes.length <= SMALL_BYTES) return parseDocument(bytes)
   const order: ParseOrder = { bytes, sliceLength: SLICE_LENGTH }
-  const worker = new Worker(WORKER, { workerData: order, transferList: [bytes.buffer as ArrayBuffer] })
+  const worker = startThread('registry/parse-worker', {
+    workerData: order,
+    transferList: [bytes.buffer as ArrayBuffer],
+  })
   try {
     const head = await answerOf(worker)
     if (head.is !== 'head') throw new SourceError('failed', 'the data are unreadable')

@@ -1,9 +1,10 @@
-import { type ChildProcess, fork, type Serializable } from 'node:child_process'
+import { type ChildProcess, fork, type Serializable, spawn, type SpawnOptions } from 'node:child_process'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
 import { type Io, WORKER } from '../compose/index.ts'
+import { IS_EXECUTABLE } from '../core/index.ts'
 import type { OpenLog } from '../report/index.ts'
 import type { MemoryOfWorkers } from './memory-of-workers.ts'
 import type { CommonMaterial, StartFailure, SupervisorMethods, WorkerMethods } from './messages.ts'
@@ -50,18 +51,23 @@ function nodeOptions(env: Io['env']): string[] {
     : [...options, `${YOUNG_OPTION}=${YOUNG_MIB}`]
 }
 
+/** Starts this program again with the same arguments and a channel. */
+function startAgain(env: Io['env']): ChildProcess {
+  const options = { env, stdio: ['ignore', 'ignore', 'pipe', 'ipc'], serialization: 'advanced' } satisfies SpawnOptions
+  const args = process.argv.slice(2)
+  // The executable contains its Node options.
+  return IS_EXECUTABLE
+    ? spawn(process.execPath, args, options)
+    : fork(process.argv[1] ?? '', args, { ...options, execArgv: nodeOptions(env) })
+}
+
 /**
  * Starts this program with the same arguments as a worker process, which joins `dispatcher` when started. Forwards
  * complete lines of its log pipe to `log`.
  */
 export function forkWorker(options: ForkOptions): WorkerProcess {
   const { memory, common, dispatcher, ephemeralKeys, log, isTerminal, env } = options
-  const child = fork(process.argv[1] ?? '', process.argv.slice(2), {
-    env: { ...env, [WORKER]: isTerminal ? 'terminal' : 'pipe' },
-    execArgv: nodeOptions(env),
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    serialization: 'advanced',
-  })
+  const child = startAgain({ ...env, [WORKER]: isTerminal ? 'terminal' : 'pipe' })
   const slot = slotOf(child)
   if (child.stderr !== null) passLines(child.stderr, (lines) => log.pass(lines))
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { Worker } from 'node:worker_threads'
-import { type Clock, Failure, programModule } from '../../core/index.ts'
+import type { Worker } from 'node:worker_threads'
+import { type Clock, Failure, startThread } from '../../core/index.ts'
 import { bytesOf, ConfigPlaces, type PlaceTable, type ResolvedProxy } from '../../load/index.ts'
 import { ConfigError } from '../config-error.ts'
 import type { ConfigAnswer, ConfigOrder, ConfigSlice } from './config-thread.ts'
@@ -8,8 +8,6 @@ import { loadProxyConfig, type ProxySources, watchedPaths } from '../load-config
 
 /** Configurations up to this size are read in the main thread within some tens of milliseconds. */
 const SMALL_BYTES = 64 * 1024
-
-const THREAD = programModule('compose/proxy/config-thread')
 
 const SOURCES: Readonly<Record<keyof ProxySources, true>> = {
   configPaths: true,
@@ -39,7 +37,7 @@ export async function readProxyConfig(
   if ((await bytesOf(paths)) + (sources.stdin?.length ?? 0) <= SMALL_BYTES) return loadProxyConfig(sources, { clock })
   const own = Object.fromEntries(Object.entries(sources).filter(([name]) => name in SOURCES)) as unknown as ProxySources
   const order: ConfigOrder = { sources: own, nowMs: clock.now() }
-  const worker = new Worker(THREAD, { workerData: order })
+  const worker = startThread('compose/proxy/config-thread', { workerData: order })
   try {
     const head = await answerOf(worker)
     if (head.is !== 'head') throw refusedBy(head)

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { logInAtRoute } from '../../../lab/cli/lab-login.ts'
-import { LAB_CONFIG } from '../../../src/cli/index.ts'
+import { labConfig } from '../../../src/cli/index.ts'
 import { openLab, type TestLab } from '../../support/e2e/lab.ts'
 import { callTool, valuesOf } from '../../support/lab/proxied.ts'
 import { ask, finished, listen, shown } from '../../support/inspect/page-client.ts'
@@ -36,7 +36,7 @@ const secrets = new Set<string>(MARKS)
 beforeAll(async () => {
   lab = await openLab()
   inspector = lab.inspectUrl ?? ''
-  const folder = path.join(LAB_CONFIG, 'secrets')
+  const folder = path.join(labConfig(), 'secrets')
   for (const file of readdirSync(folder, { recursive: true, withFileTypes: true }))
     if (file.isFile() && !file.name.endsWith('.crt'))
       secrets.add(readFileSync(path.join(file.parentPath, file.name), 'utf8').trim())

@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { extauth, type Running } from '../e2e/process.ts'
+import { EXECUTABLE, extauth, type Running } from '../e2e/process.ts'
 import { putProgram } from '../made-program.ts'
 
 const root = path.join(import.meta.dirname, '../../..')
@@ -24,8 +24,9 @@ export function buildProgram(): BuiltProgram {
   for (const name of ['bin', 'config', 'package.json'])
     cpSync(path.join(root, name), path.join(folder, name), { recursive: true })
   const started: Running[] = []
-  const start: BuiltProgram['start'] = (args, program = 'bin/extauth.cjs') => {
-    const running = extauth(args, { cwd: folder, program: path.join(folder, program), stdin: 'pipe' })
+  const start: BuiltProgram['start'] = (args, name = EXECUTABLE === undefined ? 'bin/extauth.cjs' : undefined) => {
+    const program = name === undefined ? {} : { program: path.join(folder, name) }
+    const running = extauth(args, { cwd: folder, stdin: 'pipe', ...program })
     started.push(running)
     return running
   }

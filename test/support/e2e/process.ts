@@ -3,6 +3,9 @@ import path from 'node:path'
 
 const BIN = path.join(import.meta.dirname, '../../../bin/extauth.cjs')
 
+/** The single executable that tests start instead of the launcher, if the environment names one. */
+export const EXECUTABLE = process.env['EXTAUTH_EXECUTABLE']
+
 /** A real `extauth` process with everything that it printed. */
 export interface Running {
   readonly process: ChildProcess
@@ -35,8 +38,12 @@ export function spawnExtauth(args: readonly string[], stdio: StdioOptions, optio
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(EXTAUTH_|AWS_|KUBE|https?_proxy$|no_proxy$)/i.test(name)),
   )
-  const { through = [], node = [], program = BIN } = options
-  const [command = '', ...rest] = [...through, process.execPath, ...node, program, ...args]
+  const { through = [], node = [], program } = options
+  const started =
+    EXECUTABLE !== undefined && program === undefined && node.length === 0
+      ? [EXECUTABLE]
+      : [process.execPath, ...node, program ?? BIN]
+  const [command = '', ...rest] = [...through, ...started, ...args]
   return spawn(command, rest, {
     env: { ...env, ...options.env },
     stdio,

@@ -5,7 +5,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { extauth, type Running } from '../../support/e2e/process.ts'
+import { EXECUTABLE, extauth, type Running } from '../../support/e2e/process.ts'
 import { freePort } from '../../support/e2e/run.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../..')
@@ -63,7 +63,7 @@ const withPorts = (text: string): string =>
   text.replace(/(127\.0\.0\.1:)(\d+)/g, (_, host: string, port: string) => `${host}${ports.get(Number(port)) ?? port}`)
 
 function bash(text: string): Promise<{ code: number; stdout: string; stderr: string }> {
-  const script = withPorts(text)
+  const script = withPorts(EXECUTABLE === undefined ? text : text.replaceAll('npm run -s extauth --', EXECUTABLE))
   const env = { ...process.env, EXTAUTH_IDP_PORT: String(ports.get(8082)), EXTAUTH_PORT: String(ports.get(8080)) }
   return new Promise((resolve) => {
     execFile(
