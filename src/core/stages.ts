@@ -1,4 +1,5 @@
 import type { AuthenticatedCaller, Caller } from './caller.ts'
+import type { ConnectLinks } from './connections.ts'
 import type { Credential, HeaderCredential } from './credential.ts'
 import type { CredentialLookup, DropRule, RequestResult } from './trace.ts'
 import type { Failure } from './failure.ts'
@@ -112,6 +113,8 @@ export type Sealed = Staged<
 export type Again =
   | { readonly reason: 'credential_rejected'; readonly status: number }
   | { readonly reason: 'clock_skew'; readonly status: number; readonly serverTimeMs: number }
+  /** The backend requires these scopes of the credential (RFC 6750 §3.1). */
+  | { readonly reason: 'insufficient_scope'; readonly status: number; readonly scopes: readonly string[] }
   | { readonly reason: 'redirect'; readonly status: number; readonly path: string }
   /** `failure`: the response if there is no retry. */
   | { readonly reason: 'connection_lost'; readonly failure: Failure }
@@ -159,6 +162,15 @@ export interface Obtain {
    * once). Absent: never.
    */
   isFreshAfterRejection?(armed: Armed): boolean
+  /**
+   * Reports that the backend rejected the last credential too. Resolves to the failure for the caller where that is
+   * more than a code. Absent: never.
+   */
+  rejectedAgain?(armed: Armed): Promise<Failure | undefined>
+  /** Whether a credential with more scopes can be obtained: the caller connected the account. Absent: never. */
+  canWiden?(known: Known): boolean
+  /** The failure for a credential without these scopes, where `canWiden`. */
+  widen?(armed: Armed, scopes: readonly string[]): Promise<Failure> | undefined
   /** What a caller gets when the backend refuses the last credential, where that differs from the route's. */
   whenRejected?(known: Known): FailureCode | undefined
   /** Where this caller's credential would come from now. Has no side effects; for observers only. */
@@ -240,6 +252,8 @@ export interface Route {
   readonly obtain: Obtain
   readonly apply: Apply
   readonly forward: Forward
+  /** Links at which callers connect their accounts; absent on routes that use no connection. */
+  readonly connect?: ConnectLinks | undefined
 }
 
 /**

@@ -45,6 +45,21 @@ const judgeRedirect = (status: number, location: string, route: ForwardRoute, se
   return { kind: 'stream', location: rewritten }
 }
 
+/** Longest challenge that is read, and most scopes of it, so that a backend can't fill links with them. */
+const MOST_CHALLENGE = 2048
+const MOST_SCOPES = 32
+
+/** The scopes of a Bearer challenge with `insufficient_scope` (RFC 6750 §3.1); undefined for any other. */
+function missingScopes(challenge: string | readonly string[] | undefined): readonly string[] | undefined {
+  const text = [challenge ?? []].flat().join(', ').slice(0, MOST_CHALLENGE)
+  if (!/^(.*[,\s])?bearer\s/i.test(text) || !/[\s,]error="?insufficient_scope\b/i.test(text)) return undefined
+  const scope = /[\s,]scope="([\x20-\x21\x23-\x5B\x5D-\x7E]*)"/i.exec(text)?.[1] ?? ''
+  return scope
+    .split(' ')
+    .filter((one) => one !== '')
+    .slice(0, MOST_SCOPES)
+}
+
 /**
  * Decides by a final (not 1xx) status and its headers. 401 never reaches a client: the proxy's credential is wrong
  * (decisions §4). Redirects: own origin or 502 (decisions §7). All others are forwarded.
@@ -61,6 +76,11 @@ export const judge = (
   if (status === 401) {
     // Also for the last attempt: the response then depends on the type, which is unknown here.
     return { kind: 'again', again: { reason: 'credential_rejected', status } }
+  }
+  if (status === 403) {
+    const scopes = missingScopes(headers['www-authenticate'])
+    if (scopes !== undefined && sealed.route.obtain.canWiden?.(sealed.armed.known) === true)
+      return { kind: 'again', again: { reason: 'insufficient_scope', status, scopes } }
   }
   if (location !== undefined && status >= 300 && status < 400 && status !== 304) {
     return judgeRedirect(status, location, route, sealed)

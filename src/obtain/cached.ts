@@ -53,10 +53,13 @@ class PlannedSlot<P extends Plan> {
 class RequestSlot<P extends Plan> implements CacheSlot<Credential> {
   readonly #planned: PlannedSlot<P>
   readonly #token: PresentedToken
+  /** Cache key. */
+  readonly key: string
 
-  constructor(planned: PlannedSlot<P>, token: PresentedToken) {
+  constructor(planned: PlannedSlot<P>, token: PresentedToken, changing: readonly string[] | undefined) {
     this.#planned = planned
     this.#token = token
+    this.key = changing === undefined ? planned.key : hashKey([planned.key, ...changing])
   }
 
   get scope(): CacheScope {
@@ -65,10 +68,6 @@ class RequestSlot<P extends Plan> implements CacheSlot<Credential> {
 
   get generation(): Generation {
     return this.#planned.generation
-  }
-
-  get key(): string {
-    return this.#planned.key
   }
 
   get issuer(): string {
@@ -146,20 +145,54 @@ export function createCachedSource<P extends Plan>(
     }
   }
 
+  /** Runs `use` with the slot and its current key: at once, unless a part of the key has to be loaded. */
+  const withKey = <T>(
+    slot: PlannedSlot<P>,
+    token: PresentedToken,
+    use: (slot: RequestSlot<P>) => T | Promise<T>,
+  ): T | Promise<T> => {
+    const changing = source.changingParts?.(slot.caller)
+    return changing instanceof Promise
+      ? changing.then((parts) => use(new RequestSlot(slot, token, parts)))
+      : use(new RequestSlot(slot, token, changing))
+  }
+
   return {
-    obtain: (caller, token, request) => cache.get(new RequestSlot(slotOf(caller, request), token)),
+    obtain: (caller, token, request) => withKey(slotOf(caller, request), token, (slot) => cache.get(slot)),
+    ...(source.widen === undefined ? {} : { widen: async (caller, scopes) => widen(source, caller, scopes) }),
     lookup(caller, request) {
       const isKnown = caller.kind === 'authenticated' && slots.get(caller) instanceof Failure
       try {
-        return cache.lookup(slotOf(caller, request))
+        const found = withKey(slotOf(caller, request), noToken, (slot) => cache.lookup(slot))
+        if (!(found instanceof Promise)) return found
+        // `obtain`, which is called next, reports the failure.
+        found.catch(() => undefined)
+        return { from: 'nowhere' }
       } catch {
         // `obtain`, which is called next, reports the reason.
         return { from: isKnown ? 'refusal' : 'nowhere' }
       }
     },
-    reject: (caller, credential, request) => cache.reject(slotOf(caller, request), credential),
-    isFreshAfterRejection: (caller, request) => cache.isFreshAfterRejection(slotOf(caller, request)),
+    reject: (caller, credential, request) =>
+      withKey(slotOf(caller, request), noToken, (slot) => cache.reject(slot, credential)),
+    isFreshAfterRejection(caller, request) {
+      const isFresh = withKey(slotOf(caller, request), noToken, (slot) => cache.isFreshAfterRejection(slot))
+      if (typeof isFresh === 'boolean') return isFresh
+      isFresh.catch(() => undefined)
+      return false
+    },
     readsRequest: source.readsRequest === true,
     close: async () => source.close?.(),
   }
+}
+
+/** For operations of the cache that fetch nothing. */
+const noToken: PresentedToken = () => {
+  throw new Failure('internal_error', { detail: 'a lookup of the cache needs no token' })
+}
+
+function widen<P extends Plan>(source: FetchingSource<P>, caller: Caller, scopes: readonly string[]): Promise<Failure> {
+  if (caller.kind === 'anonymous' || source.widen === undefined)
+    throw new Failure('config_error', { detail: 'anonymous callers have no connection here' })
+  return source.widen(caller, scopes)
 }

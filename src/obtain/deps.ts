@@ -1,5 +1,15 @@
 import type { CredentialCache } from '../cache/index.ts'
-import type { Clock, Credential, Log, Metrics, Outbound, SecretHandle, Secrets, UpstreamTokens } from '../core/index.ts'
+import type {
+  Clock,
+  ConnectedAccounts,
+  Credential,
+  Log,
+  Metrics,
+  Outbound,
+  SecretHandle,
+  Secrets,
+  UpstreamTokens,
+} from '../core/index.ts'
 import type { OutboundOptions } from '../net/index.ts'
 import type { RouteDecisions } from './cloud-sts/decision-log.ts'
 import type { StsSettings } from './cloud-sts/endpoint.ts'
@@ -37,4 +47,6 @@ export interface ObtainDeps {
   readonly decisions?: RouteDecisions
   /** Absent without an embedded authorization server. */
   readonly upstreamTokens?: UpstreamTokens
+  /** Absent without `connections` in the ProxyConfig. */
+  readonly connections?: ConnectedAccounts
 }

@@ -45,6 +45,15 @@ export function createObtain(auth: ResolvedAuth, deps: ObtainDeps, headerForward
       if (forwarded === undefined || armed.forwarded === undefined) return hasAnother
       return Promise.all([hasAnother, forwarded.reject(armed.forwarded)]).then((each) => each.includes(true))
     },
+    ...(source.rejectedAgain === undefined
+      ? {}
+      : {
+          rejectedAgain: async (armed) =>
+            source.rejectedAgain?.(armed.known.caller, armed.credential, armed.known.matched),
+        }),
+    ...(source.widen === undefined
+      ? {}
+      : { canWiden: () => true, widen: (armed, scopes) => source.widen?.(armed.known.caller, scopes) }),
     lookup: (known) => source.lookup?.(known.caller, known.matched) ?? { from: 'config' },
     readsRequest: () => source.readsRequest === true,
     close: async () => source.close?.(),

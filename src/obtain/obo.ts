@@ -32,10 +32,7 @@ export function createOboSource(auth: OboAuth, deps: ObtainDeps): FetchingSource
   const endpoints = oboEndpoints(spec)
   const tokenUrl = endpoints.token
   const client = createTokenClient(name, { ...oboClient(spec), tokenUrl, caCertPath: spec.caCertPath }, deps)
-  const subject = createSubjectTokenSource(
-    { named: spec.subjectTokenProviderName, upstream: auth.upstream },
-    deps.upstreamTokens,
-  )
+  const subject = createSubjectTokenSource({ named: spec.subjectTokenProviderName, upstream: auth.upstream }, deps)
   const scope = oboScope(spec)
   const clientId = oboClient(spec).clientId ?? oboClient(spec).clientAuth?.clientId ?? ''
   const form = [

@@ -56,6 +56,9 @@ export function createSelectedObtain(own: Obtain, entries: readonly SelectedCred
   return {
     obtain: (known) => of(known).obtain(known),
     reject: (armed) => of(armed.known).reject(armed),
+    rejectedAgain: async (armed) => of(armed.known).rejectedAgain?.(armed),
+    canWiden: (known) => of(known).canWiden?.(known) === true,
+    widen: (armed, scopes) => of(armed.known).widen?.(armed, scopes),
     isFreshAfterRejection: (armed) => of(armed.known).isFreshAfterRejection?.(armed) === true,
     lookup(known) {
       try {

@@ -1,4 +1,5 @@
 import type {
+  Failure,
   AuthenticatedCaller,
   Caller,
   Credential,
@@ -18,6 +19,10 @@ export interface Source {
   obtain(caller: Caller, token: PresentedToken, request?: RequestContext): Credential | Promise<Credential>
   /** Reports that the backend rejected `credential`; resolves to whether obtaining again can give another one. */
   reject(caller: Caller, credential: Credential, request?: RequestContext): boolean | Promise<boolean>
+  /** Reports that the backend rejected the replacement too; resolves to the caller's failure, if more than a code. */
+  rejectedAgain?(caller: Caller, credential: Credential, request?: RequestContext): Promise<Failure | undefined>
+  /** The failure for a credential without these scopes. Absent: no other scopes can be obtained. */
+  widen?(caller: Caller, scopes: readonly string[]): Promise<Failure>
   /** Where this caller's credential would come from now; absent when nothing is fetched. */
   lookup?(caller: Caller, request?: RequestContext): CredentialLookup
   /** True when this caller's credential just replaced a rejected one. Absent: never. */
@@ -67,6 +72,12 @@ export interface FetchingSource<P extends Plan = Plan> extends Omit<OwnSource, '
   plan(caller: AuthenticatedCaller, request?: RequestContext): P
   /** The plan depends on the request, so that it is kept with that and not with the token. Default false. */
   readonly readsRequest?: boolean
+  /**
+   * More parts of the cache key, which change between requests with one token: those of a connection. Throws `Failure`.
+   */
+  changingParts?(caller: AuthenticatedCaller): readonly string[] | Promise<readonly string[]>
+  /** As in `Source`. */
+  widen?(caller: AuthenticatedCaller, scopes: readonly string[]): Promise<Failure>
   /**
    * Throws `Failure`; completes by `endsAtMs` (`performance.now()`). `token` is that of any request of the caller.
    */

@@ -1,7 +1,14 @@
-import { signsAsService, type ResolvedAuth, type ResolvedAuthOf, type RunnableType } from '../resources/index.ts'
+import {
+  signsAsService,
+  type ResolvedAuth,
+  type ResolvedAuthOf,
+  type RunnableType,
+  type SecretRef,
+} from '../resources/index.ts'
 import { createCachedSource } from './cached.ts'
 import { createCachedOwnSource } from './cached-own.ts'
 import { createClientCredentialsSource } from './client-credentials.ts'
+import { createConnectedSource } from './connected.ts'
 import { createCloudStsSource, createServiceSource } from './cloud-sts/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import { createOboSource } from './obo.ts'
@@ -19,15 +26,10 @@ type Sources = { readonly [T in RunnableType]: SourceFactory<T> }
 /** One row per supported type; a new type does not compile without one. */
 export const SOURCES = {
   unauthenticated: () => createUnauthenticatedSource(),
-  headerInjection: ({ spec }, { secrets, log }) =>
-    createStaticHeaderSource({ name: spec.headerName, prefix: '', secret: secrets.handle(spec.valueSecretRef), log }),
-  bearerToken: ({ spec }, { secrets, log }) =>
-    createStaticHeaderSource({
-      name: 'authorization',
-      prefix: 'Bearer ',
-      secret: secrets.handle(spec.tokenSecretRef),
-      log,
-    }),
+  headerInjection: ({ spec: { headerName, valueSecretRef, connectionName } }, deps) =>
+    createHeaderSource({ name: headerName, prefix: '' }, valueSecretRef, connectionName, deps),
+  bearerToken: ({ spec: { tokenSecretRef, connectionName } }, deps) =>
+    createHeaderSource({ name: 'authorization', prefix: 'Bearer ' }, tokenSecretRef, connectionName, deps),
   tokenExchange: (auth, deps) => createCachedSource(auth, createTokenExchangeSource(auth, deps), deps),
   clientCredentials: (auth, deps) => createCachedOwnSource(auth, createClientCredentialsSource(auth, deps), deps),
   obo: (auth, deps) => createCachedSource(auth, createOboSource(auth, deps), deps),
@@ -38,6 +40,17 @@ export const SOURCES = {
       ? createServiceSource(auth, deps)
       : createCachedSource(auth, createCloudStsSource(auth, deps), deps),
 } satisfies Sources
+
+/** One header with a secret of the configuration, or with the credential of the caller's connection. */
+function createHeaderSource(
+  header: { readonly name: string; readonly prefix: string },
+  ref: SecretRef | undefined,
+  connectionName: string | undefined,
+  { secrets, connections, log }: ObtainDeps,
+): Source {
+  if (ref !== undefined) return createStaticHeaderSource({ ...header, secret: secrets.handle(ref), log })
+  return createConnectedSource({ ...header, provider: connectionName ?? '' }, connections)
+}
 
 /** Creates the source of a config. Throws `Failure` for an unsupported one. */
 export function createSource(auth: ResolvedAuth, deps: ObtainDeps): Source {

@@ -1,5 +1,6 @@
 import {
   asFailure,
+  type ConnectedAccounts,
   Failure,
   FAILURES,
   type FailureCode,
@@ -13,6 +14,8 @@ import {
 import { outboundFailure, within } from '../net/index.ts'
 import { jwtIssuedMs, serviceOf } from '../oauth/index.ts'
 import type { UpstreamUse } from '../resources/index.ts'
+import { notConnected, widened } from './connected.ts'
+import type { FetchingSource } from './source.ts'
 
 /** The subject token (RFC 8693): sent to a service to get a credential for a caller. */
 export interface SubjectToken {
@@ -30,6 +33,8 @@ export interface SubjectTokenSource {
    * caller without upstream token.
    */
   keyParts(caller: AuthenticatedCaller): readonly string[]
+  /** For connections: as in `FetchingSource`. */
+  readonly changing?: Pick<FetchingSource, 'changingParts' | 'widen'>
   /**
    * Runs `use` with the token; `own` is the caller's own. A rejected session token is refreshed, and `use` runs once
    * more; a second rejection is `no_session`. `endsAtMs` (`performance.now()`) limits the wait for the token, and
@@ -71,22 +76,25 @@ export function hasUpstreamToken(
   throw noSession("the caller did not log in at this route's authorization server")
 }
 
+/** Where tokens other than the caller's own come from; absent without an authorization server or connections. */
+export interface SubjectTokenDeps {
+  readonly upstreamTokens?: UpstreamTokens | undefined
+  readonly connections?: ConnectedAccounts | undefined
+}
+
 /**
  * The subject token source of a config; `upstream` is its resolved provider. Throws `type_not_runnable` for a
  * provider without an authorization server that holds its tokens.
  */
 export function createSubjectTokenSource(
   { named, upstream }: { readonly named: string | undefined; readonly upstream?: UpstreamUse | undefined },
-  upstreamTokens: UpstreamTokens | undefined,
+  { upstreamTokens, connections }: SubjectTokenDeps,
 ): SubjectTokenSource {
   if (upstream === undefined && named === undefined) return OWN
   if (upstream === undefined) throw notHere()
+  if (upstream.isConnection === true) return ofConnection(upstream, connections)
   const { provider, kind, issuer } = upstream
   if (upstreamTokens === undefined && issuer !== undefined) throw notHere()
-
-  // The issue time of the caller's token does not apply to this one.
-  const once = async <T>({ token, expiresAtMs }: UpstreamToken, use: (shown: SubjectToken) => Promise<T>): Promise<T> =>
-    use({ token, expiresAtMs: expiresAtMs ?? Infinity, issuedAtMs: jwtIssuedMs(token.reveal()) })
 
   return {
     keyParts(caller) {
@@ -114,6 +122,40 @@ export function createSubjectTokenSource(
     },
   }
 }
+
+/** The token of the caller's connected account. */
+function ofConnection({ provider, kind }: UpstreamUse, connections: ConnectedAccounts | undefined): SubjectTokenSource {
+  if (connections === undefined) throw notHere()
+  const ended = (error: unknown): Failure =>
+    notConnected(provider, 'ended', asFailure(error).detail ?? asFailure(error).code)
+  const current = (caller: AuthenticatedCaller, endsAtMs: number): Promise<UpstreamToken> =>
+    inTime(Promise.resolve(connections.current(caller, provider, kind)), endsAtMs)
+  return {
+    keyParts: () => ['connection', provider],
+    changing: {
+      changingParts: (caller) => connections.keyParts(caller, provider),
+      widen: (caller, scopes) => widened(connections, caller, provider, scopes),
+    },
+    async show(caller, _own, endsAtMs, use) {
+      const first = await current(caller, endsAtMs)
+      try {
+        return await once(first, use)
+      } catch (error) {
+        if (FAILURES[asFailure(error).code].fault !== 'caller_token') throw error
+        if (!isRefused(error) || !(await inTime(connections.reject(caller, provider, first), endsAtMs)))
+          throw ended(error)
+      }
+      const second = await current(caller, endsAtMs)
+      return once(second, use).catch((error: unknown) => {
+        throw FAILURES[asFailure(error).code].fault === 'caller_token' ? ended(error) : error
+      })
+    },
+  }
+}
+
+/** The issue time of the caller's token does not apply to this one. */
+const once = async <T>({ token, expiresAtMs }: UpstreamToken, use: (shown: SubjectToken) => Promise<T>): Promise<T> =>
+  use({ token, expiresAtMs: expiresAtMs ?? Infinity, issuedAtMs: jwtIssuedMs(token.reveal()) })
 
 /** The refresh may have been started by another request, with its own deadline. */
 const inTime = <T>(work: Promise<T>, endsAtMs: number): Promise<T> =>

@@ -45,10 +45,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   const client = createTokenClient(name, spec, deps)
   const actorToken = spec.actorTokenSecretRef && deps.secrets.handle(spec.actorTokenSecretRef)
   const actor = createActor(auth, client.secrets, deps)
-  const subject = createSubjectTokenSource(
-    { named: spec.subjectProviderName, upstream: auth.upstream },
-    deps.upstreamTokens,
-  )
+  const subject = createSubjectTokenSource({ named: spec.subjectProviderName, upstream: auth.upstream }, deps)
   const issuedAt = createTokenAges(clock)
   const form = fixedForm(spec)
   const requestedType = tokenTypeUrn(spec.requestedTokenType)
@@ -100,6 +97,7 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
   }
 
   return {
+    ...subject.changing,
     secrets: actor?.secrets ?? (actorToken === undefined ? client.secrets : [...client.secrets, actorToken]),
     isKeyedByToken: auth.upstream === undefined,
     // Plain literals: spreads would double the memory per caller.

@@ -1,5 +1,6 @@
 import { Failure, Secret, type AuthenticatedCaller, type Credential, type UpstreamToken } from '../core/index.ts'
 import type { ResolvedAuthOf } from '../resources/index.ts'
+import { createConnectedSource } from './connected.ts'
 import type { ObtainDeps } from './deps.ts'
 import type { Source } from './source.ts'
 import { hasUpstreamToken } from './subject-token-source.ts'
@@ -19,8 +20,10 @@ interface Given {
  */
 export function createUpstreamInjectSource(
   { spec, upstream }: Pick<ResolvedAuthOf<'upstreamInject'>, 'spec' | 'upstream'>,
-  { upstreamTokens, clock }: Pick<ObtainDeps, 'upstreamTokens' | 'clock'>,
+  { upstreamTokens, connections, clock }: Pick<ObtainDeps, 'upstreamTokens' | 'connections' | 'clock'>,
 ): Source {
+  if (upstream?.isConnection === true)
+    return createConnectedSource({ name: 'authorization', prefix: 'Bearer ', provider: upstream.provider }, connections)
   if (upstreamTokens === undefined || upstream === undefined)
     throw new Failure('type_not_runnable', { detail: 'upstreamInject requires an embedded authorization server' })
   const provider = spec.providerName

@@ -67,10 +67,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
     idp: createTokenLog('identity assertion', name, clients.idp, log),
     target: createTokenLog('token for an identity assertion', name, clients.target, log),
   }
-  const subject = createSubjectTokenSource(
-    { named: spec.subjectProviderName, upstream: auth.upstream },
-    deps.upstreamTokens,
-  )
+  const subject = createSubjectTokenSource({ named: spec.subjectProviderName, upstream: auth.upstream }, deps)
   const idpClientId = clientAuthOf(idp)?.clientId
   const wanted = {
     audience: spec.targetAudience,

@@ -52,12 +52,14 @@ export class Attempts implements IterableIterator<Attempt> {
         throw rejected(armed, again.status)
       case 'credential_rejected': {
         // A fresh credential is refused like the one before: fetching more of them with each request helps nobody.
-        if (this.#refused > 0) throw rejected(armed, again.status)
+        if (this.#refused > 0) throw (await route.obtain.rejectedAgain?.(armed)) ?? rejected(armed, again.status)
         // Told in any case, so that the next request starts with another one.
         const hasAnother = await route.obtain.reject(armed)
         if (hasAnother && this.#mayRepeatRefused()) return
         throw rejected(armed, again.status)
       }
+      case 'insufficient_scope':
+        throw (await route.obtain.widen?.(armed, again.scopes)) ?? rejected(armed, again.status)
     }
   }
 

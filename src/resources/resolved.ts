@@ -35,6 +35,8 @@ export interface UpstreamUse {
   readonly issuer: string | undefined
   /** The config names the provider: callers from elsewhere get `no_session`. Otherwise their own token is used. */
   readonly isExplicit: boolean
+  /** The token is that of an account that the caller connected, not of a login. */
+  readonly isConnection?: true
 }
 
 /** An embedded authorization server that routes use. */

@@ -1,6 +1,26 @@
 import { z } from 'zod'
-import { injectable, withRules, headerName, secretRef } from '../fields/index.ts'
-import { FIRST_LOGIN, named, ORDINARY, type TypeRecord } from './type-record.ts'
+import { injectable, withRules, headerName, type Rule, secretRef } from '../fields/index.ts'
+import { FIRST_LOGIN, named, ORDINARY, type TypeRecord, type UpstreamTokenUse } from './type-record.ts'
+import { providerName } from './upstream/upstream-provider.ts'
+
+/** The credential of each caller instead of a secret. */
+const connectionName = () =>
+  providerName().describe(
+    'Name in `connections.providers` of the ProxyConfig: the credential of the account that the caller connected. Extends the specification.',
+  )
+
+const oneCredential = (secret: string): Rule => ({
+  message: `expected either "${secret}" or "connectionName"`,
+  at: secret,
+  holds: (value) => (value[secret] === undefined) !== (value['connectionName'] === undefined),
+  cel: `has(self.${secret}) != has(self.connectionName)`,
+  json: { oneOf: [{ required: [secret] }, { required: ['connectionName'] }] },
+})
+
+const ofConnection = (provider: string | undefined): UpstreamTokenUse | undefined =>
+  provider === undefined
+    ? undefined
+    : { field: 'connectionName', provider, kind: 'access_token', ownTokenDoes: false, source: 'connection' }
 
 /** Type `unauthenticated`: nothing is added, and it has no sub-object. */
 export const unauthenticatedRecord = {
@@ -17,7 +37,13 @@ export const unauthenticatedRecord = {
 
 /** `spec.bearerToken`. */
 export const bearerToken = () =>
-  z.strictObject({ tokenSecretRef: secretRef('bearer token').describe('Secret holding the bearer token.') })
+  withRules(
+    z.strictObject({
+      tokenSecretRef: secretRef('bearer token').optional().describe('Secret holding the bearer token.'),
+      connectionName: connectionName().optional(),
+    }),
+    [oneCredential('tokenSecretRef')],
+  )
 export type BearerToken = z.output<ReturnType<typeof bearerToken>>
 
 export const bearerTokenRecord = {
@@ -25,10 +51,13 @@ export const bearerTokenRecord = {
   ...named(bearerToken),
   summary: 'Only with type bearerToken.',
   runsOn: 'route',
-  credentialOf: () => 'proxy',
-  asks: () => 'credential',
+  credentialOf: (spec) => (spec.connectionName === undefined ? 'proxy' : 'caller'),
+  asks: (spec) => (spec.connectionName === undefined ? 'credential' : 'session'),
   init: { secrets: { 'backend/token': { ofLab: 'lab-bearer/token' } }, callersHave: 'nothing' },
-  sets: () => [{ name: 'authorization', shown: 'Bearer (the secret)' }],
+  sets: ({ connectionName: account }) => [
+    { name: 'authorization', shown: account === undefined ? 'Bearer (the secret)' : `Bearer (connection ${account})` },
+  ],
+  upstreamToken: (spec) => ofConnection(spec.connectionName),
 } satisfies TypeRecord<BearerToken>
 
 /** `spec.headerInjection`. */
@@ -36,9 +65,10 @@ export const headerInjection = () =>
   withRules(
     z.strictObject({
       headerName: headerName().min(1).describe('Name of the HTTP header to inject.'),
-      valueSecretRef: secretRef('header value').describe('Secret holding the header value.'),
+      valueSecretRef: secretRef('header value').optional().describe('Secret holding the header value.'),
+      connectionName: connectionName().optional(),
     }),
-    [injectable('headerName')],
+    [injectable('headerName'), oneCredential('valueSecretRef')],
   )
 export type HeaderInjection = z.output<ReturnType<typeof headerInjection>>
 
@@ -47,10 +77,13 @@ export const headerInjectionRecord = {
   ...named(headerInjection),
   summary: 'Only with type headerInjection.',
   runsOn: 'route',
-  credentialOf: () => 'proxy',
-  asks: () => 'credential',
+  credentialOf: (spec) => (spec.connectionName === undefined ? 'proxy' : 'caller'),
+  asks: (spec) => (spec.connectionName === undefined ? 'credential' : 'session'),
   init: { secrets: { 'backend/api-key': { ofLab: 'lab-api-key/value' } }, callersHave: 'nothing' },
-  sets: (spec) => [{ name: spec.headerName.toLowerCase(), shown: '(the secret)' }],
+  sets: ({ headerName: name, connectionName: account }) => [
+    { name: name.toLowerCase(), shown: account === undefined ? '(the secret)' : `(connection ${account})` },
+  ],
+  upstreamToken: (spec) => ofConnection(spec.connectionName),
 } satisfies TypeRecord<HeaderInjection>
 
 /** `spec.upstreamInject`. */
@@ -78,6 +111,7 @@ export const upstreamInjectRecord = {
     provider,
     kind: 'access_token',
     ownTokenDoes: false,
+    source: 'login or connection',
   }),
   // The one type where a login at our side gives another credential.
   whenRejected: 'no_session',

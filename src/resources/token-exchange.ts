@@ -117,6 +117,7 @@ export const tokenExchangeRecord = {
     provider,
     kind: tokenTypeUrn(subjectTokenType) === tokenTypeUrn('id_token') ? 'id_token' : 'access_token',
     ownTokenDoes: true,
+    source: 'login or connection',
   }),
 } satisfies TypeRecord<TokenExchange>
 

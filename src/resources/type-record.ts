@@ -33,6 +33,11 @@ export interface UpstreamTokenUse {
   readonly kind: 'access_token' | 'id_token'
   /** Whether the caller's own token does where no provider is named. */
   readonly ownTokenDoes: boolean
+  /**
+   * What holds the token: a login at the embedded authorization server (default), a connected account, or the one of
+   * the two that has a provider of this name.
+   */
+  readonly source?: 'connection' | 'login or connection'
   /** The client whose ID token the caller's own token has to be, to do; undefined: any token does. */
   readonly ownTokenFor?: string | undefined
 }

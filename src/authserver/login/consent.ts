@@ -10,6 +10,7 @@ import type { UpstreamRedirects } from './upstream-redirects.ts'
 import type { LoginRequest } from './login-request.ts'
 import { lostPage } from './outcome.ts'
 import type { LoginParts, Visit } from './parts.ts'
+import type { PendingLogin } from './pending.ts'
 
 /** Size limit of the consent form, in bytes: a sealed request in a hidden field. */
 export const CONSENT_FORM_BYTES = 32 * 1024
@@ -77,7 +78,7 @@ export function createConsentStep(
       if (confirm !== null) {
         const [id = '', token = ''] = confirm.split('.')
         const flow = findFlow(id)
-        const login = flow && (await pending.take('confirm', token, flow))
+        const login = flow && (await pending.take<PendingLogin>('confirm', token, flow))
         if (login === undefined || clock.now() >= login.endsAtMs) return lostPage(visit.requestId)
         return decision === 'cancel' ? conclude.cancel(login.request, id, cancelled) : conclude.issue(login, visit)
       }

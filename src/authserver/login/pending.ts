@@ -30,12 +30,13 @@ export interface PendingLeg extends PendingLogin {
 }
 
 /**
- * Pending logins, keyed by a hash of the upstream's or page's token (`state`) and the secret of the browser's cookie.
+ * Pending logins, those at connection providers included, keyed by a hash of the upstream's or page's token (`state`) and the secret of the browser's cookie.
  * Both are needed to find or consume a login, and exactly one of concurrent requests gets it.
  */
 export interface PendingLogins {
-  put(kind: 'leg' | 'confirm', token: string, flow: Flow, login: PendingLogin, ttlMs: number): Promise<void>
-  take<T extends PendingLogin>(kind: 'leg' | 'confirm', token: string, flow: Flow): Promise<T | undefined>
+  put(kind: string, token: string, flow: Flow, login: object, ttlMs: number): Promise<void>
+  /** The record that was put under the same kind, token and flow. */
+  take<T extends object>(kind: string, token: string, flow: Flow): Promise<T | undefined>
 }
 
 export function createPendingLogins(store: Store, seal: Seal): PendingLogins {
@@ -48,7 +49,7 @@ export function createPendingLogins(store: Store, seal: Seal): PendingLogins {
       const key = keyOf(seal.lookupKey(kind, secretOf(token, flow)))
       await store.put(key, records.write(key, login), Math.ceil(ttlMs))
     },
-    async take<T extends PendingLogin>(kind: 'leg' | 'confirm', token: string, flow: Flow) {
+    async take<T extends object>(kind: string, token: string, flow: Flow) {
       for (const key of seal.lookupKeys(kind, secretOf(token, flow)).map(keyOf)) {
         const record = await records.read<T>(key, await store.take(key))
         if (record !== undefined) return record

@@ -11,6 +11,8 @@ export interface EndedSessions {
    * messages and reads.
    */
   has(tsid: string): boolean
+  /** Whether this replica learned that the session ended; never throws, so that an unknown list counts as empty. */
+  hasLearned(tsid: string): boolean
   /** Takes effect here immediately, on other replicas by message, or by the list in the store where messages fail. */
   add(tsid: string): Promise<void>
   /** Resolves after the first attempt to read the list, even a failed one. */
@@ -169,6 +171,7 @@ export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }
   const opening = open()
 
   return {
+    hasLearned: (tsid) => ended.has(tsid),
     has(tsid) {
       if (ended.size > 0 && ended.has(tsid)) return true
       if (!freshness.isFresh)

@@ -37,8 +37,8 @@ export interface LiveTokens {
 
 const KINDS: readonly TokenKind[] = ['access_token', 'id_token']
 
-/** Caches the tokens of the `maxSessions` most recently used sessions. */
-export function createLiveTokens(clock: Clock, maxSessions: number): LiveTokens {
+/** Caches the tokens of the `maxSessions` most recently used sessions, each for at most `maxMs` milliseconds. */
+export function createLiveTokens(clock: Clock, maxSessions: number, maxMs = Infinity): LiveTokens {
   const sessions = createTtlLru<Map<string, LiveToken>>({ clock, maxEntries: maxSessions })
   const nameOf = (provider: string, kind: TokenKind) => `${kind} ${provider}`
   return {
@@ -52,7 +52,10 @@ export function createLiveTokens(clock: Clock, maxSessions: number): LiveTokens 
       for (const kind of KINDS) {
         const token = tokenOf(held, kind, endsAtMs)
         if (token === undefined) tokens.delete(nameOf(provider, kind))
-        else tokens.set(nameOf(provider, kind), { ...token, subject, clientId })
+        else {
+          const freshUntilMs = Math.min(token.freshUntilMs, clock.now() + maxMs)
+          tokens.set(nameOf(provider, kind), { ...token, freshUntilMs, subject, clientId })
+        }
       }
       sessions.set(tsid, tokens, endsAtMs)
     },

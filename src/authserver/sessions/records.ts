@@ -19,6 +19,9 @@ export interface SessionRecords {
   remove(tsid: string): Promise<void>
 }
 
+/** The store keeps no key for longer; the record of a longer session is written again in time. */
+const LONGEST_MS = 360 * 86_400_000
+
 /** Store key of a session. `tsid` is no secret: tokens contain it, but only this server signs them. */
 export const sessionKey = (tsid: string): string => `session:${tsid}`
 
@@ -31,7 +34,7 @@ export function createSessionRecords(store: Store, seal: Seal, clock: Clock): Se
     }
   }
   const sealed = (key: string, record: SessionRecord) => seal.seal(key, writeRecord(record))
-  const lifeOf = ({ endsAtMs }: SessionRecord) => Math.max(1, Math.ceil(endsAtMs - clock.now()))
+  const lifeOf = ({ endsAtMs }: SessionRecord) => Math.min(LONGEST_MS, Math.max(1, Math.ceil(endsAtMs - clock.now())))
 
   const read = async (tsid: string, mayReseal: boolean): Promise<LoadedSession | undefined> => {
     const key = sessionKey(tsid)
@@ -39,8 +42,10 @@ export function createSessionRecords(store: Store, seal: Seal, clock: Clock): Se
     const opened = stored === undefined ? undefined : await seal.open(key, stored.value)
     const record = opened === undefined ? undefined : readRecord(opened.plain)
     if (stored === undefined || record === undefined || record.endsAtMs <= clock.now()) return undefined
-    if (opened?.isCurrent !== false || !mayReseal) return { record, version: stored.version }
-    // Sealed with a secret that is being rotated out (authserver.md §5). A later value may be a forgery.
+    const isDue = opened?.isCurrent === false || lifeOf(record) - stored.leftMs > LONGEST_MS / 2
+    if (!isDue || !mayReseal) return { record, version: stored.version }
+    // Sealed with a secret that is being rotated out (authserver.md §5), or longer-lived than a key of the store. A
+    // later value may be a forgery.
     await store.compareAndSet(key, stored.version, sealed(key, record), lifeOf(record))
     return read(tsid, false)
   }

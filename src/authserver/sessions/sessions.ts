@@ -1,18 +1,14 @@
-import { asFailure, Failure, type Clock, type Log, type Metrics } from '../../core/index.ts'
+import { asFailure, type Clock, type Log, type Metrics } from '../../core/index.ts'
 import { mayHeal } from '../../oauth/index.ts'
 import type { Seal, Store } from '../../storage/index.ts'
 import type { Upstream } from '../../upstreams/index.ts'
-import { createSessionCounters } from './counters.ts'
+import { createCallerTokens } from './caller-tokens.ts'
 import { createClaimsRequests } from './claims-requests.ts'
-import { createEndedSessions } from './ended.ts'
-import { createLiveTokens, tokenOf } from './live.ts'
-import { pickClaims, type HeldTokens, type SessionRecord } from './record.ts'
-import { createSessionRecords } from './records.ts'
-import { createRefresh, heldOf, withLogin } from './refresh.ts'
-import { createRenewal, noSession } from './renewal.ts'
+import { createSessionCounters } from './counters.ts'
+import { tokenOf } from './live.ts'
+import type { HeldTokens, SessionRecord } from './record.ts'
 import type { UpstreamSessions } from './session.ts'
-import { createRevocations } from './revocations.ts'
-import { createTokenUse } from './token-use.ts'
+import { createTokenSessions } from './token-sessions.ts'
 
 export interface UpstreamSessionsOptions {
   /** `iss` of the tokens whose callers these sessions are for. */
@@ -33,9 +29,6 @@ export interface UpstreamSessionsOptions {
   readonly maxLiveSessions?: number
 }
 
-const WRITE_TRIES = 8
-const DEFAULT_LIVE_SESSIONS = 10_000
-
 /** The claims of an ID token are valid as long as the ID token. */
 const isDueForClaims = (held: HeldTokens, { endsAtMs }: SessionRecord, nowMs: number): boolean =>
   nowMs >= (tokenOf(held, 'access_token', endsAtMs)?.freshUntilMs ?? 0) ||
@@ -43,60 +36,35 @@ const isDueForClaims = (held: HeldTokens, { endsAtMs }: SessionRecord, nowMs: nu
 
 /** The upstream sessions of one authorization server (authserver.md §6). */
 export function createUpstreamSessions(options: UpstreamSessionsOptions): UpstreamSessions {
-  const { issuer, upstreams, store, clock, log } = options
-  const claimNames = new Set(options.claimNames)
+  const { issuer, upstreams, claimNames, store, seal, clock, log } = options
   const count = createSessionCounters(options.metrics)
-  const records = createSessionRecords(store, options.seal, clock)
-  const live = createLiveTokens(clock, options.maxLiveSessions ?? DEFAULT_LIVE_SESSIONS)
-  const keepMs = options.longestTokenMs
-  const ended = createEndedSessions({
+  const sessions = createTokenSessions({
+    upstreams,
+    claimNames,
+    keepEndedMs: options.longestTokenMs,
     store,
-    seal: options.seal,
+    seal,
     clock,
     log,
-    keepMs,
-    onEnded: (tsid) => live.forget(tsid),
+    count,
+    maxLiveSessions: options.maxLiveSessions,
   })
-  const refresh = createRefresh({ store, records, clock, log, claimNames, count: count.refresh })
-  const end = async (tsid: string): Promise<void> => {
-    // Both must be attempted: a session without tokens is unusable, and its id must be rejected.
-    const results = await Promise.allSettled([ended.add(tsid), records.remove(tsid)])
-    for (const result of results) if (result.status === 'rejected') throw result.reason
-  }
-  const lose = async (tsid: string): Promise<void> => {
-    count.session('lost')
-    await end(tsid)
-  }
-  const renewal = createRenewal({ upstreams, refresh, live, ended, end: lose, clock, log })
-  const revocations = createRevocations(upstreams, log)
+  const { records, renewal, tokens, ended } = sessions
+  const claimsRequests = createClaimsRequests(store, seal)
 
   return {
-    ...createTokenUse({
+    ...createCallerTokens({
       issuer,
-      records,
-      live,
+      tokens,
       ended,
-      renewal,
-      claimsRequests: createClaimsRequests(store, options.seal),
-      end: lose,
-      clock,
-      count,
+      claimsRequests,
+      end: (tsid) => sessions.lose(tsid),
+      count: count.session,
     }),
-    async create({ tsid, ...session }) {
-      const record: SessionRecord = { ...session, claims: pickClaims({}, claimNames), providers: new Map() }
-      if (!(await records.add(tsid, record))) throw new Failure('internal_error', { detail: 'duplicate session id' })
-      count.session('created')
-    },
-    async addLeg(tsid, provider, login) {
-      const held = heldOf(login, clock.now())
-      for (let tries = 0; tries < WRITE_TRIES; tries++) {
-        const loaded = await records.load(tsid)
-        if (loaded === undefined || ended.has(tsid)) throw noSession('there is no such session')
-        const record = withLogin(loaded.record, provider, held, login.claims, claimNames)
-        if (await records.replace(tsid, loaded.version, record)) return
-      }
-      throw new Failure('store_unavailable', { detail: 'the session changes too often', retryAfterSeconds: 1 })
-    },
+    create: (session) => sessions.create(session),
+    addLeg: (tsid, provider, login) => sessions.addLeg(tsid, provider, login),
+    end: (tsid) => sessions.end(tsid),
+    close: () => sessions.close(),
     async renewClaims(tsid) {
       if (ended.has(tsid)) return undefined
       const loaded = await records.load(tsid)
@@ -118,25 +86,8 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
         return { claims }
       }
     },
-    async end(tsid) {
-      count.session('ended')
-      // Loaded before removal, because it lists what to revoke at the upstreams.
-      const loading = records.load(tsid).catch(() => undefined)
-      try {
-        await end(tsid)
-      } finally {
-        const loaded = await loading
-        if (loaded !== undefined) revocations.begin(loaded.record)
-      }
-    },
     opened: () => ended.opened(),
     isEnded: (tsid) => ended.has(tsid),
     isKept: async (tsid) => (await records.load(tsid)) !== undefined,
-    async close() {
-      ended.close()
-      await renewal.settle()
-      await revocations.settle()
-      live.clear()
-    },
   }
 }

@@ -1,14 +1,5 @@
 import { createPauses } from '../../cache/index.ts'
-import {
-  asFailure,
-  type AuthenticatedCaller,
-  type Clock,
-  type Secret,
-  type UpstreamToken,
-  type UpstreamTokens,
-} from '../../core/index.ts'
-import type { SessionCounters } from './counters.ts'
-import type { ClaimsRequests } from './claims-requests.ts'
+import { asFailure, type Clock, type Secret, type UpstreamToken } from '../../core/index.ts'
 import type { EndedSessions } from './ended.ts'
 import { tokenOf, type LiveTokens, type TokenKind } from './live.ts'
 import type { HeldTokens, SessionRecord } from './record.ts'
@@ -16,15 +7,29 @@ import type { SessionRecords } from './records.ts'
 import { noSession, type Renewal } from './renewal.ts'
 
 export interface TokenUseOptions {
-  readonly issuer: string
   readonly records: SessionRecords
   readonly live: LiveTokens
   readonly ended: EndedSessions
   readonly renewal: Renewal
-  readonly claimsRequests: Pick<ClaimsRequests, 'note'>
-  readonly end: (tsid: string) => Promise<void>
   readonly clock: Clock
-  readonly count: SessionCounters
+}
+
+/** Subject and client of a session, by which its owner is recognized. */
+export type SessionOwner = Pick<SessionRecord, 'subject' | 'clientId'>
+
+/** Throws for a session that belongs to another owner. */
+export type CheckOwner = (session: SessionOwner) => void
+
+/** The upstream tokens of sessions, by session id. Every use checks the owner. */
+export interface SessionTokens {
+  /** A cached token that is neither due nor expired. Throws what `check` throws. */
+  cached(tsid: string, provider: string, kind: TokenKind, check: CheckOwner): UpstreamToken | undefined
+  /** A valid token, cached, stored or refreshed. Throws `no_session` and the errors of a refresh. */
+  current(tsid: string, provider: string, kind: TokenKind, check: CheckOwner): Promise<UpstreamToken>
+  /** Reports that a backend rejected this token: refreshes it once. False when no other token is possible. */
+  reject(tsid: string, provider: string, refused: UpstreamToken, check: CheckOwner): Promise<boolean>
+  /** The stored tokens of one provider. Throws `no_session`. */
+  held(tsid: string, provider: string, check: CheckOwner): Promise<HeldTokens>
 }
 
 /** A token that replaced a rejected one this recently is not refreshed again: the rejection is deliberate. */
@@ -49,33 +54,15 @@ const heldIn = (record: SessionRecord, provider: string): HeldTokens => {
   return held
 }
 
-/** Provides the upstream tokens of a session to callers' requests. */
-export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
-  const { issuer, records, live, ended, renewal, claimsRequests, clock, count } = options
+/** Provides the upstream tokens of sessions to requests. */
+export function createTokenUse({ records, live, ended, renewal, clock }: TokenUseOptions): SessionTokens {
   // A request that reads a rejected token during its refresh waits for the new one.
   const refusals = createPauses<Refusal>({ clock, maxEntries: MOST_REFUSALS })
 
-  const tsidOf = (caller: AuthenticatedCaller): string => {
-    const { tsid } = caller.claims
-    if (caller.issuer !== issuer || typeof tsid !== 'string') throw noSession('the caller did not log in here')
-    if (ended.has(tsid)) throw noSession('the session was ended')
-    return tsid
-  }
-
-  /**
-   * Subject and client of session and caller's token must match, else the session belongs to another user
-   * (authserver.md §6).
-   */
-  const check = ({ subject, claims }: AuthenticatedCaller, session: Pick<SessionRecord, 'subject' | 'clientId'>) => {
-    if (session.subject === subject && session.clientId === claims['client_id']) return
-    count.session('mismatch')
-    throw noSession('the session belongs to another user or client')
-  }
-
-  const load = async (caller: AuthenticatedCaller, tsid: string): Promise<SessionRecord> => {
+  const load = async (tsid: string, check: CheckOwner): Promise<SessionRecord> => {
     const loaded = await records.load(tsid)
     if (loaded === undefined) throw noSession('there is no such session')
-    check(caller, loaded.record)
+    check(loaded.record)
     return loaded.record
   }
 
@@ -105,8 +92,8 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
   }
 
   /** Loads a token that is not cached, or due. */
-  const fromStore = async (caller: AuthenticatedCaller, tsid: string, provider: string, kind: TokenKind) => {
-    const record = await load(caller, tsid)
+  const fromStore = async (tsid: string, provider: string, kind: TokenKind, check: CheckOwner) => {
+    const record = await load(tsid, check)
     const held = heldIn(record, provider)
     const token = tokenOf(held, kind, record.endsAtMs)
     if (token === undefined) throw noSession(`the upstream ${provider} issued no ${kind}`)
@@ -120,23 +107,19 @@ export function createTokenUse(options: TokenUseOptions): UpstreamTokens {
     return isOver(token) ? renewal.lose(tsid, noSession(`the upstream ${provider} issued no refresh token`)) : token
   }
 
+  const cached: SessionTokens['cached'] = (tsid, provider, kind, check) => {
+    const known = live.get(tsid, provider, kind)
+    if (known !== undefined) check(known)
+    return known
+  }
+
   return {
-    async current(caller, provider, kind) {
-      const tsid = tsidOf(caller)
-      const known = live.get(tsid, provider, kind)
-      if (known === undefined) return fromStore(caller, tsid, provider, kind)
-      check(caller, known)
-      return known
-    },
-    async demand(caller, provider, claims) {
-      const tsid = tsidOf(caller)
-      const held = heldIn(await load(caller, tsid), provider)
-      await claimsRequests.note(provider, held.user, claims)
-      await options.end(tsid)
-    },
-    async reject(caller, provider, refused) {
-      const tsid = tsidOf(caller)
-      const record = await load(caller, tsid)
+    cached,
+    current: async (tsid, provider, kind, check) =>
+      cached(tsid, provider, kind, check) ?? fromStore(tsid, provider, kind, check),
+    held: async (tsid, provider, check) => heldIn(await load(tsid, check), provider),
+    async reject(tsid, provider, refused, check) {
+      const record = await load(tsid, check)
       live.forget(tsid, provider)
       const held = heldIn(record, provider)
       if (!isAmong(refused.token, held)) return true

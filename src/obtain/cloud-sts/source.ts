@@ -33,6 +33,7 @@ export type CloudStsDeps = Pick<
   | 'onMatcherError'
   | 'decisions'
   | 'upstreamTokens'
+  | 'connections'
 >
 export type CloudStsAuth = Pick<ResolvedAuthOf<'cloudSts'>, 'name' | 'namespace' | 'spec' | 'upstream'>
 
@@ -48,10 +49,7 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
   const { onMatcherError = 'skip' } = deps
   const mapper = createRoleMapper(spec, { onMatcherError })
   const report = createReport(config, deps)
-  const identity = createSubjectTokenSource(
-    { named: spec.subjectProviderName, upstream: auth.upstream },
-    deps.upstreamTokens,
-  )
+  const identity = createSubjectTokenSource({ named: spec.subjectProviderName, upstream: auth.upstream }, deps)
   let recovered: (() => void) | undefined
   const { options, isNamed, endpoint } = stsOutbound(spec, deps)
   const outbound = deps.outbound({ name: auth.name, ...options, onRecovered: () => recovered?.() })
@@ -72,6 +70,7 @@ export function createCloudStsSource(auth: CloudStsAuth, deps: CloudStsDeps): Fe
       return planOf(decision, caller, session)
     },
     ...fetching,
+    ...identity.changing,
     onRecovered: (listener) => void (recovered = listener),
     close: () => outbound.close(),
   }

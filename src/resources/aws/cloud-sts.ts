@@ -239,7 +239,13 @@ export const cloudStsRecord = {
   ],
   upstreamToken: ({ subjectProviderName: provider, source }) =>
     showsCallerToken({ source })
-      ? { field: 'subjectProviderName', provider, kind: 'id_token', ownTokenDoes: true }
+      ? {
+          field: 'subjectProviderName',
+          provider,
+          kind: 'id_token',
+          ownTokenDoes: true,
+          source: 'login or connection',
+        }
       : undefined,
   signsBody: true,
   remarks: (spec) => [...arnsElsewhere(spec), ...doubtfulMatchers(spec)],

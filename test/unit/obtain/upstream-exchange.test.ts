@@ -47,7 +47,7 @@ test('the upstream’s access token is exchanged, once for all tokens of a sessi
 test('a missing upstream token is waited for until the deadline, for all callers', async () => {
   const never = () => new Promise<never>(() => undefined)
   const hangs = { current: never, reject: () => Promise.resolve(true), demand: never }
-  const subject = createSubjectTokenSource({ named: 'corp', upstream: use() }, hangs)
+  const subject = createSubjectTokenSource({ named: 'corp', upstream: use() }, { upstreamTokens: hangs })
   const shown = subject.show(loggedIn('one'), new Secret('own'), performance.now() + 50, () => Promise.resolve('used'))
   await expect(shown).rejects.toMatchObject({ code: 'identity_provider_unavailable' })
 })
