@@ -1,12 +1,13 @@
 import {
   type Authorize,
+  type ClientRequest,
   Failure,
   type Known,
   type Metrics,
   type RequestView,
   type RuleDecision,
 } from '../core/index.ts'
-import { removeHeaders } from '../http/index.ts'
+import { isUtf8Json, removeHeaders } from '../http/index.ts'
 import type { Authorization } from '../resources/index.ts'
 import { createAnswerFilter } from './answer-filter.ts'
 import type { BackendMemory } from './protocol-memory.ts'
@@ -21,6 +22,8 @@ export interface AuthorizerOptions {
   readonly limitBytes: number
   readonly metrics: Metrics
   readonly memory: BackendMemory
+  /** Requests that are no JSON-RPC messages pass unread. Only without `authorization`. Default false. */
+  readonly passesOthers?: boolean
   /** Gets each decision of a rule or of `default`. */
   readonly onDecision?: (known: Known, view: RequestView, decision: RuleDecision) => void
 }
@@ -34,7 +37,7 @@ const ACCEPT_ENCODING: ReadonlySet<string> = new Set(['accept-encoding'])
  * by the rules. Throws `bad_request`, `not_allowed` and `insufficient_scope`; the factory throws `config_error`.
  */
 export function createAuthorizer(options: AuthorizerOptions): Authorize {
-  const { route, authorization, memory, onDecision } = options
+  const { route, authorization, memory, onDecision, passesOthers = false } = options
   const rules = authorization === undefined ? undefined : compileRules(authorization)
   const decisions = options.metrics.counter(
     'extauth_rules_total',
@@ -48,12 +51,20 @@ export function createAuthorizer(options: AuthorizerOptions): Authorize {
       if (step.outcome === 'error' || step.outcome === 'limit') decisions.with(route, step.rule, step.outcome).add()
   }
 
+  const isPassed = (method: string, request: ClientRequest): boolean =>
+    passesOthers && (method !== 'POST' || !isUtf8Json(request.headers['content-type'] ?? ''))
+
   return {
     limitBytes: options.limitBytes,
-    admit: ({ method, request }) => admitRequest(method, request),
+    admit({ method, request }) {
+      if (isPassed(method, request)) return false
+      admitRequest(method, request)
+      return true
+    },
     authorize(known) {
       const { matched, caller } = known
       const { request } = matched.inbound
+      if (isPassed(request.method, request)) return
       const view = readRequest(request, matched.body.kind === 'kept' ? matched.body.bytes : undefined, {
         annotationsOf: (tool) => memory.annotationsOf(tool),
         taskOf: (id) => memory.taskOf(caller, id),
@@ -68,6 +79,7 @@ export function createAuthorizer(options: AuthorizerOptions): Authorize {
       }
       if (rules === undefined || view.subjects.length === 0) return
       const decision = rules.decideAll(view.subjects, { caller, route })
+      matched.decision = decision
       count(decision)
       onDecision?.(known, view, decision)
       if (!decision.allowed) throw refusalOf(decision)

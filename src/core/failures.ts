@@ -85,6 +85,7 @@ export const FAILURES = {
   egress_proxy_refused: row(502, 'configuration', false, 'server_error', 'The egress proxy rejected the request.', 'Check the egress proxy (`HTTPS_PROXY`, `HTTP_PROXY`), not the backend: 407 requires `http://USER:PASSWORD@HOST:PORT`, any other status is a rule for this host. Hosts in `NO_PROXY` are connected to directly.'),
   registry_unavailable: row(503, 'backend', true, 'temporarily_unavailable', 'This registry has no data yet.', "No valid data has been read from the registry's source yet; `/readiness` says why."),
   store_unavailable: row(503, 'proxy', true, 'temporarily_unavailable', "The authorization server's store is unavailable.", '`/readiness` says which part of the store is down; the request is not the cause.'),
+  audit_unavailable: row(503, 'proxy', true, 'temporarily_unavailable', 'The request cannot be recorded.', '`audit.whenFull` is `block` and the audit trail cannot be written: free space on the disk of `audit.file`, or set `whenFull: drop`. The log names the error.'),
   draining: row(503, 'proxy', true, 'temporarily_unavailable', 'The proxy is shutting down.', 'Retry; another replica serves the request.'),
   overloaded: row(503, 'proxy', true, 'temporarily_unavailable', 'Overloaded; retry later.', 'The concurrency limit of a token endpoint or identity provider is reached, or buffered request bodies reached `listen.bufferedBodiesLimit`.'),
   internal_error: row(500, 'proxy', false, 'server_error', 'Internal error.', 'A bug in the proxy; report it with the request id.'),

@@ -1,4 +1,5 @@
 export * from './address.ts'
+export * from './audit.ts'
 export * from './caller.ts'
 export * from './connections.ts'
 export * from './credential.ts'

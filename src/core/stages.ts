@@ -5,7 +5,8 @@ import type { CredentialLookup, DropRule, RequestResult } from './trace.ts'
 import type { Failure } from './failure.ts'
 import type { ClientRequest, ClientResponse } from './local-handler.ts'
 import type { FailureCode } from './failures.ts'
-import type { FilterAnswer, RequestView } from './request-view.ts'
+import type { CredentialConfig } from './audit.ts'
+import type { FilterAnswer, RequestView, RuleDecision } from './request-view.ts'
 
 declare const stage: unique symbol
 
@@ -67,8 +68,10 @@ export type Matched = Staged<
     /** End-to-end headers to forward, flat (name, value, …), after the header policy. */
     readonly headers: string[]
     body: Body
-    /** The parsed request; undefined on routes without authorization rules. Set by the stage `authorize`. */
+    /** The parsed request; undefined where requests are not read. Set by the stage `authorize`. */
     view: RequestView | undefined
+    /** What the rules decided; undefined where none was evaluated. Set by the stage `authorize`. */
+    decision: RuleDecision | undefined
     /** Filters the backend's response; undefined: no filter. Set by the stage `authorize`. */
     filterAnswer: FilterAnswer | undefined
     /** Converts the backend's session id to the form bound to this caller. Set by the session stage. */
@@ -85,6 +88,7 @@ export type Armed = Staged<
   {
     readonly known: Known
     readonly credential: Credential
+    readonly config: CredentialConfig
     /** Headers that the route adds (`headerForward`); absent without any. */
     readonly forwarded?: readonly HeaderCredential[]
   }
@@ -143,8 +147,8 @@ export type Authenticate = (matched: Matched) => Known | Promise<Known>
 export interface Authorize {
   /** Size limit of a parsed body, in bytes; a larger one is rejected. */
   readonly limitBytes: number
-  /** Checked before the body is read. Throws `Failure` bad_request. */
-  admit(inbound: Inbound): void
+  /** Checked before the body is read. False: it is not read. Throws `Failure` bad_request. */
+  admit(inbound: Inbound): boolean
   /** Sets `matched.view` and `matched.filterAnswer`. Throws `Failure` (400, 403) for a request that is ambiguous or not allowed. */
   authorize(known: Known): void
 }
@@ -266,6 +270,11 @@ export interface RequestTrace {
   dropped(name: string, rule: DropRule): void
   matched(matched: Matched): void
   known(known: Known): void
+  /**
+   * Before the first attempt. Resolves when the request may be sent; rejects with `Failure`. Absent or undefined: at
+   * once.
+   */
+  admit?(): Promise<void> | undefined
   /** An attempt begins; `lookup` is the source of its credential. */
   attempt(attempt: Attempt, lookup: CredentialLookup): void
   armed(armed: Armed): void
@@ -280,6 +289,11 @@ export interface RequestTrace {
   /** The head of the backend's response; lower-case names. */
   received(status: number, headers: Readonly<Record<string, string | readonly string[] | undefined>>): void
   again(again: Again): void
+  /**
+   * Before the head of the response to the client. Resolves when it may be sent; rejects with the `Failure` to send
+   * instead. Absent or undefined: at once.
+   */
+  beforeResponse?(status: number, failure?: Failure): Promise<void> | undefined
   /** The head of the response to the client, flat. */
   responded(status: number, headers: readonly string[]): void
   /** A chunk of that response's body. */

@@ -55,6 +55,8 @@ export class Relay implements ExchangeHandler {
   /** Length of an announced body before its first byte. */
   #announced = -1
   #isPaused = false
+  /** What arrived while the response waits for the audit trail. */
+  #waiting: (() => void)[] | undefined
   #status = 0
   #headers: ParsedHeaders = {}
   #filter: AnswerFilter | undefined
@@ -121,6 +123,7 @@ export class Relay implements ExchangeHandler {
   }
 
   onResponseData(controller: ExchangeControl, chunk: Buffer): void {
+    if (this.#waiting !== undefined) return void this.#waiting.push(() => this.onResponseData(controller, chunk))
     if (this.#filter !== undefined) this.#filtered(controller, chunk)
     else if (this.#isStreaming) this.#write(controller, chunk)
     else if (this.#peek !== undefined) this.#collect(controller, chunk)
@@ -128,6 +131,7 @@ export class Relay implements ExchangeHandler {
   }
 
   onResponseEnd(controller: ExchangeControl): void {
+    if (this.#waiting !== undefined) return void this.#waiting.push(() => this.onResponseEnd(controller))
     this.#over()
     if (this.#peek !== undefined) this.#decide(controller)
     if (this.#filter !== undefined && !this.#filtersEnd(controller, this.#filter)) return
@@ -137,7 +141,8 @@ export class Relay implements ExchangeHandler {
     this.#done(false)
   }
 
-  onResponseError(_controller: ExchangeControl | undefined, error: Error): void {
+  onResponseError(controller: ExchangeControl | undefined, error: Error): void {
+    if (this.#waiting !== undefined) return void this.#waiting.push(() => this.onResponseError(controller, error))
     this.#over()
     if (this.#isSettled) return
     if (this.response.writableEnded) return this.#done(false)
@@ -183,7 +188,7 @@ export class Relay implements ExchangeHandler {
   }
 
   #follow(disposition: Disposition, head: ResponseHead, controller: ExchangeControl): void {
-    if (disposition.kind === 'stream') return this.#accept(head, disposition.location, controller)
+    if (disposition.kind === 'stream') return this.#admit(head, disposition.location, controller)
     if (disposition.kind === 'peek') {
       this.#peek = { head, rejection: disposition.rejection, chunks: [], length: 0 }
       return
@@ -191,6 +196,29 @@ export class Relay implements ExchangeHandler {
     if (disposition.kind === 'again') this.#again(disposition.again)
     else this.#fail(disposition.failure)
     this.#discardRest(controller)
+  }
+
+  /** Accepts a response for the client when it may be sent; what arrives meanwhile waits. */
+  #admit(head: ResponseHead, location: string | undefined, controller: ExchangeControl): void {
+    const admitted = this.inbound.trace?.beforeResponse?.(this.#status)
+    if (admitted === undefined) return this.#accept(head, location, controller)
+    const waiting: (() => void)[] = []
+    this.#waiting = waiting
+    controller.pause()
+    const resume = (act: () => void): void => {
+      this.#waiting = undefined
+      if (!this.#isSettled) act()
+      controller.resume()
+      for (const one of waiting) one()
+    }
+    admitted.then(
+      () => resume(() => this.#accept(head, location, controller)),
+      (error: unknown) =>
+        resume(() => {
+          this.#fail(asFailure(error))
+          this.#discardRest(controller)
+        }),
+    )
   }
 
   /** Accepts a response for the client; a filter may delay it. */
@@ -315,7 +343,7 @@ export class Relay implements ExchangeHandler {
       this.#discardRest(controller)
       return this.#again(again)
     }
-    this.#accept(peek.head, peek.head.location, controller)
+    this.#admit(peek.head, peek.head.location, controller)
     for (const chunk of peek.chunks) this.onResponseData(controller, chunk)
   }
 

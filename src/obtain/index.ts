@@ -1,6 +1,6 @@
-import type { Armed, Credential, HeaderCredential, Known, Obtain } from '../core/index.ts'
+import type { Armed, Credential, CredentialConfig, HeaderCredential, Known, Obtain } from '../core/index.ts'
 import { presentedToken } from '../http/index.ts'
-import type { HeaderForward, ResolvedAuth } from '../resources/index.ts'
+import { headersSetBy, type HeaderForward, type ResolvedAuth } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import { createForwarded } from './forwarded.ts'
 import { createSource } from './sources.ts'
@@ -21,8 +21,14 @@ export interface OpenObtain extends Obtain {
   close(): Promise<void>
 }
 
-const arm = (known: Known, credential: Credential, forwarded?: readonly HeaderCredential[]): Armed =>
-  (forwarded === undefined ? { known, credential } : { known, credential, forwarded }) as Armed
+function arm(
+  known: Known,
+  credential: Credential,
+  config: CredentialConfig,
+  forwarded?: readonly HeaderCredential[],
+): Armed {
+  return (forwarded === undefined ? { known, credential, config } : { known, credential, config, forwarded }) as Armed
+}
 
 /**
  * Creates the stage `obtain` of an MCPExternalAuthConfig: a caller's credential for the backend, synchronously if
@@ -32,12 +38,13 @@ const arm = (known: Known, credential: Credential, forwarded?: readonly HeaderCr
 export function createObtain(auth: ResolvedAuth, deps: ObtainDeps, headerForward?: HeaderForward): OpenObtain {
   const source = createSource(auth, deps)
   const forwarded = createForwarded(headerForward, deps)
+  const config = describeConfig(auth)
   return {
     obtain(known) {
       const credential = source.obtain(known.caller, presentedToken(known.matched.authorization), known.matched)
       return credential instanceof Promise
-        ? credential.then((fetched) => arm(known, fetched, forwarded?.current()))
-        : arm(known, credential, forwarded?.current())
+        ? credential.then((fetched) => arm(known, fetched, config, forwarded?.current()))
+        : arm(known, credential, config, forwarded?.current())
     },
     isFreshAfterRejection: ({ known }) => source.isFreshAfterRejection?.(known.caller, known.matched) === true,
     reject(armed) {
@@ -57,5 +64,20 @@ export function createObtain(auth: ResolvedAuth, deps: ObtainDeps, headerForward
     lookup: (known) => source.lookup?.(known.caller, known.matched) ?? { from: 'config' },
     readsRequest: () => source.readsRequest === true,
     close: async () => source.close?.(),
+  }
+}
+
+/** The configuration behind the credentials of a config, for the audit trail. */
+function describeConfig(auth: ResolvedAuth): CredentialConfig {
+  const { type, namespace, name, configHash, upstream, spec } = auth
+  const [header] = headersSetBy(auth)
+  const audience = 'audience' in spec ? spec.audience : undefined
+  return {
+    type,
+    config: `${namespace}/${name}`,
+    configHash,
+    ...(audience === undefined ? {} : { audience }),
+    ...(upstream === undefined ? {} : { provider: upstream.provider }),
+    ...(header === undefined ? {} : { header: header.name }),
   }
 }

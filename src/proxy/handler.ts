@@ -112,6 +112,7 @@ async function answeredLocally(
 ): Promise<RequestResult> {
   const answer = await runLocalHandler(inbound, handler, watch)
   if (answer === undefined) return gone(inbound)
+  await inbound.trace?.beforeResponse?.(answer.status)
   const { request, response, responseHeaders, trace } = inbound
   const headers = respond(request, response, answer, responseHeaders)
   trace?.responded(answer.status, headers)
@@ -140,8 +141,22 @@ async function fail(inbound: InboundRequest, failure: Failure, closes: boolean):
   if (isGone()) return gone(inbound)
   const id = inbound.response.headersSent ? undefined : await rpcIdOf(inbound)
   if (isGone()) return gone(inbound)
+  const unrecorded = await recorded(inbound, failure)
+  if (isGone()) return gone(inbound)
+  if (unrecorded !== undefined) return fail(inbound, unrecorded, closes)
   answerFailure(inbound, failure, { closes, id })
   return { status: failure.status, reason: failure.code, firstByteAtMs: undefined, failure }
+}
+
+/** Waits until the audit trail has the failure; the failure to send instead, if it cannot be written. */
+async function recorded({ trace, response }: InboundRequest, failure: Failure): Promise<Failure | undefined> {
+  if (response.headersSent) return undefined
+  try {
+    await trace?.beforeResponse?.(failure.status, failure)
+    return undefined
+  } catch (error) {
+    return asFailure(error)
+  }
 }
 
 /** No answer went out: it was refused past the response, its connection was cut, or its client left. */

@@ -76,6 +76,7 @@ function mint(parts: {
     headers,
     body: NO_BODY,
     view: undefined,
+    decision: undefined,
     filterAnswer: undefined,
     sessionToClient: undefined,
   } as unknown as Matched

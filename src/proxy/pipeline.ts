@@ -39,6 +39,8 @@ export async function runPipeline(
   const body = bodyOf(matched, inbound, bodyWatch) // only now: nobody unknown makes us keep anything
   inbound.body = matched.body = body instanceof Promise ? await body : body
   if (!inbound.gone) route.authorize?.authorize(known) // what it asks for, and whether this caller may
+  const admitted = trace?.admit?.()
+  if (admitted !== undefined) await admitted
   const attempts = new Attempts(matched.body)
   for (const attempt of attempts) {
     if (inbound.gone) break // refused while its body was read, or left: no credential is obtained for it
@@ -77,8 +79,7 @@ const send = ({ request }: InboundRequest, sealed: Sealed): Promise<Outcome> => 
 function bodyOf({ route }: Matched, inbound: InboundRequest, watch: BodyWatch): Body | Promise<Body> {
   route.apply.admit(inbound)
   const { authorize } = route
-  if (authorize !== undefined) {
-    authorize.admit(inbound)
+  if (authorize?.admit(inbound) === true) {
     // The bytes that are evaluated are kept, and are those that are sent.
     return takeBody(inbound, {
       mustKeep: true,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { audit } from './audit.ts'
 import { authorization, credentials } from './authorization.ts'
 import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
 import { storage } from './embedded-storage.ts'
@@ -263,6 +264,9 @@ export const proxyConfig = () =>
       cache: later(cache)
         .optional()
         .describe('Fetched credentials that all replicas share; each has its own when absent.'),
+      audit: later(audit)
+        .optional()
+        .describe('The audit trail: who did what with which credential. None is kept when absent.'),
       limits: z
         .strictObject({
           cachedCredentials: z

@@ -1,8 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
+import type { AuditTrail, PreparedTrail } from '../../audit/index.ts'
 import { createApply } from '../../apply/index.ts'
 import { createRouteAuthenticate } from '../../authenticate/index.ts'
 import { createAuthorizer, type ProtocolMemory } from '../../authorize/index.ts'
-import { causeOf, type Clock, type Route } from '../../core/index.ts'
+import { causeOf, type Clock, type Route, type Secrets } from '../../core/index.ts'
 import { createForward } from '../../forward/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import {
@@ -81,7 +82,7 @@ export async function buildCandidate(
     stack.defer(() => receivers.release())
     const backends = createBackends(keep, services.backendConnections)
     const shared = createSharedParts()
-    const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain, backends, shared, protocol }
+    const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain, backends, shared, protocol, isAudited: config.audit !== undefined }
     const routes: Route[] = []
     for (const resolved of config.routes) {
       routes.push(placed(places, { route: resolved.name }, () => buildRoute(resolved, listenUrl, deps, keep)))
@@ -96,6 +97,8 @@ export async function buildCandidate(
         prepareSharedCache(config, { ...services, slot: services.sharing, secrets }),
       ),
     )
+    const trail = placed(places, { process: 'audit' }, () => openTrail(config, services.audit, secrets))
+    stack.defer(() => trail.release())
     const runtime = { routes, localHandlers, close }
     const providersWithoutKeys = (): readonly string[] => authenticators.withoutKeys()
     const storeRemarks = () => {
@@ -118,6 +121,7 @@ export async function buildCandidate(
     }
     const adopt = (): void => {
       authenticators.start()
+      trail.adopt()
       sharedCache.adopt()
       receivers.adopt()
     }
@@ -126,6 +130,11 @@ export async function buildCandidate(
     refuse()
     throw error
   }
+}
+
+function openTrail({ audit }: ResolvedProxy, trail: AuditTrail, secrets: Secrets): PreparedTrail {
+  const handle = audit?.keySecretRef === undefined ? undefined : secrets.handle(audit.keySecretRef, 'bytes')
+  return trail.prepare(audit, handle && (() => handle.current()))
 }
 
 async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
@@ -146,6 +155,7 @@ interface RouteDeps {
   readonly egressProxy: EgressProxy | undefined
   readonly shared: SharedParts
   readonly protocol: ProtocolMemory
+  readonly isAudited: boolean
 }
 
 /** Registers a part for disposal and returns it. */
@@ -194,17 +204,20 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps,
   }
 }
 
-/** Undefined where neither rules nor credentials depend on request bodies: these are not read then. */
+/** Undefined where neither rules, credentials nor the audit trail depend on request bodies: these are not read then. */
 function authorizeOf(
   { name, authorization, credentials, limits, target }: ResolvedRoute,
   source: OpenObtain,
-  { obtain, decisions, protocol }: RouteDeps,
+  { obtain, decisions, protocol, isAudited }: RouteDeps,
 ): Route['authorize'] {
-  if (authorization === undefined && credentials.length === 0 && !source.readsRequest()) return undefined
+  const needsView = authorization !== undefined || credentials.length > 0 || source.readsRequest()
+  if (!needsView && !isAudited) return undefined
   const own = decisions.forRoute(name)
   return createAuthorizer({
     route: name,
     authorization,
+    // The audit trail alone refuses no other protocol than MCP.
+    passesOthers: !needsView,
     limitBytes: Math.min(limits.evaluatedBody, limits.bufferedBody),
     metrics: obtain.metrics,
     memory: protocol.of(name, `${target.origin}${target.path}`),

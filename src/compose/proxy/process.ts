@@ -95,6 +95,7 @@ export async function startProxy(
   const { metrics, cache, decisions, stores } = services
   await openTraces(options.env, tracing, { ...services.receivers, clock }, stack)
   stack.defer(() => stores.close())
+  stack.defer(() => services.audit.close())
   const { ticketKeys } = common ?? {}
   const tls =
     isInline || first.listen.tls === undefined
@@ -105,7 +106,7 @@ export async function startProxy(
   const { inspectBytes: maxBytes = INSPECT_BYTES, showClaims = false } = options
   const inspector = openInspector(mode, { maxBytes, showClaims, clock, log, decisions })
   stack.defer(() => inspector?.close())
-  const observer = observersOf([inspector?.observer, tracing.observer])
+  const observer = observersOf([services.audit.observer, inspector?.observer, tracing.observer])
   const proxy = await placedListener(first.places, 'listen', () =>
     openListener(first, services, stack, { logsClients, memory, common, isInline, tls, observer }),
   )
@@ -149,7 +150,10 @@ export async function startProxy(
       return told === undefined ? { purged } : { purged, isTold: receivers !== undefined, receivers }
     },
     decisions: () => decisions.list(),
-    reload: () => (active.isStopped ? Promise.resolve(STOPPING) : reloader.reload()),
+    reload() {
+      services.audit.reopen()
+      return active.isStopped ? Promise.resolve(STOPPING) : reloader.reload()
+    },
   }
   const pages = inspector && inspectorPages(inspector, running, () => tls?.current().cert, tryUsers)
   return { ...running, pages }

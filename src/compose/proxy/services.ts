@@ -1,5 +1,7 @@
 import { type CredentialCache, createCredentialCache } from '../../cache/index.ts'
-import type { Clock, Credential, Log, Secret } from '../../core/index.ts'
+import { randomBytes } from 'node:crypto'
+import { type AuditTrail, createAuditTrail } from '../../audit/index.ts'
+import { type Clock, type Credential, type Log, Secret } from '../../core/index.ts'
 import { ConnectionBudget, createOutbound, createProtections, type EgressProxy } from '../../net/index.ts'
 import { carriedConnections } from '../../listen/index.ts'
 import { createDecisionLog, createIdentityPool, type DecisionLog } from '../../obtain/cloud-sts/index.ts'
@@ -16,6 +18,7 @@ import { countLostLines, type ReportingLog, openMetrics, type OpenMetrics } from
 import { createNamedSeries, withSeries } from '../named-series.ts'
 import { type MemoryShares, memorySharesOf } from '../memory-limit.ts'
 import type { SharedCacheSlot } from './shared-cache.ts'
+import { VERSION } from '../version.ts'
 import { stsEndpoints } from '../sts-endpoint.ts'
 import { type AuthServers, createAuthenticators, createAuthServers, type HeldAuthenticators } from './pools.ts'
 import type { FixedSettings } from './reload.ts'
@@ -41,6 +44,7 @@ export interface Services {
   readonly sharing: SharedCacheSlot
   readonly stores: Stores
   readonly decisions: DecisionLog
+  readonly audit: AuditTrail
   /** MCP protocol state of backends, for routes with authorization rules. */
   readonly protocol: ProtocolMemory
   /** Acquires the shared parts for one configuration. */
@@ -88,6 +92,8 @@ export interface ServicesOptions {
   readonly clock: Clock
   /** Clock of circuit breakers and cool-downs. Default `STEADY_CLOCK`. */
   readonly steadyClock?: Clock
+  /** False opens no audit file. Default true. */
+  readonly opensAuditFile?: boolean
   /** State stores. Default: those of the configuration. */
   readonly stores?: Stores
   readonly common?: Pick<Common, 'memory' | 'ephemeralKeys'> | undefined
@@ -137,6 +143,21 @@ export function createServices(options: ServicesOptions): Services {
     ...stsEndpoints(options.stsEndpoint, env),
   }
   const stores = options.stores ?? createStores({ clock, log, metrics, random: Math.random, memory: common?.memory })
+  const decisions = createDecisionLog({ clock, showClaims: options.showClaims ?? false })
+  const audit = createAuditTrail({
+    clock,
+    log,
+    metrics,
+    version: VERSION,
+    ephemeralKey: new Secret(randomBytes(32)),
+    opensFiles: options.opensAuditFile ?? true,
+    roleOf(requestId) {
+      const choice = decisions.of(requestId)?.decision?.choice
+      if (choice === undefined) return undefined
+      const by = choice.steps.find(({ outcome }) => outcome === 'matched')
+      return { role: choice.roleArn, mapping: choice.by === 'fallback' ? 'fallback' : by && String(by.mapping) }
+    },
+  })
   return {
     tracing,
     receivers: { outbound: plain, materials, log },
@@ -150,7 +171,8 @@ export function createServices(options: ServicesOptions): Services {
     cache,
     sharing,
     stores,
-    decisions: createDecisionLog({ clock, showClaims: options.showClaims ?? false }),
+    decisions,
+    audit,
     protocol: createProtocolMemory(),
     hold() {
       const held = materials.hold()

@@ -35,6 +35,7 @@ export async function dryRun(config: ResolvedProxy, options: DryRunOptions): Pro
       log: SILENT,
       clock,
       stores,
+      opensAuditFile: false,
     })
     const modules = await loadModules(config)
     const candidate = await buildCandidate(readsFiles ? config : withoutFiles(config), urlOf(config), services, modules)

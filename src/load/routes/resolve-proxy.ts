@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { ProxyOverrides } from './proxy-overrides.ts'
 import { redirectUris, unusedUpstreams } from './upstream-remarks.ts'
-import { type AuthSection, listenAddress, type ProxyConfig } from '../../resources/index.ts'
+import { type AuthSection, listenAddress, type ProxyConfig, STDOUT } from '../../resources/index.ts'
 import { anchorAuthSection, anchored, resolveBeside } from './file-paths.ts'
 import { ConfigPlaces } from '../documents/config-places.ts'
 import { placeTable } from '../documents/place-table.ts'
@@ -99,6 +99,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       routes: resolved.routes,
       authServers: resolved.authServers,
       cache: spec.cache && { ...spec.cache, name: proxy?.document.metadata.name ?? '' },
+      audit: auditOf(spec, file),
       maxCredentials: spec.limits.cachedCredentials,
       warnings: allWarnings.map(renderProblem),
       places: new ConfigPlaces(
@@ -127,6 +128,10 @@ function onlyRoute(all: ReturnType<typeof resolveRoutes>, name: string | undefin
   const servers = new Set(routes.map(({ authServer }) => authServer?.server))
   return { ...all, routes, authServers: all.authServers.filter((server) => servers.has(server)) }
 }
+
+/** The audit trail, with its file beside the one that names it. */
+const auditOf = ({ audit }: ProxyConfig['spec'], file: string): ResolvedProxy['audit'] =>
+  audit && { ...audit, file: audit.file === STDOUT ? STDOUT : resolveBeside(file, audit.file) }
 
 /** The listener settings; files are relative to the one that names them. */
 function listenSettings({ listen }: ProxyConfig['spec'], file: string, address: string): ResolvedProxy['listen'] {

@@ -1,5 +1,11 @@
 import type { ConfigPlaces } from '../documents/config-places.ts'
-import type { InspectorMode, ResolvedAuthServer, ResolvedCache, ResolvedRoute } from '../../resources/index.ts'
+import type {
+  AuditSettings,
+  InspectorMode,
+  ResolvedAuthServer,
+  ResolvedCache,
+  ResolvedRoute,
+} from '../../resources/index.ts'
 import type { SecretRef, Bytes } from '../../fields/index.ts'
 
 /** The configuration of one proxy process. */
@@ -30,6 +36,8 @@ export interface ResolvedProxy {
   /** The embedded authorization servers in use, each once. */
   readonly authServers: readonly ResolvedAuthServer[]
   readonly cache: ResolvedCache | undefined
+  /** The audit trail; its file is absolute, or `stdout`. */
+  readonly audit: AuditSettings | undefined
   /**
    * Maximum cached credentials (`limits.cachedCredentials`). Undefined: derived from the memory limit of the process.
    */

@@ -25,7 +25,7 @@ beforeEach(async () => {
   await writeFile(path.join(directory, 'cert.pem'), TLS.client.cert)
   await writeFile(path.join(directory, 'key.pem'), TLS.client.key)
   await mkdir(path.join(directory, 'secrets/a'), { recursive: true })
-  await writeFile(path.join(directory, 'secrets/a/b'), 'the-key')
+  await writeFile(path.join(directory, 'secrets/a/b'), 'the-key'.padEnd(32, '-'))
 })
 afterEach(async () => {
   await sockets.closeAll()
@@ -133,6 +133,15 @@ const SPEC = {
   sessionKeySecretRef: secret,
   auth: authFor('default'),
   limits: { cachedCredentials: 200 },
+  audit: {
+    file: './audit.jsonl',
+    format: 'ocsf',
+    events: ['mcp_tool_call'],
+    exclude: ['mcp_ping'],
+    includeArguments: true,
+    whenFull: 'block',
+    keySecretRef: secret,
+  },
   routes: [ROUTE],
 }
 const ELSEWHERE: ReadonlySet<string> = new Set([
