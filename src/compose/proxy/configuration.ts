@@ -82,7 +82,18 @@ export async function buildCandidate(
     stack.defer(() => receivers.release())
     const backends = createBackends(keep, services.backendConnections)
     const shared = createSharedParts()
-    const deps = { clock, authenticators, authServers, decisions, egressProxy, obtain, backends, shared, protocol, isAudited: config.audit !== undefined }
+    const deps = {
+      clock,
+      authenticators,
+      authServers,
+      decisions,
+      egressProxy,
+      obtain,
+      backends,
+      shared,
+      protocol,
+      isAudited: config.audit !== undefined,
+    }
     const routes: Route[] = []
     for (const resolved of config.routes) {
       routes.push(placed(places, { route: resolved.name }, () => buildRoute(resolved, listenUrl, deps, keep)))
