@@ -30,7 +30,7 @@ export function createManualClock(startMs = START_MS): ManualClock {
   }
 }
 
-/** A log that keeps what it is told, as the text that would be written. */
+/** A log that records lines as the text that would be written. */
 export interface RecordingLog extends Log {
   readonly lines: string[]
 }
@@ -113,7 +113,7 @@ export function createCaller(options: CallerOptions = {}): AuthenticatedCaller {
 /** A secret that a test sets; `undefined` is one that can't be read. */
 export interface TestSecret extends SecretHandle {
   set(value: string): void
-  /** What `refresh` finds: applied when it is called, as if the file had changed unnoticed. */
+  /** The result of `refresh`, as if the file had changed unnoticed. */
   pending: string | undefined
 }
 

@@ -17,7 +17,7 @@ import { NO_FILES } from '../upstreams/rig.ts'
 
 export const REDIRECT = 'http://127.0.0.1:7777/callback'
 export const HMAC = 'an HMAC secret of more than thirty-two bytes'
-/** Limits that nobody reaches. */
+/** Limits that tests do not reach. */
 export const LIMITS = {
   registration: { perSecond: 10_000, burst: 10_000 },
   authorize: { perSecond: 10_000, burst: 10_000 },
@@ -29,7 +29,7 @@ export const SECRETS = { 'idp/secret': 'of us', 'idp/ca': TLS.ca.toString(), 'as
 export interface RigOptions {
   /** Put over the spec of a server with one OIDC upstream. */
   readonly spec?: Readonly<Record<string, unknown>> | ((idp: Idp) => Readonly<Record<string, unknown>>)
-  /** In the place of one OIDC upstream. */
+  /** Replaces the one OIDC upstream. */
   readonly upstreams?: (idp: Idp) => readonly object[]
   /** Path of the issuer. */
   readonly path?: string
@@ -53,7 +53,7 @@ export const upstreamOf = (idp: Idp, name = 'corp', more: Readonly<Record<string
 // Making a schema takes longer than using it.
 const schemas = { server: once(embeddedAuthServer), upstream: once(upstreamProvider) }
 
-/** One more upstream, `crm`, for a server that is opened again. */
+/** An additional upstream, `crm`, for a reopened server. */
 export const parsedUpstream = (idp: Idp, more: Readonly<Record<string, unknown>> = {}, name = 'crm') =>
   schemas.upstream().parse(upstreamOf(idp, name, { scopes: ['openid'], ...more }))
 
@@ -108,7 +108,7 @@ export type Rig = Awaited<ReturnType<typeof startRig>>
 export interface TestClient {
   readonly id: string
   readonly secret: string | undefined
-  /** What the server says that it may ask for; unknown of clients that a test makes itself. */
+  /** Registered scopes; undefined for clients that a test creates itself. */
   readonly grantTypes?: readonly string[] | undefined
 }
 
@@ -156,7 +156,7 @@ export function makePkce(): Pkce {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
-/** What a login needs of a server, whoever runs it. */
+/** The parts of a server that a login uses. */
 export interface LoginRig {
   readonly issuer: string
   readonly idp: Idp
@@ -188,7 +188,7 @@ export function authorizeUrl(
   return url.href
 }
 
-/** What the identity provider does with a browser that was sent to it: it comes back with a code. */
+/** The identity provider's response to a redirected browser: a redirect with a code. */
 export async function atUpstream(
   rig: Pick<LoginRig, 'idp' | 'clock'>,
   browser: Browser,

@@ -33,7 +33,7 @@ import type { Sockets } from '../sockets.ts'
 
 export interface RouteOptions extends Partial<Omit<Route, 'authenticate' | 'obtain' | 'apply' | 'forward' | 'target'>> {
   readonly needsBody?: boolean
-  /** Who is calling; may throw `Failure`. */
+  /** Returns the caller; may throw `Failure`. */
   readonly caller?: (matched: Matched) => Caller | Promise<Caller>
   /** The credential that is obtained; asked on each attempt. */
   readonly credential?: () => Credential | Promise<Credential>

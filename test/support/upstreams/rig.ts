@@ -23,7 +23,7 @@ export const LEG: UpstreamLeg = {
   redirectUri: 'https://mcp.example.com/oauth/callback',
 }
 
-/** What comes back when all is well. */
+/** A successful callback. */
 export const callback = (idp: Pick<Idp, 'url'>, parameters: Readonly<Record<string, string>> = {}): URLSearchParams =>
   new URLSearchParams({ code: 'code-1', state: LEG.state, iss: idp.url, ...parameters })
 
