@@ -129,7 +129,7 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
     think: (ms) => pause(ms * stalls.pace()),
     isOver,
   }
-  const told = (text: string): void => say(`${(elapsedMs() / 1000).toFixed(1).padStart(7)} s ${text}`)
+  const report = (text: string): void => say(`${(elapsedMs() / 1000).toFixed(1).padStart(7)} s ${text}`)
   const crowd = startCrowd(around, { size: callers, random: random.of('callers'), users: LOGIN_USERS })
   const changing = change({ world, findings, faults, runMs, pause, isOver })
   const housekeeping = setInterval(() => {
@@ -145,11 +145,11 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
     const live = Math.round(liveBytes / MIB)
     const counts = `${answers} answers, ${findings.count} failures, ${crowd.lives} callers so far`
     const noTime = Math.round(stalls.totalMs() / 1_000)
-    told(`${counts}, ${memory} MiB in replica-1 (${live} live), the machine gave no time for ${noTime} s`)
+    report(`${counts}, ${memory} MiB in replica-1 (${live} live), the machine gave no time for ${noTime} s`)
   }, TELL_EVERY_MS)
   const kinds = FAULTS.filter(({ name }) => options.only?.some((text) => name.includes(text)) !== false)
   const planned = plan(kinds, random.of('faults'), { runMs, everyMs: options.faultEverySeconds * 1000 })
-  await play(planned, { world, log: faults, findings, random, until, say: told })
+  await play(planned, { world, log: faults, findings, random, until, say: report })
   await until(runMs)
   over.abort()
   await crowd.ended

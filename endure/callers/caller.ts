@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { LabIdentityProvider } from '../../lab/index.ts'
-import { type Call, CALL_HEADER, type Outcome, type Told } from '../oracle/call.ts'
+import { type Call, CALL_HEADER, type Outcome, type Expectation } from '../oracle/call.ts'
 import type { FaultLog, Part } from '../oracle/excuses.ts'
 import type { Findings } from '../oracle/findings.ts'
 import { judge, mayBeServedBy, reasonOf } from '../oracle/judge.ts'
@@ -64,7 +64,7 @@ export interface Asked {
   readonly method?: 'GET' | 'POST' | 'DELETE'
   readonly body?: Body
   readonly headers?: Readonly<Record<string, string>>
-  readonly told: Told
+  readonly expectation: Expectation
   /** Default: what is sent by POST. */
   readonly isUnsafe?: boolean
   readonly leaveAfterMs?: number
@@ -77,7 +77,7 @@ const since = new WeakMap<Caller, number>()
 /** Makes a request, and has the oracle judge what becomes of it. */
 export async function ask(caller: Caller, asked: Asked): Promise<Outcome> {
   const { around, profile, token } = caller
-  const { id, method = 'POST', body, told } = asked
+  const { id, method = 'POST', body, expectation } = asked
   const startedAt = performance.now()
   const callerSince = since.get(caller) ?? startedAt
   since.set(caller, callerSince)
@@ -91,7 +91,7 @@ export async function ask(caller: Caller, asked: Asked): Promise<Outcome> {
     isUnsafe: asked.isUnsafe ?? method === 'POST',
     endsSession: method === 'DELETE',
     expected: profile.expected(caller.identity),
-    told,
+    expectation,
     digest: body?.digest,
     token,
     callerSince,

@@ -83,7 +83,7 @@ const clockMoves = (seconds: number): Fault => ({
 
 /** As when a disk is full to which somebody writes the log: nothing is taken any more, and the proxy must go on. */
 const logStops: Fault = {
-  name: 'log taken by nobody',
+  name: 'log unread',
   parts: [],
   lastsMs: [4_000, 9_000],
   begin({ replicas }, random) {

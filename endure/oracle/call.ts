@@ -14,7 +14,7 @@ export interface Expected {
 }
 
 /** What the tool of a call has to answer with. */
-export type Told =
+export type Expectation =
   | { readonly kind: 'own request' }
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'bytes'; readonly bytes: number }
@@ -42,7 +42,7 @@ export interface Call {
   /** It ends a session by DELETE, which is repeated when its answer is lost: who did it once finds nothing the second time. */
   readonly endsSession?: boolean
   readonly expected: Expected
-  readonly told: Told
+  readonly expectation: Expectation
   /** SHA-256 of the body that was sent; undefined where there is none. */
   readonly digest: string | undefined
   /** The caller's own credential, which must not get further than to the proxy. */

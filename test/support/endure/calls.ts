@@ -9,7 +9,7 @@ export const callOf = (changes: Partial<Call> = {}): Call => ({
   refusal: undefined,
   isUnsafe: true,
   expected: { verified: { 'claims.sub': 'c1.0' }, hasCredential: true },
-  told: { kind: 'own request' },
+  expectation: { kind: 'own request' },
   digest: undefined,
   token: 'eyJh.the-token-of-the-caller.itself',
   callerSince: 1_000,
