@@ -1,10 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { EpochMs } from '../../src/core/index.ts'
 
 /** One request as it reached the backend, byte for byte, before anything looked at it. */
 export interface RecordedRequest {
   /** Counts from 1 in order of arrival. */
   readonly number: number
-  readonly receivedAtMs: number
+  readonly receivedAtMs: EpochMs
   readonly method: string
   /** Path and query as on the request line. */
   readonly target: string

@@ -1,5 +1,12 @@
 import type { Socket } from 'node:net'
-import { type ClientRequest, type ClientResponse, Failure, type Log } from '../core/index.ts'
+import {
+  type ClientRequest,
+  type ClientResponse,
+  Failure,
+  type Log,
+  type MonotonicMs,
+  monotonicNow,
+} from '../core/index.ts'
 import { ServedConnection, type ServedOptions, type ServedOwner, type ServedRequest } from '../wire/index.ts'
 import type { TrustedProxies } from './client.ts'
 import { Peer } from './peer.ts'
@@ -149,8 +156,8 @@ export class Connection<T = unknown> implements ServedOwner {
   }
 
   /** To be called about each second: ends the connection when it is stuck for too long, or its client takes too long. */
-  look(nowMs: number): void {
-    this.#wire.look(performance.now())
+  look(nowMs: MonotonicMs): void {
+    this.#wire.look(monotonicNow())
     const stuck = this.#stuckIn()
     if (stuck !== undefined) {
       if (this.#watch.isTooLong(stuck, this.#progressIn(stuck), this.#rules.patience, nowMs)) this.cut(stuck)

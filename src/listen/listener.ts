@@ -1,7 +1,14 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer } from 'node:tls'
-import { type Clock, Failure, type ReachedLimit, type Log, type Metrics, STEADY_CLOCK } from '../core/index.ts'
+import {
+  Failure,
+  type Log,
+  type Metrics,
+  MONOTONIC_CLOCK,
+  type MonotonicClock,
+  type ReachedLimit,
+} from '../core/index.ts'
 import type { ListenAddress } from './address.ts'
 import { bind } from './bind.ts'
 import { createTrustedProxies } from './client.ts'
@@ -74,8 +81,8 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   readonly servesUpgrade?: (upgrade: string) => boolean
   /** A client was cut off in the middle of the answer to this. */
   readonly onCut?: (failure: Failure, served: T) => void
-  /** Of all deadlines. Default `STEADY_CLOCK`. */
-  readonly steadyClock?: Clock
+  /** Of all deadlines. Default `MONOTONIC_CLOCK`. */
+  readonly monotonicClock?: MonotonicClock
   readonly log: Log
   readonly metrics?: Metrics
 }
@@ -145,7 +152,7 @@ export interface Listener {
  * `config_error` when the address can't be bound.
  */
 export async function openListener<T>(options: ListenerOptions<T>): Promise<Listener> {
-  const { address, tls, steadyClock = STEADY_CLOCK, log, metrics, serve, refusal } = options
+  const { address, tls, monotonicClock = MONOTONIC_CLOCK, log, metrics, serve, refusal } = options
   const deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines }
   const unreadBytes = options.unreadAnswersBytes ?? DEFAULT_UNREAD_BYTES
   const cuts = metrics && cutCounter(metrics)
@@ -214,7 +221,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
   })
   const unfollow = secure === undefined || tls === undefined ? () => {} : followCertificate(secure, tls, log)
   const look = (): void => {
-    const now = steadyClock.now()
+    const now = monotonicClock.now()
     for (const connection of connections) connection.look(now)
     limit.look(count())
   }

@@ -1,3 +1,4 @@
+import type { MonotonicMs } from '../core/index.ts'
 /**
  * Why a connection is ended: its client does not read the answer, keeps sending a body that is not wanted any more, or
  * sends requests that have no turn.
@@ -29,7 +30,7 @@ export class StuckWatch {
   }
 
   /** True when the patience is at its end; `progress` is any figure that grows while something moves. */
-  isTooLong(reason: StuckReason, progress: number, patience: Patience, nowMs: number): boolean {
+  isTooLong(reason: StuckReason, progress: number, patience: Patience, nowMs: MonotonicMs): boolean {
     const { withinMs, least, totalMs } = patience[reason]
     const isNew = reason !== this.#reason
     if (isNew) {

@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net'
 import type {
-  ClientRequest,
-  ClientResponse,
   Body,
   Caller,
+  ClientRequest,
+  ClientResponse,
   Clock,
+  EpochMs,
   Failure,
   Inbound,
   LocalHandler,
@@ -40,7 +41,7 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
   /** Kept here: undici takes it from `request` when it is done with a streamed body. */
   readonly socket: Socket
   readonly id: string
-  readonly receivedAtMs: number
+  readonly receivedAtMs: EpochMs
   readonly method: string
   /** Set by admission; empty before. */
   path = ''
@@ -173,7 +174,7 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
     this.#context.activeStreams.add(-1)
   }
 
-  #endWith(expiresAtMs: number | undefined): void {
+  #endWith(expiresAtMs: EpochMs | undefined): void {
     if (expiresAtMs === undefined) return
     const leftMs = expiresAtMs - this.#context.clock.now()
     if (leftMs <= 0) {

@@ -1,11 +1,13 @@
 import {
-  callerIdentity,
-  Secret,
   type AuthenticatedCaller,
+  callerIdentity,
   type ClaimValue,
   type Clock,
   type Log,
   type Metrics,
+  monotonic,
+  type MonotonicClock,
+  Secret,
   type SecretHandle,
   type Secrets,
 } from '../../src/core/index.ts'
@@ -16,6 +18,9 @@ import { createHash } from 'node:crypto'
 export interface ManualClock extends Clock {
   advance(ms: number): void
 }
+
+/** The monotonic clock of a test that moves both clocks at once. */
+export const monotonicOf = (clock: Clock): MonotonicClock => ({ now: () => monotonic(clock.now()) })
 
 /** 2027-01-15, a time like any other. */
 export const START_MS = 1_800_000_000_000

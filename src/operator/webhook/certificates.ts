@@ -2,7 +2,7 @@ import 'reflect-metadata'
 import { createPrivateKey, randomBytes, webcrypto, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import * as x509 from '@peculiar/x509'
-import { Secret } from '../../core/index.ts'
+import { type EpochMs, Secret } from '../../core/index.ts'
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 
@@ -24,7 +24,7 @@ export interface WebhookCertificates {
 export interface IssueOptions {
   /** DNS names of the Service. */
   readonly names: readonly string[]
-  readonly nowMs: number
+  readonly nowMs: EpochMs
   /** Milliseconds that both certificates live. Default 90 days. */
   readonly lifetimeMs?: number
 }
@@ -106,13 +106,13 @@ export function isFor({ cert }: Certificate, names: readonly string[]): boolean 
  * Renewal is due at two thirds of its life, which counts from its issue; who does not lead waits until three quarters, in case
  * nobody does. One of the future, by a clock that was wrong, is due at once.
  */
-export function isDue({ notBeforeMs, notAfterMs }: Certificate, nowMs: number, isLeader: boolean): boolean {
+export function isDue({ notBeforeMs, notAfterMs }: Certificate, nowMs: EpochMs, isLeader: boolean): boolean {
   const issuedMs = Math.min(notBeforeMs + BACKDATED_MS, notAfterMs)
   return nowMs < notBeforeMs || nowMs >= issuedMs + ((notAfterMs - issuedMs) * (isLeader ? 8 : 9)) / 12
 }
 
 /** The CAs of a bundle that are still valid, newest first, each once, with `added` before them. */
-export function mergeBundles(added: string, before: string, nowMs: number): string {
+export function mergeBundles(added: string, before: string, nowMs: EpochMs): string {
   const blocks = [...splitPem(added), ...splitPem(before)]
   const kept = [...new Set(blocks)].filter((block) => {
     try {

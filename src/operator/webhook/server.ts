@@ -1,4 +1,11 @@
-import { causeOf, type ClientRequest, type EndpointResponse, type Log, type Metrics } from '../../core/index.ts'
+import {
+  causeOf,
+  type ClientRequest,
+  type EndpointResponse,
+  type EpochMs,
+  type Log,
+  type Metrics,
+} from '../../core/index.ts'
 import { openListener, parseListenAddress, serveEndpoint } from '../../listen/index.ts'
 import type { Certificate } from './certificates.ts'
 import { type AdmissionDecision, type AdmissionRequest, readReview, reviewOf } from './review.ts'
@@ -21,7 +28,7 @@ export interface WebhookServerOptions {
   readonly mutate: Decide
   readonly log: Log
   readonly metrics: Metrics
-  readonly now: () => number
+  readonly now: () => EpochMs
   /**
    * Milliseconds that it goes on to answer when it is closed, each answer being the last one on its connection: until the
    * endpoints of the Service have forgotten this replica, API servers go on to ask it. Default 5,000.

@@ -8,7 +8,7 @@ import { upstreamProvider } from '../../../src/resources/upstream/upstream-provi
 import { createMemoryStore, type Store } from '../../../src/storage/index.ts'
 import type { ProxyOptions } from '../../../src/proxy/index.ts'
 import { runtimeOf, startProxy } from '../proxy/harness.ts'
-import { createTestSecrets, type ManualClock, type RecordingLog } from '../ports.ts'
+import { createTestSecrets, type ManualClock, monotonicOf, type RecordingLog } from '../ports.ts'
 import type { Sockets } from '../sockets.ts'
 import { TLS } from '../tls.ts'
 import { Browser, type Seen } from './browser.ts'
@@ -89,7 +89,7 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
       createOutbound({
         ...wanted,
         clock,
-        steadyClock: clock,
+        monotonicClock: monotonicOf(clock),
         retry: false,
         ...(resolver === undefined ? {} : { resolver }),
       }),

@@ -1,3 +1,4 @@
+import { monotonicOf } from '../ports.ts'
 import { type Clock, Secret } from '../../../src/core/index.ts'
 import {
   LAB_AUDIENCE,
@@ -152,7 +153,7 @@ export async function openCredentialsWorld(given: WorldOptions = {}): Promise<Cr
       stsEndpoint: await before(sts.url),
       ...options,
       clock,
-      ...(options.clock === undefined ? {} : { steadyClock: clock }),
+      ...(options.clock === undefined ? {} : { monotonicClock: monotonicOf(clock) }),
     },
   )
   const call = async (route: string, headers: Record<string, string>): Promise<Response> => {

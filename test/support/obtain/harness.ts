@@ -17,6 +17,7 @@ import {
   createRecordingMetrics,
   createTestSecrets,
   type ManualClock,
+  monotonicOf,
 } from '../ports.ts'
 
 /** A request at the token endpoint, as received. */
@@ -117,7 +118,9 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
     secrets,
     cache,
     outbound: (wanted) =>
-      sockets.closing(createOutbound({ ...wanted, clock, steadyClock: clock, metrics, ...options.outbound })),
+      sockets.closing(
+        createOutbound({ ...wanted, clock, monotonicClock: monotonicOf(clock), metrics, ...options.outbound }),
+      ),
     caCertificate: options.caCertificate ?? (() => () => undefined),
     env: {},
     identities: createIdentityPool().hold(),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { monotonic } from '../../../src/core/index.ts'
 import { StuckWatch, type Patience } from '../../../src/listen/stuck.ts'
 
 const one = { withinMs: 1000, least: 1, totalMs: Number.POSITIVE_INFINITY }
@@ -6,7 +7,7 @@ const PATIENCE: Patience = { unread_answer: { ...one, least: 240 }, unread_body:
 
 describe('how long an answer may wait for its client', () => {
   const look = (watch: StuckWatch, progress: number, nowMs: number) =>
-    watch.isTooLong('unread_answer', progress, PATIENCE, nowMs)
+    watch.isTooLong('unread_answer', progress, PATIENCE, monotonic(nowMs))
 
   it('is for ever while the client takes the least that it has to', () => {
     const watch = new StuckWatch()
