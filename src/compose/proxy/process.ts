@@ -126,6 +126,7 @@ export async function startProxy(
       clock,
       log,
       metrics,
+      audit: services.audit,
     }),
     (one) => one.close(),
   )
@@ -146,6 +147,8 @@ export async function startProxy(
     cache: () => cache.list(),
     async purge(filter: PurgeFilter) {
       const { purged, told } = cache.purge(filter)
+      const details = { ...filter, purged }
+      services.audit.notice({ type: 'cache_purged', outcome: 'success', component: 'proxy', details })
       const receivers = await told
       return told === undefined ? { purged } : { purged, isTold: receivers !== undefined, receivers }
     },

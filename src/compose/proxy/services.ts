@@ -167,7 +167,7 @@ export function createServices(options: ServicesOptions): Services {
     egressProxy,
     backendConnections: boundOfBackends(),
     materials,
-    authServers: createAuthServers({ ...ofCallers, stores, ephemeralKeys: common?.ephemeralKeys }),
+    authServers: createAuthServers({ ...ofCallers, audit, stores, ephemeralKeys: common?.ephemeralKeys }),
     cache,
     sharing,
     stores,

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { openAuthServer, type AuthServer, type AuthServerConfig } from '../../../src/authserver/index.ts'
+import type { AuditNotice } from '../../../src/core/index.ts'
 import { once } from '../../../src/fields/index.ts'
 import { createEphemeralKeys } from '../../../src/signing/index.ts'
 import { createOutbound, type Resolver } from '../../../src/net/index.ts'
@@ -77,7 +78,9 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
   ]
   const ephemeral = createEphemeralKeys()
   const { resolver } = options
+  const notices: AuditNotice[] = []
   const deps = {
+    audit: { notice: (notice: AuditNotice) => void notices.push(notice) },
     clock,
     log,
     metrics,
@@ -100,7 +103,7 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
     return server
   }
   const server = open()
-  return { idp, proxy, url, issuer, clock, log, metrics, secrets, store, server, spec, resources, open, deps }
+  return { idp, proxy, url, issuer, clock, log, metrics, secrets, store, server, spec, resources, open, deps, notices }
 }
 
 export type Rig = Awaited<ReturnType<typeof startRig>>
