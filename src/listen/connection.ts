@@ -11,7 +11,7 @@ import { ServedConnection, type ServedOptions, type ServedOwner, type ServedRequ
 import type { TrustedProxies } from './client.ts'
 import { Peer } from './peer.ts'
 import { type ConnectionLimits, readingFailure, renderRefusal, type Refusal, toldOf } from './refusal.ts'
-import { StuckWatch, type CutReason, type StuckReason, type Patience } from './stuck.ts'
+import { StuckWatch, type CutReason, type StuckReason, type StallLimits } from './stuck.ts'
 
 /** How long a refused client may take to read why, in milliseconds. */
 const CLOSING_MS = 2000
@@ -251,7 +251,7 @@ export interface ConnectionRules<T> {
   /** Plain TCP: the only connections that can be reset. */
   readonly canReset: boolean
   readonly trustedProxies: TrustedProxies | undefined
-  readonly patience: Patience
+  readonly patience: StallLimits
   readonly wire: ServedOptions
   servesUpgrade(upgrade: string): boolean
   serve(request: ClientRequest, response: ClientResponse, connection: Connection<T>): void

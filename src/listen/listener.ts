@@ -15,7 +15,7 @@ import { createTrustedProxies } from './client.ts'
 import { limitConnections } from './connection-limit.ts'
 import { Connection, type ConnectionRules } from './connection.ts'
 import { type ConnectionLimits, readingFailure, toldOf } from './refusal.ts'
-import type { CutReason, Patience } from './stuck.ts'
+import type { CutReason, StallLimits } from './stuck.ts'
 import { IntrusiveSet } from './intrusive-set.ts'
 import { memoryConnection } from './memory-socket.ts'
 import { followCertificate, secureContext, type TlsMaterial } from './tls.ts'
@@ -106,7 +106,7 @@ const cutCounter = (metrics: Metrics) =>
 const refusalCounter = (metrics: Metrics) =>
   metrics.counter('extauth_connections_refused_total', 'Client connections that were not accepted.', ['reason'])
 
-const patienceOf = ({ unreadAnswerMs, unreadBodyMs, pipeliningMs }: ListenerDeadlines): Patience => ({
+const patienceOf = ({ unreadAnswerMs, unreadBodyMs, pipeliningMs }: ListenerDeadlines): StallLimits => ({
   unread_answer: {
     withinMs: unreadAnswerMs,
     least: (LEAST_BYTES_PER_SECOND * unreadAnswerMs) / 1000,

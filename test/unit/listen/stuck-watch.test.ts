@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { monotonic } from '../../../src/core/index.ts'
-import { StuckWatch, type Patience } from '../../../src/listen/stuck.ts'
+import { StuckWatch, type StallLimits } from '../../../src/listen/stuck.ts'
 
 const one = { withinMs: 1000, least: 1, totalMs: Number.POSITIVE_INFINITY }
-const PATIENCE: Patience = { unread_answer: { ...one, least: 240 }, unread_body: one, pipelining: one }
+const PATIENCE: StallLimits = { unread_answer: { ...one, least: 240 }, unread_body: one, pipelining: one }
 
 describe('how long an answer may wait for its client', () => {
   const look = (watch: StuckWatch, progress: number, nowMs: number) =>
