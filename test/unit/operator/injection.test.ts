@@ -106,7 +106,11 @@ describe('a pod is let in as it is', () => {
 describe('a pod is refused', () => {
   test.each<[string, Record<string, string | undefined>, string]>([
     ['without a config', { [keys.externalAuth]: undefined }, `the annotation ${keys.externalAuth} is missing`],
-    ['whose config is not a valid name', { [keys.externalAuth]: '../x' }, `the annotation ${keys.externalAuth} is no name`],
+    [
+      'whose config is not a valid name',
+      { [keys.externalAuth]: '../x' },
+      `the annotation ${keys.externalAuth} is no name`,
+    ],
     ['whose name is too long', { [keys.externalAuth]: 'a'.repeat(254) }, 'is not a valid name'],
     ['without callers', { [keys.callers]: undefined }, `the annotation ${keys.callers} is missing`],
     ['without a target', { [keys.targetPort]: undefined }, `the annotation ${keys.targetPort} is missing`],
