@@ -109,7 +109,7 @@ describe('a pod is refused', () => {
     [
       'whose config is not a valid name',
       { [keys.externalAuth]: '../x' },
-      `the annotation ${keys.externalAuth} is no name`,
+      `the annotation ${keys.externalAuth} is not a valid name`,
     ],
     ['whose name is too long', { [keys.externalAuth]: 'a'.repeat(254) }, 'is not a valid name'],
     ['without callers', { [keys.callers]: undefined }, `the annotation ${keys.callers} is missing`],
