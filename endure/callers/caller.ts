@@ -12,7 +12,7 @@ import { send } from './client.ts'
 import type { Body } from './messages.ts'
 import { type Identity, needsOf, type Profile } from './routes.ts'
 
-/** What all callers of a run share. */
+/** Shared state of all callers of a run. */
 export interface Surroundings {
   /** Where the proxies are found. */
   readonly url: string
@@ -32,7 +32,7 @@ export interface Surroundings {
   isOver(): boolean
 }
 
-/** What was answered how often. */
+/** Counts of responses by status. */
 export interface Tally {
   add(name: string): void
   readonly counts: ReadonlyMap<string, number>
@@ -43,7 +43,7 @@ export function createTally(): Tally {
   return { counts, add: (name) => void counts.set(name, (counts.get(name) ?? 0) + 1) }
 }
 
-/** One who calls, at one route, and what it may get there. */
+/** A caller of one route, and its permitted results. */
 export interface Caller {
   readonly name: string
   readonly around: Surroundings
@@ -51,7 +51,7 @@ export interface Caller {
   readonly profile: Profile
   readonly identity: Identity
   readonly token: string | undefined
-  /** What must be refused, for those who have no right. */
+  /** Required rejections of callers without permission. */
   readonly refusal?: readonly string[]
   /** When the token ended that must be refused for it, in milliseconds of `performance.now()`. */
   readonly tokenEndedAt?: number

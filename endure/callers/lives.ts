@@ -2,7 +2,7 @@ import { type Asked, ask, type Caller } from './caller.ts'
 import { LISTED } from '../world/registry.ts'
 import { initialize, initialized, legacyCall, type ToolCall, modernCall } from './messages.ts'
 
-/** What a caller does from its first request to its last. */
+/** The requests of a caller from the first to the last. */
 export type Life = (caller: Caller) => Promise<void>
 
 const KIB = 1024

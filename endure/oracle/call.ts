@@ -3,7 +3,7 @@ import type { Part } from './excuses.ts'
 /** The header by which the backend knows to which call a request belongs. */
 export const CALL_HEADER = 'x-endure-call'
 
-/** What a request must carry when it reaches the backend. */
+/** Required content of a request at the backend. */
 export interface Expected {
   /** Members of what the backend verified, as JSON: `claims.sub`, `roleArn`, `tags.User`, … */
   readonly verified: Readonly<Record<string, string>>
@@ -13,7 +13,7 @@ export interface Expected {
   readonly hasCredential: boolean
 }
 
-/** What the tool of a call has to answer with. */
+/** The required result of a tool call. */
 export type Expectation =
   | { readonly kind: 'own request' }
   | { readonly kind: 'text'; readonly text: string }
@@ -21,19 +21,19 @@ export type Expectation =
   | { readonly kind: 'steps'; readonly steps: number }
   /** The names of these servers, all of them, in this order. */
   | { readonly kind: 'servers'; readonly names: readonly string[] }
-  /** What the backend answers with at the request of the caller becomes one of these, as `status reason`. */
+  /** The backend's status is converted to one of these, as `status reason`. */
   | { readonly kind: 'refusal'; readonly reasons: readonly string[] }
   /** Anything that is whole: of the protocol, not of a tool. */
   | { readonly kind: 'anything' }
 
-/** One request of a caller, and what must become of it. */
+/** A request of a caller, and its required outcome. */
 export interface Call {
   /** Also the id of the JSON-RPC request. */
   readonly id: string
   readonly caller: string
   readonly route: string
   readonly needs: readonly Part[]
-  /** What must be refused, and how; undefined: it must be served. */
+  /** Required rejection; undefined: it must be served. */
   readonly refusal: readonly string[] | undefined
   /** When the token ended that must be refused for it, in milliseconds of `performance.now()`. */
   readonly tokenEndedAt?: number | undefined
@@ -53,7 +53,7 @@ export interface Call {
   readonly startedAt: number
 }
 
-/** What came back. */
+/** The response. */
 export interface Outcome {
   readonly endedAt: number
   /** 0: no head came. */

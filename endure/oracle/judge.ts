@@ -2,7 +2,7 @@ import { type Call, CALL_HEADER, type Outcome, type Expectation } from './call.t
 import { excusesCut, excusesRefusal, type FaultSpan, goodAgainAt, mayMeetRevoked, unwell } from './excuses.ts'
 import type { FindingKind } from './findings.ts'
 
-/** What is wrong with an answer; undefined: nothing. */
+/** The problem of a response; undefined: none. */
 export type Verdict = readonly [kind: FindingKind, what: string] | undefined
 
 interface Message {
@@ -18,10 +18,10 @@ interface Message {
 
 /** The longest that is asked for are a stream of 20 s and twelve steps of 0.8 s; the rest is for a machine without time. */
 const LONGEST_MS = 40_000
-/** Whoever left before the head of an answer came had waited so long at most: also that of a stream comes at once. */
+/** Longest wait of callers that left before the head of a response; heads of streams are immediate, too. */
 const LONGEST_TO_HEAD_MS = 10_000
 
-/** Judges the answer to a call, given the faults of the run. */
+/** Checks the response to a call, given the faults of the run. */
 export function judge(call: Call, outcome: Outcome, spans: readonly FaultSpan[]): Verdict {
   const parts = unwell(spans, call.needs, call.startedAt, outcome.endedAt)
   const where = `${call.caller} at ${call.route} (${call.id})`
@@ -33,7 +33,7 @@ export function judge(call: Call, outcome: Outcome, spans: readonly FaultSpan[])
   if (parts.length === 0 && tookMs > (outcome.status === 0 ? LONGEST_TO_HEAD_MS : LONGEST_MS))
     return ['late answer', `${where}: ${outcome.status} after ${Math.round(tookMs / 1_000)} s`]
   if (outcome.status >= 400) {
-    // What a backend says of a credential has no reason of ours.
+    // A backend's rejection of a credential has no reason of the proxy.
     const isOfBackend = [401, 403].includes(outcome.status) && reasonOf(outcome.text) === ''
     if (isOfBackend && mayMeetRevoked(spans, call.callerSince, call.startedAt)) return undefined
     return judgeRefusal(call, outcome, parts, where)
@@ -112,7 +112,7 @@ function judgeExpectation(
         .filter(([name]) => name?.toLowerCase() === CALL_HEADER)
         .map(([, value]) => value)
       if (ids.length === 1 && ids[0] === call.id) return undefined
-      return ["another caller's answer", `${where}: the request of ${ids.join(', ') || 'nobody'}`]
+      return ["another caller's answer", `${where}: the request of ${ids.join(', ') || 'no caller'}`]
     }
     case 'text':
       return text === expectation.text ? undefined : ["another caller's answer", `${where}: ${text.slice(0, 80)}`]
