@@ -25,7 +25,7 @@ export async function startCaddy(program: string, backend: string): Promise<Runn
   const config = path.join(directory, 'caddy.json')
   writeFileSync(config, JSON.stringify(configOf(port, new URL(backend).host)))
   const remove = (): void => rmSync(directory, { recursive: true, force: true })
-  // What it keeps on disk goes with it.
+  // Its files on disk are deleted with it.
   const env = { ...process.env, XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory }
   const running = await startProcess(['run', '--config', config], port, '', { env, program }).catch(
     (error: unknown) => {

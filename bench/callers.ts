@@ -10,7 +10,7 @@ const LIFE_SECONDS = 6 * 3600
 export interface Issuer {
   readonly url: string
   readonly audience: string
-  /** One RS256 access token of about 650 bytes for each of so many callers. */
+  /** An RS256 access token of about 650 bytes for each caller. */
   tokens(count: number): readonly string[]
   close(): void
 }

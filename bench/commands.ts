@@ -1,4 +1,4 @@
-/** What the generator is asked to do; one at a time. */
+/** Commands of the load generator, one at a time. */
 export type Command =
   /** POSTs of `size` bytes over so many connections for so long. Gives `LoadResult`. */
   | {

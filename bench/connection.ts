@@ -4,7 +4,7 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 const LENGTH = /\r\ncontent-length: *(\d+)/i
 
 /**
- * One keep-alive connection that sends prepared bytes and counts the answers, as cheaply as can be: the load must not
+ * A keep-alive connection that sends prepared bytes and counts the answers, as cheaply as can be: the load must not
  * come to its limit before what is measured does. Understands answers with a length only.
  */
 export class Connection {

@@ -95,7 +95,7 @@ let idle: (() => void)[] = []
 
 /** Opens until there are `count`; `open` gives what closes one. */
 const openIdle = async (count: number, open: () => Promise<() => void>): Promise<void> => {
-  // Some at a time, so that nobody's backlog is what is measured.
+  // Some at a time, so that no backlog is measured.
   while (idle.length < count) {
     const some = Math.min(50, count - idle.length)
     idle.push(...(await Promise.all(Array.from({ length: some }, open))))

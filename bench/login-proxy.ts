@@ -18,7 +18,7 @@ import { TLS } from '../test/support/tls.ts'
 export interface LoginProxy {
   readonly url: string
   readonly pid: number
-  /** A client for the route at `path`. What it gives is a complete login of it, which rejects when any step fails. */
+  /** Returns a function that performs a complete login of a client for the route at `path`; it rejects when a step fails. */
   client(path: string): Promise<() => Promise<Tokens>>
 }
 
@@ -30,7 +30,7 @@ export const loginRoute = (name: string, config: string, more: object): object =
   ...more,
 })
 
-/** What makes a route of the proxy at `url` one for users of its own authorization server. */
+/** Settings of a route of the proxy at `url` for users of its own authorization server. */
 export const loginAt = (url: string, name: string): object => ({
   resourceUrl: `${url}/${name}`,
   authServerRef: { kind: 'MCPExternalAuthConfig', name: 'as' },

@@ -169,7 +169,7 @@ const runStreams = async (generator: Generator, backend: string): Promise<string
   const delays: [Subject, Running][] = []
   try {
     for (const way of ways) {
-      // A process of its own for each, so that nothing was grown before by somebody else.
+      // A new process for each, so that no heap was grown by another.
       for (const { name, path } of way.paths) {
         const port = await freePort()
         const one = await way.start(backend, inspectable(port))

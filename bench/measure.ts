@@ -21,7 +21,7 @@ export interface LoadFigures {
   readonly p99Ms: number
   /** CPU per request against the bare proxy in the same run. */
   readonly ratio: number
-  /** The median of what each round says by itself: what disturbs a whole round disturbs both sides of its ratio. */
+  /** The median of the rounds' ratios: a disturbance of a whole round affects both sides. */
   readonly pairedRatio: number
 }
 
@@ -48,7 +48,7 @@ export const median = (values: readonly number[]): number => {
   return Number.isInteger(middle) ? (upper + (sorted[middle - 1] ?? Number.NaN)) / 2 : upper
 }
 
-/** What one round of load says of one subject. */
+/** The result of a load round for one subject. */
 export interface Round {
   readonly cpuMicros: number
   readonly load: LoadResult
@@ -87,7 +87,7 @@ export const loadRounds = async (
   return seen
 }
 
-/** What rounds say together: CPU figures are lower quartiles of them, the others medians. */
+/** Summary of rounds: CPU figures are lower quartiles, the others medians. */
 export const figuresOf = (seen: ReadonlyMap<string, readonly Round[]>, bare: string): Map<string, LoadFigures> => {
   const cpuOfRounds = (name: string): number => lowerQuartile((seen.get(name) ?? []).map((round) => round.cpuMicros))
   const base = seen.get(bare) ?? []
@@ -115,7 +115,7 @@ export const measureLoad = async (
   rounds: number,
 ): Promise<Map<string, LoadFigures>> => figuresOf(await loadRounds(generator, subjects, shape, rounds), bare)
 
-/** How many are open before memory is first looked at: what the first ones set up is nobody's. */
+/** Streams open before memory is first measured: the setup of the first ones is excluded. */
 const IDLE_BEFORE = 100
 
 /**

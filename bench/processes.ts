@@ -77,7 +77,7 @@ const authOf = (type: MeasuredType): string => {
   return type === 'bearerToken' ? '  bearerToken: { tokenSecretRef: { name: bench, key: token } }\n' : ''
 }
 
-/** What the proxy of a measurement is started with. */
+/** Start options of the measured proxy. */
 export interface ProxyOptions {
   readonly backend: string
   /** Default `info`. */
@@ -85,20 +85,20 @@ export interface ProxyOptions {
   readonly env?: NodeJS.ProcessEnv | undefined
   /** Which `bin/extauth.cjs` is run. Default: the one of this checkout. */
   readonly launcher?: string | undefined
-  /** Who issues the tokens of the callers at `/verified`; without it there is no such route. */
+  /** Issuer of the callers' tokens at `/verified`; without it there is no such route. */
   readonly issuer?: { readonly url: string; readonly audience: string } | undefined
   /** Default 1. */
   readonly workers?: number
-  /** What the inspector captures. Default: nothing. */
+  /** Capture level of the inspector. Default: nothing. */
   readonly inspector?: 'heads' | 'bodies'
   /** Default: all of them. */
   readonly types?: readonly MeasuredType[]
-  /** So many routes in the place of those, at `/r0` and on, all with `bearerToken`: as many as there may be. */
+  /** This many routes instead, at `/r0` and on, all with `bearerToken`: as many as there may be. */
   readonly manyRoutes?: number
   /** Documents beside these, and lines of routes that refer to them. */
   readonly documents?: readonly string[]
   readonly routes?: readonly string[]
-  /** What lies at `secrets/bench/ca`. Default: nothing. */
+  /** Content of `secrets/bench/ca`. Default: nothing. */
   readonly ca?: Buffer
   /** Port of the admin listener. Default: any. */
   readonly adminPort?: number | undefined
@@ -133,7 +133,7 @@ const manifests = (options: ProxyOptions): string => {
 }
 
 /**
- * Starts `extauth proxy` as a user would, with one route per measured type (`<url>/<type>`) and `<url>/verified`. Its log goes through a pipe to somebody who reads it, as it does in a container.
+ * Starts `extauth proxy` as a user would, with one route per measured type (`<url>/<type>`) and `<url>/verified`. Its log goes through a pipe to a process that reads it, as it does in a container.
  */
 export const startProxyCommand = async (options: ProxyOptions): Promise<Running> => {
   const { logLevel = 'info', env = process.env, launcher = LAUNCHER } = options

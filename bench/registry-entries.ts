@@ -1,4 +1,4 @@
-/** One of thousands of entries of a registry: of the usual length, all valid, no two alike. */
+/** An entry of a registry of thousands: of the usual length, all valid, no two alike. */
 export const registryEntry = (index: number): object => ({
   $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
   name: `com.example.bench/server-${String(index).padStart(6, '0')}`,

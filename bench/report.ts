@@ -10,7 +10,7 @@ export const table = (head: readonly string[], rows: readonly (readonly string[]
   return [line(head), line(head.map((_cell, index) => (index === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
 }
 
-/** One table for a body size and a number of connections. */
+/** A table for a body size and a number of connections. */
 export const loadTable = (bytes: number, connections: number, figures: ReadonlyMap<string, LoadFigures>): string => {
   const rows = [...figures].map(([name, one]) => [
     name,
@@ -46,7 +46,7 @@ export const callersTable = (
   return `**Callers** (POST of ${size(shape.size)} each way, ${over}, ${rounds} rounds; ratios are medians of the rounds' own, against the same requests)\n\n${table(head, rows)}`
 }
 
-/** What logins at the embedded authorization server cost. */
+/** Cost of logins at the embedded authorization server. */
 export interface LoginFigures {
   readonly figures: ReadonlyMap<string, LoadFigures>
   /** Ratios of CPU per request, medians of rounds. */
@@ -111,7 +111,7 @@ export const tokensTable = (
   ].join('\n\n')
 }
 
-/** What requests cost with so many of something, against the first amount. */
+/** Cost of requests by an amount, against the first amount. */
 export type Amounts = readonly {
   readonly count: number
   readonly cpuMicros: number
@@ -135,7 +135,7 @@ export const scaleTable = (what: string, how: string, amounts: Amounts): string 
   return `**By the number of ${what}** (1 KiB POST, 16 connections, ${how})\n\n${table(head, rows)}`
 }
 
-/** One figure of a process beside that of the bare one. */
+/** A figure of a process beside that of the bare one. */
 export interface ProcessFigure {
   readonly what: string
   readonly unit: string

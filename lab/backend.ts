@@ -18,7 +18,7 @@ export interface LabBackendOptions {
   readonly conformance?: boolean
   /** How many of the last requests are kept. Default 200. */
   readonly keep?: number
-  /** Told of every request to a mount, once it was judged and before it is answered. */
+  /** Called for every request to a mount, after its verification and before the response. */
   readonly onRequest?: (record: RecordedRequest) => void
 }
 
@@ -36,7 +36,7 @@ export interface LabBackend {
 
 /**
  * Starts the lab's MCP server on loopback: a real server of both eras at each mount, behind a strict verifier that
- * judges the request as it came over the wire. A stand-in for trying things out. Throws `PortInUse`.
+ * verifies the request as received. A demo for trying things out. Throws `PortInUse`.
  */
 export async function startLabBackend(options: LabBackendOptions): Promise<LabBackend> {
   const { clock, keep = 200 } = options

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** How a stand-in misbehaves: not at all, answering late, refusing for load, answering rubbish, or taking back what it issued. */
+/** Fault of a demo service: none, late responses, overload, malformed responses, or revoked credentials. */
 export const FAULT_MODES = ['none', 'slow', 'throttled', 'broken', 'revoking'] as const
 export type FaultMode = (typeof FAULT_MODES)[number]
 
-/** What can be told to misbehave. */
+/** Services with faults on demand. */
 export const FAULT_TARGETS = ['exchange', 'clientCredentials', 'introspection', 'sts'] as const
 export type FaultTarget = (typeof FAULT_TARGETS)[number]
 
@@ -20,7 +20,7 @@ export interface FaultSettings {
   retryAfterSeconds: number
 }
 
-/** The switchboard of the lab's misbehaviour, shared by its stand-ins and set through `/lab/faults`. */
+/** The faults of the lab, shared by its demo services and set through `/lab/faults`. */
 export interface LabFaults {
   readonly settings: Readonly<FaultSettings>
   /** Sets what is given and leaves the rest; `revoking` takes effect at once, and what is issued after it is good again. */

@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 
-/** The port that a stand-in should listen on is taken. */
+/** The port of a demo service is in use. */
 export class PortInUse extends Error {
   readonly port: number
 

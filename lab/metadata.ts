@@ -9,16 +9,16 @@ export interface LabMetadataOptions {
   readonly port: number
   /** Name of the instance's role. */
   readonly roleName: string
-  /** The credentials of whoever asks now. */
+  /** Current credentials. */
   readonly credentials: () => Pick<
     IssuedCredentials,
     'accessKeyId' | 'secretAccessKey' | 'sessionToken' | 'expiresAtMs'
   >
-  /** What a container has to show (`AWS_CONTAINER_AUTHORIZATION_TOKEN`, or the file with it); absent: no container is here. */
+  /** Authorization of a container (`AWS_CONTAINER_AUTHORIZATION_TOKEN`, or its file); absent: no container endpoint. */
   readonly containerToken?: string
 }
 
-/** What it does in place of an answer. */
+/** Fault instead of a response. */
 export type MetadataFault = 'none' | 'throttled' | 'broken' | 'silent'
 
 export interface LabMetadata {
@@ -36,7 +36,7 @@ export const CONTAINER_PATH = '/v1/credentials'
 const LONGEST_TTL_SECONDS = 21_600
 
 /**
- * Stand-ins for the metadata service of an instance, version 2 only (a request without its token is 401, one that was
+ * Mock of the metadata service of an instance, version 2 only (a request without its token is 401, one that was
  * forwarded is 403, as AWS does it), and for the credentials endpoint of a container. Throws `PortInUse`.
  */
 export async function startLabMetadata(options: LabMetadataOptions): Promise<LabMetadata> {

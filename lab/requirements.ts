@@ -4,7 +4,7 @@ import type { Clock, Secret } from '../src/core/index.ts'
 import type { RecordedRequest } from './mcp/state.ts'
 import { type IssuedCredentials, verifySigv4 } from './sigv4-verify.ts'
 
-/** What a mount of the backend demands of every request, strictly. */
+/** Strict requirements of a backend's mount for every request. */
 export type Requirement =
   | { readonly kind: 'none' }
   | { readonly kind: 'header'; readonly name: string; readonly value: Secret }
@@ -13,7 +13,7 @@ export type Requirement =
       readonly kind: 'jwt'
       readonly issuer: string
       readonly audience: string
-      /** Whose token it has to be; undefined: anybody's. */
+      /** Required subject of the token; undefined: any. */
       readonly subject?: string
       /** Lower-case header that holds the token; `authorization` carries it as a bearer. Default `authorization`. */
       readonly header?: string
@@ -23,7 +23,7 @@ export type Requirement =
     }
   | {
       readonly kind: 'known'
-      /** What is known about who sends a bearer token; undefined for a token that is none. */
+      /** Facts about the sender of a bearer token; undefined for an invalid token. */
       readonly verify: (token: string) => Readonly<Record<string, unknown>> | undefined
     }
   | {
@@ -56,7 +56,7 @@ const unauthorized = (error: string): Verdict => ({
 
 const accepted = (verified: Readonly<Record<string, unknown>> = {}): Verdict => ({ ok: true, verified })
 
-/** The verifier for a requirement; it judges the request as it came over the wire. */
+/** The verifier of a requirement; it checks the request as received. */
 export function createVerifier(requirement: Requirement, clock: Clock): Verifier {
   switch (requirement.kind) {
     case 'none':

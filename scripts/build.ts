@@ -10,7 +10,7 @@ const { fingerprint } = createRequire(import.meta.url)('../bin/built.cjs') as {
 
 // Builds dist/ (or the folder that is named), which runs under plain Node 24 with production dependencies only: few files
 // instead of hundreds, because finding and reading each takes longer than running it (docs/adr/0091). CommonJS, because an
-// ES module that imports one of Node's own reads each of its exports, and makes what nobody asked for.
+// ES module that imports one of Node's own reads each of its exports, and initializes unused ones.
 const root = path.join(import.meta.dirname, '..')
 const target = path.resolve(root, process.argv[2] ?? 'dist')
 /** Takes the place of `target` when it is whole: programs may start meanwhile, and another may make the same. */
@@ -30,9 +30,9 @@ const LATE = [
 ]
 const LATE_PREFIX = 'late:'
 const lateFile = (name: string): string => `packages/${name.replaceAll('/', '-')}`
-/** What stays a file of its own because a thread starts with it; by its name below src/. */
+/** Separate files because a thread starts with them; by their names below src/. */
 const THREADS = ['compose/proxy/config-thread', 'registry/parse-worker']
-/** What is served as it is. */
+/** Files that are served unchanged. */
 const PAGES = ['inspect/page']
 
 /** The name of the package that a file or specifier belongs to; undefined for ours. */

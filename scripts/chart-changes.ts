@@ -28,7 +28,7 @@ const option = (value: string, argument: string): readonly string[] => [
 const rule = (value: string, name: string): readonly string[] =>
   option(value, `{{ printf "--${name}=%s" (toJson .) | quote }}`)
 
-/** What of the Deployment are values. */
+/** Values in the Deployment. */
 export const DEPLOYMENT_CHANGES: readonly Change[] = [
   ['replicas: 2', 'replicas: {{ .Values.replicas }}'],
   [`          image: ${IMAGE}`, '          image: {{ .Values.image | quote }}'],
@@ -147,5 +147,5 @@ const orValue = (text: string, value: string): Change => [
   ),
 ]
 
-/** What of the NetworkPolicy are values: where names are asked for, and where the API server is. */
+/** Values in the NetworkPolicy: DNS, and the API server. */
 export const NETWORK_POLICY_CHANGES: readonly Change[] = [orValue(DNS, 'dns'), orValue(API_SERVER, 'apiServer')]

@@ -21,7 +21,7 @@ const OURS = '{{- if eq .Values.apiGroup "extauth.dev" }}'
 /** Without cert-manager the operator makes the certificate of its webhooks. */
 const OWN_CERTIFICATE = '{{- if not .Values.certManager.issuerRef.name }}'
 
-/** What of each file of the base is a value of the chart. Every change must find its text, so that none gets lost. */
+/** Chart values in each file of the base. Every change must find its text, so that none gets lost. */
 const CHANGES: Readonly<Record<string, readonly Change[]>> = {
   'namespace.yaml': [NAMESPACE],
   'service-account.yaml': [NAMESPACE],
@@ -106,7 +106,7 @@ const CHANGES: Readonly<Record<string, readonly Change[]>> = {
       ].join('\n'),
     ],
     NAMESPACE,
-    // What is stored under another operator's definitions is that operator's to judge.
+    // The other operator validates objects of its own definitions.
     [
       'apiVersion: admissionregistration.k8s.io/v1\nkind: Validating',
       `${OURS}\napiVersion: admissionregistration.k8s.io/v1\nkind: Validating`,

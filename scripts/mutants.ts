@@ -52,10 +52,10 @@ async function main(): Promise<number> {
   const jobs = Number(values.jobs)
   if (!Number.isInteger(jobs) || jobs < 1 || jobs > 64)
     throw new Error(`--jobs ${values.jobs} is no number from 1 to 64`)
-  if (tells((mutation) => misfit(root, mutation), MUTATIONS)) return 1
+  if (reports((mutation) => misfit(root, mutation), MUTATIONS)) return 1
   say(`${MUTATIONS.length} mutations, all of them fit`)
   const wanted = choose()
-  if (tells((mutation) => unparsed(root, mutation), wanted)) return 1
+  if (reports((mutation) => unparsed(root, mutation), wanted)) return 1
   if (values.list === true) return 0
   const results = new Results(RESULTS)
   const chosen = wanted.map((mutation) => ({
@@ -71,8 +71,8 @@ async function main(): Promise<number> {
   )
 }
 
-/** Tells which do not fit, and whether there is one. */
-function tells(whyNot: (mutation: Mutation) => string | undefined, mutations: readonly Mutation[]): boolean {
+/** Prints mutations that do not fit, and returns whether there are any. */
+function reports(whyNot: (mutation: Mutation) => string | undefined, mutations: readonly Mutation[]): boolean {
   const misfits = mutations.flatMap((mutation) => {
     const why = whyNot(mutation)
     return why === undefined ? [] : [`${nameOf(mutation)}: ${why}`]

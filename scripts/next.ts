@@ -5,7 +5,7 @@ import path from 'node:path'
 import { parseReliedOn } from '../test/support/relied-on.ts'
 
 // Runs the tests of docs/engineering/relied-on.md against the newest minor versions of the packages that it names, in a copy of the
-// commit. Exit code 1 when one fails: what is relied on inside has moved, before somebody has installed it.
+// commit. Exit code 1 when one fails: internals that the project relies on have changed.
 const root = path.join(import.meta.dirname, '..')
 const rows = parseReliedOn(readFileSync(path.join(root, 'docs/engineering/relied-on.md'), 'utf8'))
 const { dependencies } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {

@@ -3,7 +3,7 @@ import { rolldown } from 'rolldown'
 /** The module of the inspector's page that is made of `src/mcp`. */
 export const PROTOCOL = 'src/inspect/page/protocol.js'
 
-/** What the page knows of the protocol, of the modules that everything else knows it by: a page has no build of its own. */
+/** Protocol constants for the page, from the modules of the product: the page has no build. */
 export async function protocolModule(root: string): Promise<string> {
   await using build = await rolldown({
     input: 'src/mcp/page.ts',

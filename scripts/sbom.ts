@@ -1,4 +1,4 @@
-/** What a CycloneDX document of npm says of a package. */
+/** A package in npm's CycloneDX document. */
 export interface Component {
   readonly 'bom-ref': string
   readonly name: string

@@ -1,12 +1,12 @@
 /**
- * What the credential of a request costs, by type, through the real proxy: CPU of its process per request in alternating
+ * Cost of a request's credential, by type, through the real proxy: CPU of its process per request in alternating
  * rounds, and ratios to `bearerToken` with the same verified callers:
  *
  *   node bench/load/credentials.ts
  *
  * The exchanged token is as long as the static one, so that what differs is how it is come by. Budgets: a signed 1 KiB POST
  * at most 1.6 × the CPU of `bearerToken`; 200 callers no dearer than one (15 % for the noise of the machine). Exit code 1
- * when exceeded. What a cached exchange adds is too little to be judged here; `bench/micro/cache.ts` does.
+ * when exceeded. The cost of a cached exchange is too small for this; see `bench/micro/cache.ts`.
  */
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { once } from 'node:events'
@@ -105,7 +105,7 @@ const pool = new Pool(proxy.url, { connections: CONNECTIONS })
 const tokens = Array.from({ length: CALLERS }, (_, index) => token(index))
 const body = JSON.stringify('x'.repeat(1022))
 
-/** One request of a caller, or of nobody when there are no callers. */
+/** A request of a caller, or an anonymous one when there are no callers. */
 async function post(route: string, callers: number, index: number): Promise<void> {
   const headers = {
     ...(callers === 0 ? {} : { authorization: `Bearer ${tokens[index % callers]}` }),

@@ -1,11 +1,11 @@
 /**
- * What other callers notice of a crowd: event streams that stay open, and clients that read 1 KiB a second of answers without end.
+ * Effect of a crowd on other callers: event streams that stay open, and clients that read 1 KiB a second of answers without end.
  *
  *   node bench/load/crowd.ts [--seconds 30] [--streams 5000] [--readers 1000] [--requests 200]
  *
  * Needs `ulimit -n` of three times streams and readers. Budgets: no request fails; while the crowd is there, as many take longer
  * than a second as of those straight to the backend, which tell what else this machine does, and the p99 is at most 50 ms beyond
- * theirs; no stream is cut. What requests take while the crowd connects, all of it at once, is told and not judged: it takes all
+ * theirs; no stream is cut. The latency while the crowd connects, all of it at once, is printed without a budget: it takes all
  * of a core. Exit code 1 when exceeded.
  */
 import { parseArgs } from 'node:util'

@@ -1,5 +1,5 @@
 /**
- * What users notice of a master of Redis that is killed (kill -9) while they log in, and while others work:
+ * Effect on users when a Redis master is killed (kill -9) during logins and requests:
  *
  *   node bench/load/failover.ts [--seconds 30] [--logins 20] [--requests 500]
  *

@@ -1,5 +1,5 @@
 /**
- * What callers notice of a Redis that is gone (kill -9) while replicas share their credentials in it (`ProxyConfig.spec.cache`):
+ * Effect on callers when Redis is killed (kill -9) while replicas share credentials in it (`ProxyConfig.spec.cache`):
  *
  *   node bench/load/outage.ts [--seconds 60] [--requests 500]
  *

@@ -1,4 +1,4 @@
-/** One request that was made, or tried. */
+/** A sent or failed request. */
 export interface Outcome {
   /** When it was begun and ended, in milliseconds of `performance.now()`. */
   readonly startedAt: number

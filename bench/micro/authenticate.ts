@@ -25,7 +25,7 @@ const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).to
 const groups = Array.from({ length: 12 }, (_, count) => `department-${count}/team`)
 let serial = 0
 
-/** A token of about 1 KiB that nobody has seen before. */
+/** A new token of about 1 KiB. */
 function token(alg: 'RS256' | 'ES256'): string {
   const exp = Math.floor(Date.now() / 1000) + 3600
   const claims = { iss: ISSUER, aud: 'registry', sub: `caller-${serial}`, exp, jti: String(serial++), groups }
@@ -59,7 +59,7 @@ const authenticator = createAuthenticator(
 await authenticator.start()
 
 const authenticate = (text: string) => authenticator.authenticate([`Bearer ${text}`], '')
-const remembered = (text: string): void => {
+const cached = (text: string): void => {
   if (authenticate(text) instanceof Promise) throw new Error('not synchronous')
 }
 
@@ -104,8 +104,8 @@ const joseKeys = createLocalJWKSet({ keys })
 const joseVerify = (text: string) => jwtVerify(text, joseKeys, { issuer: ISSUER, audience: 'registry' })
 for (let round = 0; round < ROUNDS; round++) {
   samples.hashes.push(cpu(10_000, fiveHashes))
-  samples.warm.push(cpu(10_000, () => remembered(one)))
-  samples.many.push(cpu(10_000, (index) => remembered(many[(index * 7919) % many.length] ?? one)))
+  samples.warm.push(cpu(10_000, () => cached(one)))
+  samples.many.push(cpu(10_000, (index) => cached(many[(index * 7919) % many.length] ?? one)))
 }
 for (let round = 0; round < ROUNDS; round++) {
   const [rs256, es256] = (['RS256', 'ES256'] as const).map((alg) => Array.from({ length: 200 }, () => token(alg)))

@@ -9,7 +9,7 @@
  * exchanges, and only the first request of each waits. Exit code 1 when exceeded.
  *
  * A lifetime is what the cache uses of a credential: requests refresh it ahead, after 75 to 85 % of what its issuer says,
- * so that nobody waits for the next. The figure by the issuer's lifetimes is printed too and has no budget.
+ * so that no request waits for the next. The figure by the issuer's lifetimes is printed too and has no budget.
  */
 import { hash } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
@@ -121,7 +121,7 @@ function heap(): number {
 }
 
 /** Bytes per entry beyond the token: while the authenticator remembers the callers, and when it has let them go. */
-async function bytesPerEntry(): Promise<{ remembered: number; forgotten: number }> {
+async function bytesPerEntry(): Promise<{ cached: number; forgotten: number }> {
   const stages = createStages(Date)
   const fill = async (callers: readonly AuthenticatedCaller[]) => {
     for (const one of callers) {
@@ -141,7 +141,7 @@ async function bytesPerEntry(): Promise<{ remembered: number; forgotten: number 
   const isFull = stages.entries() === ENTRIES && written === ENTRIES * (TOKEN_BYTES + 'Bearer '.length)
   if (!isFull || callers.length > 0) throw new Error('not what was to be measured')
   return {
-    remembered: (filled - withCallers) / ENTRIES - TOKEN_BYTES,
+    cached: (filled - withCallers) / ENTRIES - TOKEN_BYTES,
     forgotten: (withoutCallers - before) / ENTRIES - TOKEN_BYTES,
   }
 }
@@ -211,7 +211,7 @@ await bytesPerEntry()
 const memory = []
 for (let round = 0; round < MEMORY_ROUNDS; round++) memory.push(await bytesPerEntry())
 const bytes = {
-  remembered: median(memory.map(({ remembered }) => remembered)),
+  cached: median(memory.map(({ cached }) => cached)),
   forgotten: median(memory.map(({ forgotten }) => forgotten)),
 }
 const ways = await warmRequests()
@@ -220,7 +220,7 @@ const counted = [await exchangesOver(2, 1_000_000, 1_000), await exchangesOver(1
 out(`medians of ${ROUNDS} rounds`)
 for (const { name, values } of ways) out(`  ${name.padEnd(38)} ${median(values).toFixed(3).padStart(7)} µs CPU`)
 out(
-  `  an entry beyond its token: ${bytes.forgotten.toFixed(0)} bytes with the caller's names, while the authenticator remembers the caller ${bytes.remembered.toFixed(0)} beside the caller`,
+  `  an entry beyond its token: ${bytes.forgotten.toFixed(0)} bytes with the caller's names, while the authenticator remembers the caller ${bytes.cached.toFixed(0)} beside the caller`,
 )
 for (const { lifetimes, callers, exchanges, waits } of counted) {
   const figure = (passed: number) => `${(exchanges / (callers * (1 + passed))).toFixed(2)} of N × (1 + ${passed})`
@@ -237,7 +237,7 @@ const budgets = [
   { what: 'added CPU / three SHA-256 of 1 KiB, 1,000 callers', value: added(2), limit: 1 },
   { what: `added CPU / three SHA-256 of 1 KiB, ${ENTRIES} callers`, value: added(4), limit: 1 },
   { what: "bytes per entry beyond the token, the caller's names included", value: bytes.forgotten, limit: 700 },
-  { what: 'bytes per entry beyond the token and the remembered caller', value: bytes.remembered, limit: 700 },
+  { what: 'bytes per entry beyond the token and the cached caller', value: bytes.cached, limit: 700 },
   ...counted.flatMap(({ lifetimes, callers, exchanges, waits }) => [
     {
       what: `exchanges / (callers × (1 + lifetimes used)), ${lifetimes} lifetimes by the issuer`,

@@ -48,10 +48,10 @@ const caller = (): AuthenticatedCaller => {
 const roleArn = 'arn:aws:iam::123456789012:role/r'
 /** The kinds of rules that administrators write; none of them matches, so that all are evaluated. */
 const RULES = [
-  (index: number) => ({ claim: `nobody-${index}` }),
+  (index: number) => ({ claim: `unknown-${index}` }),
   (index: number) => ({ matcher: `claims.dept == "d${index}"` }),
-  (index: number) => ({ matcher: `"nobody-${index}" in claims.groups && claims.email.endsWith("@example.com")` }),
-  (index: number) => ({ matcher: `claims.groups.exists(g, g.startsWith("nobody-${index}"))` }),
+  (index: number) => ({ matcher: `"unknown-${index}" in claims.groups && claims.email.endsWith("@example.com")` }),
+  (index: number) => ({ matcher: `claims.groups.exists(g, g.startsWith("unknown-${index}"))` }),
   (index: number) => ({ matcher: `claims.email.matches("^x${index}.*@example\\\\.com$")` }),
 ]
 const roleMappings = Array.from({ length: 50 }, (_, index) => ({ roleArn, ...RULES[index % RULES.length]?.(index) }))

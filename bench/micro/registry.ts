@@ -29,7 +29,7 @@ const BUDGET = 0.7
 const SEARCH_BUDGET = 2
 const LOG_BUDGET = 1.3
 const PATH = '/registry/default/v0.1/servers'
-/** What many have, what few have, two letters, what nobody has, and what is made of parts that all have. */
+/** Search terms: common, rare, two letters, absent, and made of common parts. */
 const SEARCHES = ['server', 'server-009999', 'zz', 'nothing', 'the usual lengths'].map(
   (text) => `${PATH}?search=${encodeURIComponent(text)}`,
 )

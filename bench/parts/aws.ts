@@ -24,7 +24,7 @@ const SPECS: Readonly<Record<Way, object>> = {
 }
 
 /**
- * What requests cost that are signed with roles, by whose identity goes to STS, when the credentials are at hand; and how
+ * Cost of requests signed with roles, by the identity sent to STS, with cached credentials; and how
  * often STS is asked: once for each caller, and once more for the hub. Gives a table. Throws where STS was asked for the same again.
  */
 export async function runAws(

@@ -18,7 +18,7 @@ export interface BodiesOptions {
   readonly against: string | undefined
 }
 
-/** What large bodies cost, which nobody keeps: CPU for each GiB that goes through, both ways counted. Gives a table. */
+/** Cost of large unbuffered bodies: CPU per GiB in both directions. Returns a table. */
 export async function runBodies(generator: Generator, backend: string, options: BodiesOptions): Promise<string> {
   const { rounds, bytes, against } = options
   const running: Running[] = []

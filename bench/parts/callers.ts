@@ -11,7 +11,7 @@ const SAME = ', the same tokens'
 const WARM_MS = 2500
 
 export interface CallersOptions {
-  /** How often all processes are started anew: two starts of one program differ by some hundredths. */
+  /** How often all processes are restarted: two starts of one program differ by some hundredths. */
   readonly starts: number
   /** Of each start. */
   readonly rounds: number
@@ -26,8 +26,8 @@ export interface CallersOptions {
 }
 
 /**
- * What remembered callers cost: 200 of them with tokens as in real use against nobody in particular, each against the bare
- * proxy and the floor that get the same requests, and beside Caddy where it is at hand. Gives a table.
+ * Cost of cached callers: 200 of them with realistic tokens against anonymous ones, each against the bare
+ * proxy and the floor that get the same requests, and beside Caddy if available. Returns a table.
  */
 export async function runCallers(generator: Generator, backend: string, options: CallersOptions): Promise<string> {
   const { rounds, size, connections } = options

@@ -32,7 +32,7 @@ interface Way {
 const BUDGET = ['130', '160', '20', '–']
 
 /**
- * What connections take of memory, in a fresh process each time, as programs are installed: the most while 16 and 256 of
+ * Memory of connections, in a fresh process each time, as programs are installed: the most while 16 and 256 of
  * them are busy, an idle event stream, a connection that is kept after a request. Gives a table.
  */
 export async function runConnections(

@@ -14,7 +14,7 @@ export interface InspectorOptions {
   readonly against: string | undefined
 }
 
-/** What it costs to be watched: the same requests with the inspector off, with heads and with bodies. Gives a table. */
+/** Cost of the inspector: the same requests with it off, with heads and with bodies. Returns a table. */
 export async function runInspector(generator: Generator, backend: string, options: InspectorOptions): Promise<string> {
   const running: Running[] = []
   const subjects: Subject[] = []

@@ -22,7 +22,7 @@ export interface LoginsOptions {
 }
 
 /**
- * What callers who logged in at the embedded authorization server cost against those of another issuer, as whole requests through
+ * Cost of callers of the embedded authorization server against those of another issuer, as whole requests through
  * the real proxy, and what a login costs from the authorization request to the tokens. Gives a table.
  */
 export async function runLogins(generator: Generator, backend: string, options: LoginsOptions): Promise<string> {

@@ -55,7 +55,7 @@ const compared = (own: readonly number[], bare: readonly number[]): { value: num
 })
 
 /**
- * What a process costs beside its requests, against the bare proxy and an empty program, alternating: memory with one
+ * Cost of a process beside its requests, against the bare proxy and an empty program, alternating: memory with one
  * `bearerToken` route, start to listening, `extauth version`. The program is built and started as its package is. Gives a table.
  */
 export async function runProcessCost(
@@ -77,7 +77,7 @@ export async function runProcessCost(
         return { ...one, url: `${one.url}/bearerToken` }
       },
     }
-    // What Node compiles at a first start is kept for the next ones when the process ends by itself.
+    // Node's compile cache of a first start is kept when the process exits normally.
     runTime([installed.launcher, 'version'])
     await (await own.start()).stop()
     const idle: [number[], number[]] = [[], []]

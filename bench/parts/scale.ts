@@ -54,7 +54,7 @@ async function measured(generator: Generator, amounts: readonly Amount[], option
   })
 }
 
-/** What a request costs by the number of routes, each in turn. Gives lines of a table. */
+/** Cost of a request by the number of routes, each in turn. Returns lines of a table. */
 async function byRoutes(generator: Generator, backend: string, options: ScaleOptions): Promise<Amounts> {
   const running: Running[] = []
   try {
@@ -158,7 +158,7 @@ async function reload(generator: Generator, backend: string, count: number): Pro
   }
 }
 
-/** What large numbers of things cost, by what there is much of. Each gives what it found as text. */
+/** Cost of large numbers, by their kind. Each returns its result as text. */
 export const SCALE_PARTS: Readonly<
   Record<string, (generator: Generator, backend: string, options: ScaleOptions) => Promise<string>>
 > = {

@@ -12,7 +12,7 @@ import { tokensTable } from '../report.ts'
 const CALLERS = 100
 const SHAPE = { size: 1024, connections: 16 }
 const EXCHANGE = 'tokenExchange'
-/** What nobody is asked for. */
+/** An unused endpoint. */
 const FIXED = 'bearerToken'
 /** Until each caller came once. */
 const MOST_ROUNDS = 10
@@ -22,7 +22,7 @@ const ID_JAG = 'urn:ietf:params:oauth:token-type:id-jag'
 /** As long for each type, so that what differs is how it is come by. */
 const TOKEN = 't'.repeat(600)
 
-/** What every endpoint answers: an identity assertion to whoever asks for one, else the token. */
+/** Response of every endpoint: an identity assertion if requested, otherwise the token. */
 function answerTo(form: URLSearchParams): object {
   const type = form.get('requested_token_type') ?? 'urn:ietf:params:oauth:token-type:access_token'
   if (type !== ID_JAG)
@@ -59,7 +59,7 @@ const specsOf = (url: string, audience: string): Readonly<Record<string, object>
 }
 
 /**
- * What requests cost whose tokens are at hand, by the type that got them, and with a fixed one, against those of an exchange.
+ * Cost of requests with cached tokens, by the type that fetched them, and with a fixed one, against those of an exchange.
  * Gives a table. Throws where more or fewer were asked for than there are.
  */
 export async function runTokens(

@@ -8,7 +8,7 @@ const SHAPE = { size: 1024, connections: 16 }
 const OFF = 'traces off'
 const SAMPLED = '10 % of the requests sampled'
 
-/** What traces cost: the same requests without them, and with one request in ten sampled and exported. Gives a table. */
+/** Cost of traces: the same requests without them, and with one in ten sampled and exported. Returns a table. */
 export async function runTraces(
   generator: Generator,
   backend: string,

@@ -8,7 +8,7 @@ const ONE = 'one process'
 const TWO = '`--workers 2`'
 
 /**
- * What a second worker brings: the same requests through one process and through two. Load generator and backend share the
+ * Gain of a second worker: the same requests through one process and through two. Load generator and backend share the
  * cores, so the requests per second that two free cores would carry follow from what one request costs. Gives a table.
  */
 export async function runWorkers(

@@ -4,7 +4,7 @@ import { type Generator, memoryOf, type Running, startProxyCommand } from '../pr
 import { table } from '../report.ts'
 
 const MIB = 1024 * 1024
-/** `--max-semi-space-size` in MiB; undefined is what V8 takes by itself. */
+/** `--max-semi-space-size` in MiB; undefined: V8's default. */
 const SIZES = [undefined, 8, 4, 2, 1] as const
 const SHAPES = [
   { size: 1024, connections: 16 },
@@ -15,7 +15,7 @@ const WARM_MS = 2500
 const REST_MS = 30_000
 
 /**
- * What a request costs, and what the process holds idle, under load and half a minute after it, by the bound of the room for
+ * Cost of a request, and memory of the process idle, under load and half a minute after it, by the limit of the space for
  * young objects. Gives a table.
  */
 export async function runYoung(

@@ -6,7 +6,7 @@ const HOP = new Set(['connection', 'keep-alive', 'upgrade', 'te', 'trailer', 'pr
 const target = new URL(process.argv[2] ?? '')
 const free: Half[] = []
 
-/** One side of an exchange: reads messages with a head from its socket, and sends them on to the other side. */
+/** A side of an exchange: reads messages with a head from its socket, and sends them on to the other side. */
 class Half {
   readonly socket: Socket
   readonly #isClient: boolean

@@ -2,7 +2,7 @@ import { pause } from '../load/pace.ts'
 import { cpuOf, type Generator, memoryOf, openFilesLimit, startProxyCommand } from '../processes.ts'
 
 const MIB = 1024 * 1024
-/** What the first streams set up is nobody's. */
+/** Setup of the first streams is excluded. */
 const STREAMS_BEFORE = 100
 const WATCHED_MS = 10_000
 /** File descriptors of the proxy beside those of the streams. */
@@ -10,7 +10,7 @@ const OTHER_FILES = 200
 /** The most that an idle stream may hold, in KiB. */
 const MOST_KIB = 32
 
-/** What so many idle event streams hold, or as many as this machine has file descriptors for. Gives a sentence. */
+/** Memory of idle event streams, at most as many as file descriptors allow. Returns a sentence. */
 export async function runIdleStreams(
   generator: Generator,
   backend: string,

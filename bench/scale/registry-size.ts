@@ -40,7 +40,7 @@ async function walk(
   return { pages: cursors.length + 1, entries, middle: cursors[cursors.length >> 1] ?? '' }
 }
 
-/** What a registry with so many entries holds, how long it takes to start, and what its pages and searches cost. Gives a table. */
+/** Memory of a registry by its number of entries, its start time, and the cost of pages and searches. Returns a table. */
 export async function runRegistrySize({
   entries: count,
   restMs,

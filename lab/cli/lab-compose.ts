@@ -29,7 +29,7 @@ import { shareState } from './lab-replicas.ts'
 import type { ReportingLog } from '../../src/report/index.ts'
 import { type RunningProxy, runProxy } from '../../src/compose/proxy/index.ts'
 
-/** A running lab: the real proxy and its stand-ins. */
+/** A running lab: the real proxy and the demo services. */
 export interface Lab {
   /** Where the proxy listens. */
   readonly url: string
@@ -38,7 +38,7 @@ export interface Lab {
   readonly inspectUrl: string | undefined
   /** The other replicas of the proxy, which know the same logins and credentials. */
   readonly others: readonly { readonly url: string; readonly adminUrl: string }[]
-  /** What the replicas share; undefined when there is one. */
+  /** State shared by the replicas; undefined when there is one. */
   readonly redis: Pick<LabRedis, 'address' | 'sentinelAddress'> | undefined
   readonly identity: LabIdentityProvider
   readonly sts: LabSts
@@ -57,12 +57,12 @@ export interface Lab {
 export interface LabOptions {
   readonly ports?: LabPorts
   readonly log: ReportingLog
-  /** What the inspector captures, and in how many bytes. Default: bodies, 8 MiB. */
+  /** Capture level of the inspector, and its memory in bytes. Default: bodies, 8 MiB. */
   readonly inspector?: InspectorMode | undefined
   readonly inspectBytes?: number | undefined
   /** More than one: so many proxies on one Redis, which `server` (a path of redis-server) runs. */
   readonly replicas?: LabReplicas
-  /** The stand-ins' clocks; the backend's own may be off, to see signatures corrected. Default: the time. */
+  /** Clocks of the demo services; the backend's may be off, to see signatures corrected. Default: the time. */
   readonly clock?: Clock
   readonly backendClock?: Clock
   /** `/decisions` and `/inspect` show claims and subjects. Default false. */
@@ -80,11 +80,11 @@ export interface LabReplicas {
   readonly redisPorts: LabRedisPorts
 }
 
-/** Somebody who presses Ctrl-C does not want to wait for a stream to end. */
+/** Ctrl-C does not wait for the end of streams. */
 const DRAIN_GRACE_MS = 1000
 
 /**
- * Starts the stand-ins and the real proxy in front of them. Throws `PortInUse` for a stand-in's port, and whatever the
+ * Starts the demo services and the real proxy in front of them. Throws `PortInUse` for a port of a demo service, and whatever the
  * proxy throws; what was already started is closed then.
  */
 export async function startLab(options: LabOptions): Promise<Lab> {

@@ -16,7 +16,7 @@ export async function configFor(
   for (const file of await readdir(directory)) {
     if (!file.endsWith('.yaml')) continue
     const text = await readFile(path.join(directory, file), 'utf8')
-    // One pass, so that an address that was put in is not replaced again.
+    // A single pass, so that an inserted address is not replaced again.
     const replaced = text.replace(/127\.0\.0\.1:\d+/g, (written) => addresses[written] ?? written)
     await writeFile(path.join(directory, file), replaced)
   }

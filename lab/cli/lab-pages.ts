@@ -8,8 +8,8 @@ import { labConfig } from '../../src/cli/index.ts'
 const MOST_STEPS = 20
 
 /**
- * What a person does in a browser, for the lab's own pages: presses "continue" where consent is asked and picks `user` where
- * the stand-ins ask who it is. Gives the parameters with which the browser comes back to `end`. Calls `refuse` for a page that
+ * Acts as a user in a browser on the lab's own pages: presses "continue" on the consent page and picks `user` where
+ * the demo services ask for the user. Returns the callback parameters at `end`. Calls `refuse` for a page that
  * it can't use.
  */
 export async function clickThrough(
@@ -51,7 +51,7 @@ interface Page {
   readonly location: string | undefined
 }
 
-/** Keeps cookies per host, follows nothing by itself. */
+/** Keeps cookies per host, follows no redirect automatically. */
 class TextBrowser {
   readonly #outbound: Outbound
   readonly #cookies = new Map<string, Map<string, string>>()

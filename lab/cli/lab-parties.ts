@@ -51,7 +51,7 @@ export async function readClients(proxyUrl: string): Promise<LabClient[]> {
   ]
 }
 
-/** What each mount of the backend demands. */
+/** Requirements of each mount of the backend. */
 export async function mountsFor(identity: LabIdentityProvider, sts: LabSts, workspace: LabWorkspace, proxyUrl: string) {
   return {
     '/unauthenticated': { kind: 'none' },
@@ -99,7 +99,7 @@ export async function mountsFor(identity: LabIdentityProvider, sts: LabSts, work
       issuer: proxyUrl,
       audience: `${proxyUrl}/xaa`,
       keys: async () => (await (await fetch(`${proxyUrl}/.well-known/jwks.json`)).json()) as JSONWebKeySet,
-      // What was given for an assertion ends by itself.
+      // Tokens issued for an assertion expire on their own.
       isRevoked: () => false,
     },
     '/cloud-sts': { kind: 'sigv4', region: REGION, service: SERVICE, lookup: sts.lookup },

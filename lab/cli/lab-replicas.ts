@@ -17,7 +17,7 @@ export interface SharedRedis {
 const SERVERS = ['redis-server', 'valkey-server']
 const USUAL_FOLDERS = ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin']
 
-/** What to say when replicas are wanted and no Redis is installed. */
+/** The message when replicas are requested and no Redis is installed. */
 export const REDIS_MISSING =
   'replicas share their state in Redis, and redis-server is not on the PATH. Install Redis with Sentinel: on Debian and\nUbuntu `apt-get install redis-server redis-sentinel`, with Homebrew `brew install redis`; or run the lab without --replicas.'
 

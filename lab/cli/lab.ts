@@ -160,7 +160,7 @@ function busyMessage(busy: number, options: Parsed): string {
 interface Row {
   readonly path: string
   readonly backendSees: string
-  /** Arguments of `extauth lab token`; absent where nobody asks for a token. */
+  /** Arguments of `extauth lab token`; absent for other commands. */
   readonly token?: string
   /** Arguments of `extauth lab login`, for routes whose callers log in at the proxy itself. */
   readonly login?: string
@@ -204,7 +204,7 @@ const ROWS: readonly Row[] = [
   },
 ]
 
-/** What the lab prints on start: where everything is, the routes, and a command to try for each. */
+/** The lab's output on start: addresses, routes, and a command to try for each. */
 function describe(lab: Lab, ports: LabPorts): string {
   const { identity, sts, backend } = lab
   const request = printedPath(path.join(labConfig(), 'show-request.curl'))

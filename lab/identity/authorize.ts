@@ -3,7 +3,7 @@ import type { Clock, EpochMs } from '../../src/core/index.ts'
 import { type Clients, isRegisteredRedirect, type LabClient } from './clients.ts'
 import { type Form, OAuthRefusal } from './oauth-error.ts'
 
-/** Somebody who can be picked on the login page. */
+/** A user of the login page. */
 export interface LabUser {
   readonly subject: string
   readonly claims: Readonly<Record<string, unknown>>
@@ -20,7 +20,7 @@ interface Pending {
   readonly expiresAtMs: EpochMs
 }
 
-/** What a code stands for. */
+/** The grant of a code. */
 export type Grant = Pending & { readonly user: LabUser }
 
 export interface Logins {
@@ -32,7 +32,7 @@ export interface Logins {
   redeem(form: Form, client: LabClient): Grant
   /** A refresh token for what was granted: good once, for a day. */
   refreshTokenFor(grant: Grant): string
-  /** What a refresh token of this client stands for; it is spent. Throws `invalid_grant`. */
+  /** Redeems a refresh token of this client and returns its grant. Throws `invalid_grant`. */
   renew(form: Form, client: LabClient): Grant
 }
 

@@ -78,7 +78,7 @@ function audienceOf(form: Form, client: LabClient): string[] {
   return asked
 }
 
-/** Who acts for the subject (RFC 8693 §4.1): the subject of the actor token, or the client itself. */
+/** The actor (RFC 8693 §4.1): the subject of the actor token, or the client itself. */
 async function actorOf(form: Form, client: LabClient, tokens: Tokens): Promise<Pick<JWTPayload, 'sub'>> {
   const token = form.get('actor_token')
   const type = form.get('actor_token_type')

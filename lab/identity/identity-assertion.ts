@@ -6,7 +6,7 @@ import type { ExchangePolicy } from './exchange.ts'
 import type { SigningKeys } from './keys.ts'
 import { type Form, OAuthRefusal } from './oauth-error.ts'
 
-/** What a token exchange asks for where it wants an identity assertion. */
+/** The requested token type of an identity assertion. */
 export const ID_JAG_TYPE = 'urn:ietf:params:oauth:token-type:id-jag'
 
 const ID_TOKEN_TYPE = 'urn:ietf:params:oauth:token-type:id_token'
@@ -72,7 +72,7 @@ export async function identityAssertion(
   }
 }
 
-/** The claims of an ID token of ours for this client that is good now. Throws `invalid_grant`. */
+/** Claims of a valid ID token of this provider for this client. Throws `invalid_grant`. */
 async function verified(
   token: string,
   client: LabClient,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { LAB_AUDIENCE, type Tokens } from './tokens.ts'
 
-/** What `/lab/token` takes. A `ttlSeconds` of zero or less mints a token that has already expired. */
+/** Input of `/lab/token`. A `ttlSeconds` of zero or less mints a token that has already expired. */
 export const MINT = z.strictObject({
   sub: z.string().min(1).max(256),
   groups: z.array(z.string().max(256)).max(1000).optional(),

@@ -12,7 +12,7 @@ export const LAB_TENANT = 'lab.example'
 
 /** A token lives this long at most, in seconds, and never longer than the one that was shown. */
 const MAX_TTL_SECONDS = 300
-/** What a login with a password alone is asked for: the second factor. */
+/** The claims challenge for a login with a password only: a second factor. */
 const CLAIMS = JSON.stringify({ access_token: { amr: { essential: true, values: ['mfa'] } } })
 
 /** An answer of Entra ID, an error's with its number. */

@@ -13,7 +13,7 @@ import { MINT, mint } from './mint.ts'
 import { OAuthRefusal } from './oauth-error.ts'
 import { createTokens, type Tokens } from './tokens.ts'
 
-/** Who can be picked on the login page unless others are given. Nothing is ever exchanged for mallory. */
+/** Default users of the login page. Nothing is ever exchanged for mallory. */
 export const LAB_USERS: readonly LabUser[] = [
   { subject: 'alice', claims: { groups: ['admins', 'dev'], email: 'alice@example.com' } },
   { subject: 'bob', claims: { groups: ['dev'], email: 'bob@example.com' } },
@@ -21,7 +21,7 @@ export const LAB_USERS: readonly LabUser[] = [
   { subject: 'mallory', claims: { groups: ['dev'], email: 'mallory@example.com' } },
 ]
 
-/** Where a stand-in listens on TLS, and with what. */
+/** TLS listener of a demo service, and its certificate. */
 export interface LabTls {
   /** Port on loopback; 0 takes a free one. */
   readonly port: number
@@ -81,7 +81,7 @@ const FAULTS = z.strictObject({
  * a login without password, dynamic registration, client credentials, token exchange (RFC 8693), the on-behalf-of flow of Entra
  * ID, introspection
  * (RFC 7662), and `/lab/token`, which mints whatever token is asked for. With `tls` it is a second issuer as well, with
- * the same users, clients and keys. A stand-in for trying things out. Throws `PortInUse`.
+ * the same users, clients and keys. A demo for trying things out. Throws `PortInUse`.
  */
 export async function startLabIdentityProvider(options: LabIdentityProviderOptions): Promise<LabIdentityProvider> {
   const { clock, users = LAB_USERS, faults = createLabFaults() } = options
@@ -171,7 +171,7 @@ function createApp(): FastifyInstance {
   return app
 }
 
-/** The stand-in's own controls: they mint tokens for anybody, so pages in the user's browser must not reach them. */
+/** Controls of the demo: they mint tokens for any user, so pages in the user's browser must not reach them. */
 function registerControls(
   scope: FastifyInstance,
   { keys, tokens, faults }: { readonly keys: SigningKeys; readonly tokens: Tokens; readonly faults: LabFaults },

@@ -22,7 +22,7 @@ export interface TokenRequest {
 
 export interface Tokens {
   issue(request: TokenRequest): Promise<string>
-  /** The claims of a token of ours that is good now: signature, issuer, end, not revoked. Undefined for all others. */
+  /** Claims of a valid token of this provider: signature, issuer, expiry, not revoked. Undefined for all others. */
   verify(token: string): Promise<JWTPayload | undefined>
   readonly isRevoked: (jti: string) => boolean
   /** Takes back every token that an exchange has issued so far. */

@@ -38,7 +38,7 @@ function sampled(ctx: ServerContext, key: string): string | undefined {
   return blocks.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('')
 }
 
-/** What the client said it can do, in the envelope of this request (2026-07-28). */
+/** Client capabilities from the envelope of this request (2026-07-28). */
 function declaredCapabilities(ctx: ServerContext): Readonly<Record<string, unknown>> {
   const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope }
   const declared = envelope[CLIENT_CAPABILITIES_META_KEY]

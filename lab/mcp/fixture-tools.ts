@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { PNG, STEP_MS, text, WAV } from './samples.ts'
 import type { LabState } from './state.ts'
 
-/** As text, because an object literal with a member `then` looks like a promise to whoever awaits it. */
+/** As text, because an object literal with a member `then` looks like a promise to `await`. */
 const CONDITION = `{
   "if": { "properties": { "contactMethod": { "const": "phone" } }, "required": ["contactMethod"] },
   "then": { "required": ["phone"] },

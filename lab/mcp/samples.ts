@@ -7,5 +7,5 @@ export const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=
 /** The wait between two notifications that the conformance suite asks for, in milliseconds. */
 export const STEP_MS = 50
 
-/** One text block, the usual answer of a tool. */
+/** A text block, the usual result of a tool. */
 export const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] })

@@ -8,7 +8,7 @@ import type { LabState } from './state.ts'
 
 /**
  * A factory of the lab's MCP server: a real server of the official package with the tools that show what reached it and, with
- * `conformance`, the tools of the official conformance suite. One server serves one session (2025-11-25) or one request (2026-07-28).
+ * `conformance`, the tools of the official conformance suite. A server serves one session (2025-11-25) or one request (2026-07-28).
  */
 export function createMcpServerFactory(state: LabState, conformance: boolean): () => McpServer {
   const codec = createRequestStateCodec<{ readonly step: string }>({ key: randomBytes(32) })

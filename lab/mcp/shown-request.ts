@@ -6,7 +6,7 @@ export interface ShownRequest {
   /** `name: value`, in the order and case of the wire. */
   readonly headers: readonly string[]
   readonly body: string
-  /** What the verifier in front of the server found out about whoever sent it; null where nothing is required. */
+  /** Facts that the verifier established about the sender; null if nothing is required. */
   readonly verified: Readonly<Record<string, unknown>> | null
 }
 

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { EpochMs } from '../../src/core/index.ts'
 
-/** One request as it reached the backend, byte for byte, before anything looked at it. */
+/** A request exactly as it reached the backend. */
 export interface RecordedRequest {
   /** Counts from 1 in order of arrival. */
   readonly number: number
@@ -14,7 +14,7 @@ export interface RecordedRequest {
   readonly body: Buffer
   /** Where it came in: the path of the mount. */
   readonly mount: string
-  /** What the verifier in front of the server found out about whoever sent it; undefined where nothing is required. */
+  /** Facts that the verifier established about the sender; undefined if nothing is required. */
   readonly verified: Readonly<Record<string, unknown>> | undefined
   /** Status that was answered; 0 until the answer begins. */
   status: number
@@ -28,7 +28,7 @@ export interface WaitOutcome {
   outcome: 'waiting' | 'finished' | 'cancelled'
 }
 
-/** What the MCP servers of one backend share: they are made anew for each session or request. */
+/** State shared by the MCP servers of a backend, which are created for each session or request. */
 export interface LabState {
   /** The HTTP request that the running tool call came with. */
   readonly current: AsyncLocalStorage<RecordedRequest>
@@ -38,11 +38,11 @@ export interface LabState {
   /** Goes up with each `test_trigger_tool_change`; shown in a tool's description, so that the list really changes. */
   toolsRevision: number
   promptsRevision: number
-  /** Tells every open session and subscription that a list has changed. */
+  /** Notifies every open session and subscription of a changed list. */
   announce: (what: 'tools' | 'prompts') => void
 }
 
-/** An empty state; `announce` is set by whoever serves. */
+/** An empty state; the server sets `announce`. */
 export function createLabState(): LabState {
   return {
     current: new AsyncLocalStorage(),

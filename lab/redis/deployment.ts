@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Secret } from '../../src/core/index.ts'
 import { type RedisProcess, startRedisProcess } from './process.ts'
 
-/** What the user of the product may do, as docs/redis.md has it. */
+/** ACL of the product's user, as in docs/redis.md. */
 export const LAB_REDIS_RULES =
   '~extauth:* &extauth:* +ping +role +select +get +set +getdel +del +eval +evalsha +getrange +pexpire +pttl +time ' +
   '+zadd +zcard +zrange +zrem +zscore +publish +subscribe +unsubscribe +wait +info'

@@ -16,7 +16,7 @@ export interface RedisProcess {
   resume(): void
   /** Starts it again on the same port with the same files. */
   restart(): Promise<void>
-  /** What it has printed. */
+  /** Its output. */
   output(): string
   close(): Promise<void>
 }

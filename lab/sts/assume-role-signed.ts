@@ -16,7 +16,7 @@ const LONGEST_CHAINED_SECONDS = 3_600
 const MOST_TAGS = 50
 
 /**
- * Judges an AssumeRole request of somebody who signed it, in the order of AWS: parameters, trust of the role, duration.
+ * Validates a signed AssumeRole request in the order of AWS: parameters, trust of the role, duration.
  * Throws `StsRefusal` with the codes of the API reference, and with the action that is not allowed.
  */
 export function assumeRoleSigned(

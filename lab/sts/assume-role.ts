@@ -9,9 +9,9 @@ export interface LabRole {
   readonly arn: string
   /** The role may be assumed by tokens for one of these audiences. */
   readonly audiences: readonly string[]
-  /** One of these groups is needed; absent: none is. */
+  /** Required groups, any of them; absent: none. */
   readonly groups?: readonly string[]
-  /** Who may assume it by `AssumeRole`: absent, nobody. */
+  /** Principals that may assume it by `AssumeRole`; absent: none. */
   readonly trusts?: RoleTrust
   /** Longest session in seconds. Default 3600, as a role has it unless it is changed. */
   readonly maxSessionSeconds?: number
@@ -19,7 +19,7 @@ export interface LabRole {
   readonly sessionSeconds?: number
 }
 
-/** What the trust policy of a role says about `AssumeRole`. */
+/** The trust policy of a role for `AssumeRole`. */
 export interface RoleTrust {
   /** Roles whose sessions may. */
   readonly roles: readonly string[]
@@ -36,7 +36,7 @@ export interface WebIdentityTrust {
   readonly roles: readonly LabRole[]
 }
 
-/** What a caller gets and what the answer says about it. */
+/** Issued credentials and the response fields. */
 export interface Assumed {
   readonly credentials: IssuedCredentials
   readonly audience: string
@@ -50,7 +50,7 @@ const MAX_TOKEN_CHARS = 20_000
 const MAX_POLICY_CHARS = 2048
 
 /**
- * Judges an AssumeRoleWithWebIdentity request in the order of AWS: parameters, token, audience, trust of the role.
+ * Validates an AssumeRoleWithWebIdentity request in the order of AWS: parameters, token, audience, trust of the role.
  * Throws `StsRefusal` with the codes of the API reference.
  */
 export async function assumeRole(form: URLSearchParams, trust: WebIdentityTrust, nowMs: EpochMs): Promise<Assumed> {

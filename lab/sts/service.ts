@@ -20,9 +20,9 @@ export interface LabStsOptions {
 export interface LabSts {
   readonly url: string
   readonly faults: LabFaults
-  /** Issues credentials of a role to whoever the metadata service knows. */
+  /** Issues role credentials to clients of the metadata service. */
   issue(roleArn: string, sessionName: string, seconds: number): IssuedCredentials
-  /** Credentials that it issued and has not taken back, for the verifier of signatures. */
+  /** Credentials that it issued and has not revoked, for the verifier of signatures. */
   readonly lookup: (accessKeyId: string) => IssuedCredentials | undefined
   /** How many times a role was asked for since the start; of one role where it is named. */
   calls(roleArn?: string): number
@@ -39,7 +39,7 @@ const MAX_KEPT = 100_000
 /**
  * Starts the lab's STS on loopback: AssumeRoleWithWebIdentity, AssumeRole and GetCallerIdentity in the query protocol, with
  * AWS's XML and error codes. It verifies the web identity token against the lab's issuer, signatures against what it issued,
- * and what each role trusts. A stand-in for trying things out.
+ * and what each role trusts. A demo for trying things out.
  * Throws `PortInUse`.
  */
 export async function startLabSts(options: LabStsOptions): Promise<LabSts> {
@@ -47,7 +47,7 @@ export async function startLabSts(options: LabStsOptions): Promise<LabSts> {
   const issued = new Map<string, IssuedCredentials>()
   const asked: string[] = []
   faults.onRevoking('sts', () => {
-    // What was issued is now as good as expired: the backend says ExpiredTokenException.
+    // Issued credentials now count as expired: the backend returns ExpiredTokenException.
     for (const [id, credentials] of issued) issued.set(id, { ...credentials, expiresAtMs: 0 })
   })
 
@@ -91,7 +91,7 @@ export async function startLabSts(options: LabStsOptions): Promise<LabSts> {
     return { Arn, UserId: AssumedRoleId, Account: caller.roleArn.split(':')[4] ?? '' }
   }
 
-  /** Who signed a request, of those who were given credentials here. */
+  /** Signer of a request among the holders of issued credentials. */
   function signer(request: IncomingMessage, body: Buffer): IssuedCredentials {
     const lookup = (accessKeyId: string) => issued.get(accessKeyId)
     const { method = '', url = '/', rawHeaders } = request

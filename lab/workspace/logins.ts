@@ -3,7 +3,7 @@ import type { Clock, EpochMs } from '../../src/core/index.ts'
 import { isRegisteredRedirect } from '../identity/clients.ts'
 import { type Form, OAuthRefusal } from '../identity/oauth-error.ts'
 
-/** Somebody who has an account in the workspace. */
+/** A user of the sample provider. */
 export interface WorkspaceUser {
   /** A number, as some providers have it. */
   readonly id: number
@@ -30,7 +30,7 @@ export interface WorkspaceLogins {
   finish(login: string, user: string): string
   /** A code or a refresh token, good once, for new tokens. Throws `invalid_grant`, `unsupported_grant_type`. */
   redeem(form: Form): object
-  /** Whose access token it is; undefined for one that is none or has ended. */
+  /** The user of an access token; undefined for an invalid or expired one. */
   verify(accessToken: string): Issued | undefined
 }
 

@@ -23,7 +23,7 @@ export interface LabWorkspaceOptions {
 
 export interface LabWorkspace {
   readonly url: string
-  /** Whose access token it is; undefined for one that is none or has ended. */
+  /** The user of an access token; undefined for an invalid or expired one. */
   verify: WorkspaceLogins['verify']
   close(): Promise<void>
 }
@@ -45,7 +45,7 @@ function loginPage(login: string, users: readonly WorkspaceUser[]): string {
 
 /**
  * Starts a provider of plain OAuth 2.0 whose token response is nested and whose users are found by a number, strict in
- * everything else: exact redirect URIs, S256, HTTP Basic, codes and refresh tokens good for one use. Throws `PortInUse`.
+ * everything else: exact redirect URIs, S256, HTTP Basic, codes and refresh tokens valid for one use. Throws `PortInUse`.
  */
 export async function startLabWorkspace(options: LabWorkspaceOptions): Promise<LabWorkspace> {
   const { client, clock, users = WORKSPACE_USERS } = options

@@ -1,6 +1,6 @@
-/** One line that guards something, and a way to break it that the tests must notice. */
+/** A guard in the source, and a change that disables it, which the tests must detect. */
 export interface Mutation {
-  /** What the line guards, as a sentence without its end. */
+  /** The guarded behavior, as a sentence without a period. */
   readonly rule: string
   readonly file: string
   /** Occurs exactly once in the file: a list that does not fit the code any more is an error. */
@@ -10,7 +10,7 @@ export interface Mutation {
   readonly tests: readonly string[]
 }
 
-/** What became of a mutation; one with which a test file does not even load shows nothing about its tests. */
+/** The result of a mutation; one with which a test file does not load shows nothing about its tests. */
 export type Verdict = 'killed' | 'survived' | 'does not load'
 
 /** The file with the mutation in it. */

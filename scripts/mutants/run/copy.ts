@@ -6,12 +6,12 @@ import path from 'node:path'
 /** A copy of the tree in which mutations are planted one after the other; the checkout itself is never written to. */
 export interface Copy {
   readonly directory: string
-  /** Puts a file in the place of another of this name, whole at every moment. */
+  /** Replaces a file atomically. */
   write(file: string, text: string): void
   close(): void
 }
 
-/** What git knows of a checkout or would add, so also what is not committed yet. */
+/** Files of a checkout that git tracks or would add, including uncommitted ones. */
 export function filesOf(root: string): string[] {
   const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: root,

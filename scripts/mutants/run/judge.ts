@@ -2,9 +2,9 @@ import path from 'node:path'
 import { createVitest, type TestModule } from 'vitest/node'
 
 // A process of its own in a copy of the tree: keeps one vitest with everything that it has read, and runs test files when
-// its parent asks, one after the other until one fails. A file that was changed is read anew.
+// its parent asks, one after the other until one fails. A changed file is read again.
 
-/** What the parent asks. */
+/** A request of the parent. */
 export interface Question {
   /** Files that are no longer what they were when the last question was asked, below the copy. */
   readonly changed: readonly string[]
@@ -44,7 +44,7 @@ async function run(test: string): Promise<Omit<NonNullable<Answer['failed']>, 't
   const specifications = vitest.getModuleSpecifications(moduleId)
   if (specifications.length === 0) return { name: 'vitest does not know this file', isLoaded: false }
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications)
-  // One for each project that has the file.
+  // An entry for each project that has the file.
   const modules = testModules.filter((found) => found.moduleId === moduleId)
   const module = modules.find((found) => !found.ok()) ?? modules[0]
   if (module?.ok() === true && unhandledErrors.length === 0) return undefined

@@ -5,7 +5,7 @@ import type { Answer, Question } from './judge.ts'
 
 const PROGRAM = path.join(import.meta.dirname, 'judge.ts')
 
-/** What running tests showed; tests that hang have failed. */
+/** The result of running tests; tests that hang have failed. */
 export type Outcome = Answer
 
 /** Asks a judge in `directory`; a judge that hangs or ends is replaced by the next question. */
@@ -51,7 +51,7 @@ export class Judging {
     try {
       process.kill(-pid, 'SIGKILL')
     } catch {
-      // It has ended by itself.
+      // It has exited.
     }
   }
 

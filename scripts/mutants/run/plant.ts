@@ -5,7 +5,7 @@ import { copyTree, type Copy } from './copy.ts'
 import { Judging } from './judging.ts'
 import type { Result } from './results.ts'
 
-/** What a test file may take that is not known yet. */
+/** Time limit of a test file without a known duration. */
 const FIRST_DEADLINE_MS = 240_000
 /** Beside ten times what its tests take unbroken: a test that hangs because of a mutation has noticed it. */
 const LEAST_DEADLINE_MS = 60_000

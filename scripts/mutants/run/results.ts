@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, globSync, mkdirSync, readFileSync } from 'n
 import path from 'node:path'
 import type { Mutation, Verdict } from '../mutation.ts'
 
-/** What became of a mutation, and the test that noticed it. */
+/** The result of a mutation, and the test that detected it. */
 export interface Result {
   readonly verdict: Verdict
   readonly by?: string
