@@ -1,12 +1,11 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import type { EpochMs } from '../src/core/index.ts'
 
 /** Temporary credentials as the service that issued them knows them. */
 export interface IssuedCredentials {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken: string
-  readonly expiresAtMs: EpochMs
+  readonly expiresAtMs: number
   readonly roleArn: string
   readonly sessionName: string
   readonly subject: string
@@ -27,7 +26,7 @@ export interface Sigv4Request {
 export interface Sigv4Expectation {
   readonly region: string
   readonly service: string
-  readonly nowMs: EpochMs
+  readonly nowMs: number
   readonly lookup: (accessKeyId: string) => IssuedCredentials | undefined
 }
 
@@ -123,7 +122,7 @@ function checkScope(
   return undefined
 }
 
-function checkWindow(signedAtMs: EpochMs, nowMs: EpochMs): string | undefined {
+function checkWindow(signedAtMs: number, nowMs: number): string | undefined {
   const [signedAt, now] = [amzDate(signedAtMs), amzDate(nowMs)]
   if (signedAtMs < nowMs - WINDOW_MS) {
     return `Signature expired: ${signedAt} is now earlier than ${amzDate(nowMs - WINDOW_MS)} (${now} - 5 min.)`

@@ -5,7 +5,7 @@ import type { World } from '../world/world.ts'
 /** Something that goes wrong for a while. */
 export interface Fault {
   readonly name: string
-  /** Parts that fail meanwhile. */
+  /** What is not well meanwhile. */
   readonly parts: readonly Part[]
   /** The clock that is off meanwhile. */
   readonly clock?: MovedClock

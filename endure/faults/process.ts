@@ -81,9 +81,9 @@ const clockMoves = (seconds: number): Fault => ({
   },
 })
 
-/** As when the disk of the log is full: nothing is read any more, and the proxy must continue. */
+/** As when a disk is full to which somebody writes the log: nothing is taken any more, and the proxy must go on. */
 const logStops: Fault = {
-  name: 'log unread',
+  name: 'log taken by nobody',
   parts: [],
   lastsMs: [4_000, 9_000],
   begin({ replicas }, random) {
@@ -93,7 +93,7 @@ const logStops: Fault = {
   },
 }
 
-/** Redis without memory or disk: it reads, and rejects writes. */
+/** What Redis says when there is no memory left, or no disk: it reads, and refuses to write. */
 const storeFull: Fault = {
   name: 'Redis takes no more',
   parts: STORE,

@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, readFileSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 
-/** The tested program, as it was when the first run began, regardless of later changes. */
+/** The program that is judged: as it was when the first run began, whatever becomes of the checkout meanwhile. */
 export interface Program {
-  /** Arguments of Node. */
+  /** What Node is started with. */
   readonly bin: string
   /** Version and commit. */
   readonly version: string

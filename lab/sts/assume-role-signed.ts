@@ -1,4 +1,3 @@
-import type { EpochMs } from '../../src/core/index.ts'
 import type { IssuedCredentials } from '../sigv4-verify.ts'
 import {
   checkPolicy,
@@ -23,7 +22,7 @@ export function assumeRoleSigned(
   form: URLSearchParams,
   caller: IssuedCredentials,
   roles: readonly LabRole[],
-  nowMs: EpochMs,
+  nowMs: number,
 ): { readonly credentials: IssuedCredentials } {
   const roleArn = parameter(form, 'RoleArn', /^arn:[\w-]+:iam::\d{12}:role\/[\w+=,.@\-/]{1,512}$/)
   const sessionName = parameter(form, 'RoleSessionName', /^[\w+=,.@-]{2,64}$/)

@@ -1,13 +1,11 @@
 import {
-  after,
+  Failure,
   asFailure,
+  isDuring,
   type Clock,
   type CredentialLookup,
-  Failure,
   type FailureCode,
-  isDuring,
   type Metrics,
-  monotonicNow,
   type Pause,
 } from '../core/index.ts'
 import { createCacheCounters, type FetchPurpose } from './counters.ts'
@@ -269,7 +267,7 @@ class BoundedCredentialCache<V> implements CredentialCache<V> {
   async #fetch(slot: CacheSlot<V>, flight: Flight<V>, purpose: FetchPurpose): Promise<V> {
     const { key, scope } = slot
     const startedAtMs = this.#clock.now()
-    const endsAtMs = after(monotonicNow(), slot.deadlineMs)
+    const endsAtMs = performance.now() + slot.deadlineMs
     const seconds = (): number => Math.max(0, this.#clock.now() - startedAtMs) / 1_000
     // Callers see the flight before it completes.
     await Promise.resolve()

@@ -1,4 +1,3 @@
-import { type MonotonicMs, monotonicNow } from '../core/index.ts'
 /** Without messages or a read for this time, a list is stale. */
 const STALE_MS = 10_000
 
@@ -13,8 +12,8 @@ export interface Freshness {
   readonly isFresh: boolean
   /** Messages may have been lost. */
   missed(): void
-  /** The list was read; `startedAt` is the start of the read. */
-  read(startedAt: MonotonicMs): void
+  /** The list was read; `startedAt` (`performance.now()`) is the start of the read. */
+  read(startedAt: number): void
 }
 
 /** `isListening`: whether messages are received. */
@@ -27,10 +26,10 @@ export function createFreshness(isListening: () => boolean): Freshness {
       return isCaughtUp()
     },
     get isFresh() {
-      return isCaughtUp() || monotonicNow() - readAt < STALE_MS
+      return isCaughtUp() || performance.now() - readAt < STALE_MS
     },
     missed() {
-      missedAt = monotonicNow()
+      missedAt = performance.now()
     },
     read(startedAt) {
       readAt = startedAt

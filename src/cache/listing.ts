@@ -1,4 +1,3 @@
-import type { EpochMs } from '../core/index.ts'
 import type { Ownership } from './slot.ts'
 
 /** Number of credentials of one config, issuer and role. */
@@ -24,12 +23,12 @@ export interface CacheListing {
 }
 
 export interface Aged extends Ownership {
-  readonly obtainedAtMs: EpochMs
-  readonly endMs: EpochMs
+  readonly obtainedAtMs: number
+  readonly endMs: number
 }
 
 /** Counts entries by config, issuer and role, ordered by config. */
-export function groupEntries(entries: Iterable<Aged>, nowMs: EpochMs): CacheGroup[] {
+export function groupEntries(entries: Iterable<Aged>, nowMs: number): CacheGroup[] {
   const groups = new Map<string, CacheGroup>()
   for (const { scope, issuer, role, obtainedAtMs, endMs } of entries) {
     const id = JSON.stringify([scope.config, issuer, role ?? null])

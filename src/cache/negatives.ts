@@ -1,12 +1,11 @@
 import {
-  type ChallengeHint,
-  type Clock,
-  type EpochMs,
-  Failure,
-  type FailureCode,
   FAILURES,
+  Failure,
   isDuring,
   OutboundError,
+  type ChallengeHint,
+  type Clock,
+  type FailureCode,
   type Pause,
 } from '../core/index.ts'
 import { pauseMs } from './lifetimes.ts'
@@ -19,7 +18,7 @@ const MEMORY_MS = 60_000
 const SPREAD_MS = 1_000
 
 interface Negative extends Ownership, Pause, Pick<Failure, 'rule' | 'refusal'> {
-  untilMs: EpochMs
+  untilMs: number
   failuresInARow: number
   readonly code: FailureCode
   readonly detail: string | undefined

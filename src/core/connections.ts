@@ -1,4 +1,3 @@
-import type { EpochMs } from './time.ts'
 import type { Caller } from './caller.ts'
 import type { Credential } from './credential.ts'
 import type { UpstreamToken } from './ports.ts'
@@ -40,7 +39,8 @@ export interface ConnectedAccounts {
 /** A link at which a person connects an account. */
 export interface ConnectLink {
   readonly url: string
-  readonly expiresAtMs: EpochMs
+  /** Milliseconds since the epoch. */
+  readonly expiresAtMs: number
   /** Public id of this prompt, for `elicitationId`; not usable to connect. */
   readonly id: string
 }
@@ -56,8 +56,11 @@ export interface ConnectLinks {
   label(provider: string): string
   /** Whether the caller has a usable connection. Throws `store_unavailable`. */
   isConnected(caller: Caller, provider: string): Promise<boolean>
-  /** Calls `listener` within 2 s after the caller connected the account on any replica. Returns the unsubscription. */
-  onConnected(caller: Caller, provider: string, listener: () => void): () => void
+  /**
+   * Calls `listener` within 2 s after the caller connected the account on any replica, with the id of the link that was
+   * used. Returns the unsubscription.
+   */
+  onConnected(caller: Caller, provider: string, listener: (id: string) => void): () => void
   /** Credential for handshake, lists and pings of callers without a connection; undefined without `listing`. */
   listing(provider: string): Credential | undefined
   /** Seals a short text for `purpose`, to be opened by any replica; base64url. */

@@ -1,4 +1,3 @@
-import type { MonotonicMs } from './time.ts'
 import type { ReachedLimit } from './limit.ts'
 
 /** Attributes an outbound request, so that one caller can't starve others. */
@@ -24,8 +23,8 @@ export interface OutboundRequest {
   readonly again?: () => Promise<OutboundRequest>
   /** Absent: on the proxy's own behalf. */
   readonly onBehalfOf?: OnBehalf
-  /** Deadline, unless the client's own deadline is earlier. */
-  readonly endsAtMs?: MonotonicMs
+  /** Deadline (`performance.now()`), unless the client's own deadline is earlier. */
+  readonly endsAtMs?: number
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { EpochMs } from './time.ts'
 import type { Failure } from './failure.ts'
 
 /** Why a header of a request is not forwarded. */
@@ -20,12 +19,12 @@ export type DropRule =
 export type CredentialLookup =
   /** Nothing is fetched for it. */
   | { readonly from: 'config' }
-  /** It is cached. `refreshAtMs` is when it is refreshed ahead of expiry. */
+  /** It is cached. Milliseconds since the epoch; `refreshAtMs` is when it is refreshed ahead of expiry. */
   | {
       readonly from: 'cache'
-      readonly obtainedAtMs: EpochMs
-      readonly refreshAtMs: EpochMs
-      readonly endMs: EpochMs
+      readonly obtainedAtMs: number
+      readonly refreshAtMs: number
+      readonly endMs: number
     }
   /** Another request is already fetching it. */
   | { readonly from: 'flight' }
@@ -44,7 +43,7 @@ export interface RequestResult {
    * success.
    */
   readonly reason: string
-  readonly firstByteAtMs: EpochMs | undefined
+  readonly firstByteAtMs: number | undefined
   readonly failure: Failure | undefined
 }
 

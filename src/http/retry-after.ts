@@ -1,4 +1,4 @@
-import type { EpochMs, Failure } from '../core/index.ts'
+import type { Failure } from '../core/index.ts'
 import { parseHttpDate } from './http-date.ts'
 
 const LONGEST_SECONDS = 3600
@@ -9,7 +9,7 @@ const DEFAULT_SECONDS = 5
  * Seconds of a `Retry-After` that was received (RFC 9110 §10.2.3: seconds or a date), whole, 1 to 3600; undefined when
  * there is none or it is neither.
  */
-export function parseRetryAfter(value: string | undefined, nowMs: EpochMs): number | undefined {
+export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   if (value === undefined) return undefined
   // A date begins with the day's name; `Date.parse` would take almost anything for one.
   const seconds = /^\d{1,9}$/.test(value)

@@ -9,7 +9,7 @@ export interface StrictJsonOptions {
   readonly maxDepth?: number
   /** A field of the document below which, and in the document itself, names are equal that differ by case only. */
   readonly caseInsensitiveIn?: string
-  /** Refuses what readers replace, drop or take for something else: lone surrogates and the name `__proto__`. Default false. */
+  /** Refuses lone surrogates, which readers replace by different characters. Default false. */
   readonly wellFormed?: boolean
 }
 
@@ -150,7 +150,6 @@ class Reader {
     do {
       this.#match(SPACE)
       const name = this.#string()
-      if (this.#wellFormed && name === '__proto__') throw new JsonError('the name of a prototype')
       if (Object.hasOwn(members, name)) throw new JsonError('a name appears twice')
       if (folded !== undefined && folded.size === folded.add(foldName(name)).size)
         throw new JsonError('a name appears twice, in different case')

@@ -1,10 +1,10 @@
-import type { Again, CredentialLookup, EpochMs, Explanation, RuleDecision } from '../core/index.ts'
+import type { Again, CredentialLookup, Explanation, RuleDecision } from '../core/index.ts'
 import type { ShownBody } from './body-copy.ts'
 
 /** What a request is, for the list. Nothing in it is secret. */
 export interface Summary {
   readonly id: string
-  readonly atMs: EpochMs
+  readonly atMs: number
   /** True while its answer is under way. */
   readonly isOpen: boolean
   /** Empty when none was matched. */
@@ -66,7 +66,7 @@ export interface CallerSeen {
   readonly provider?: string
   readonly issuer?: string
   readonly format?: 'jwt' | 'opaque'
-  readonly expiresAtMs?: EpochMs | undefined
+  readonly expiresAtMs?: number | undefined
   readonly hash?: string | undefined
   readonly subject?: string
   readonly claims?: object

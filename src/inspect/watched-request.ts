@@ -5,11 +5,9 @@ import type {
   Credential,
   CredentialLookup,
   DropRule,
-  EpochMs,
   Inbound,
   Known,
   Matched,
-  MonotonicMs,
   RequestResult,
   RequestTrace,
   Sealed,
@@ -43,7 +41,7 @@ export interface Watcher {
   readonly keepsBodies: boolean
   readonly room: Room
   /** Milliseconds that only go forward. */
-  monotonicMs(): MonotonicMs
+  monotonicMs(): number
   /** Something that the list shows has changed. */
   changed(request: WatchedRequest): void
   /** More of the answer's body can be shown. */
@@ -57,7 +55,7 @@ export interface Watcher {
  */
 export class WatchedRequest implements RequestTrace {
   readonly id: string
-  readonly arrivedAtMs: EpochMs
+  readonly arrivedAtMs: number
   readonly requestBody?: (chunk: Buffer) => void
   readonly marks: Marks = {}
   readonly attempts: NotedAttempt[] = []
@@ -74,7 +72,7 @@ export class WatchedRequest implements RequestTrace {
   refused: Buffer | undefined
   responseCopy: BodyCopy | undefined
   readonly #watcher: Watcher
-  readonly #startMs: MonotonicMs
+  readonly #startMs: number
   #texts: SecretTexts | undefined
 
   constructor(inbound: Inbound, watcher: Watcher) {

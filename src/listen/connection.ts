@@ -1,17 +1,10 @@
 import type { Socket } from 'node:net'
-import {
-  type ClientRequest,
-  type ClientResponse,
-  Failure,
-  type Log,
-  type MonotonicMs,
-  monotonicNow,
-} from '../core/index.ts'
+import { type ClientRequest, type ClientResponse, Failure, type Log } from '../core/index.ts'
 import { ServedConnection, type ServedOptions, type ServedOwner, type ServedRequest } from '../wire/index.ts'
 import type { TrustedProxies } from './client.ts'
 import { Peer } from './peer.ts'
 import { type ConnectionLimits, readingFailure, renderRefusal, type Refusal, toldOf } from './refusal.ts'
-import { StuckWatch, type CutReason, type StuckReason, type StallLimits } from './stuck.ts'
+import { StuckWatch, type CutReason, type StuckReason, type Patience } from './stuck.ts'
 
 /** How long a refused client may take to read why, in milliseconds. */
 const CLOSING_MS = 2000
@@ -156,8 +149,8 @@ export class Connection<T = unknown> implements ServedOwner {
   }
 
   /** To be called about each second: ends the connection when it is stuck for too long, or its client takes too long. */
-  look(nowMs: MonotonicMs): void {
-    this.#wire.look(monotonicNow())
+  look(nowMs: number): void {
+    this.#wire.look(performance.now())
     const stuck = this.#stuckIn()
     if (stuck !== undefined) {
       if (this.#watch.isTooLong(stuck, this.#progressIn(stuck), this.#rules.patience, nowMs)) this.cut(stuck)
@@ -251,7 +244,7 @@ export interface ConnectionRules<T> {
   /** Plain TCP: the only connections that can be reset. */
   readonly canReset: boolean
   readonly trustedProxies: TrustedProxies | undefined
-  readonly patience: StallLimits
+  readonly patience: Patience
   readonly wire: ServedOptions
   servesUpgrade(upgrade: string): boolean
   serve(request: ClientRequest, response: ClientResponse, connection: Connection<T>): void

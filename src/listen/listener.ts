@@ -1,21 +1,14 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer } from 'node:tls'
-import {
-  Failure,
-  type Log,
-  type Metrics,
-  MONOTONIC_CLOCK,
-  type MonotonicClock,
-  type ReachedLimit,
-} from '../core/index.ts'
+import { type Clock, Failure, type ReachedLimit, type Log, type Metrics, STEADY_CLOCK } from '../core/index.ts'
 import type { ListenAddress } from './address.ts'
 import { bind } from './bind.ts'
 import { createTrustedProxies } from './client.ts'
 import { limitConnections } from './connection-limit.ts'
 import { Connection, type ConnectionRules } from './connection.ts'
 import { type ConnectionLimits, readingFailure, toldOf } from './refusal.ts'
-import type { CutReason, StallLimits } from './stuck.ts'
+import type { CutReason, Patience } from './stuck.ts'
 import { IntrusiveSet } from './intrusive-set.ts'
 import { memoryConnection } from './memory-socket.ts'
 import { followCertificate, secureContext, type TlsMaterial } from './tls.ts'
@@ -81,8 +74,8 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   readonly servesUpgrade?: (upgrade: string) => boolean
   /** A client was cut off in the middle of the answer to this. */
   readonly onCut?: (failure: Failure, served: T) => void
-  /** Of all deadlines. Default `MONOTONIC_CLOCK`. */
-  readonly monotonicClock?: MonotonicClock
+  /** Of all deadlines. Default `STEADY_CLOCK`. */
+  readonly steadyClock?: Clock
   readonly log: Log
   readonly metrics?: Metrics
 }
@@ -106,7 +99,7 @@ const cutCounter = (metrics: Metrics) =>
 const refusalCounter = (metrics: Metrics) =>
   metrics.counter('extauth_connections_refused_total', 'Client connections that were not accepted.', ['reason'])
 
-const patienceOf = ({ unreadAnswerMs, unreadBodyMs, pipeliningMs }: ListenerDeadlines): StallLimits => ({
+const patienceOf = ({ unreadAnswerMs, unreadBodyMs, pipeliningMs }: ListenerDeadlines): Patience => ({
   unread_answer: {
     withinMs: unreadAnswerMs,
     least: (LEAST_BYTES_PER_SECOND * unreadAnswerMs) / 1000,
@@ -152,7 +145,7 @@ export interface Listener {
  * `config_error` when the address can't be bound.
  */
 export async function openListener<T>(options: ListenerOptions<T>): Promise<Listener> {
-  const { address, tls, monotonicClock = MONOTONIC_CLOCK, log, metrics, serve, refusal } = options
+  const { address, tls, steadyClock = STEADY_CLOCK, log, metrics, serve, refusal } = options
   const deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines }
   const unreadBytes = options.unreadAnswersBytes ?? DEFAULT_UNREAD_BYTES
   const cuts = metrics && cutCounter(metrics)
@@ -221,7 +214,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
   })
   const unfollow = secure === undefined || tls === undefined ? () => {} : followCertificate(secure, tls, log)
   const look = (): void => {
-    const now = monotonicClock.now()
+    const now = steadyClock.now()
     for (const connection of connections) connection.look(now)
     limit.look(count())
   }

@@ -1,4 +1,4 @@
-import { type Claims, type ClaimValue, type EpochMs, Failure, type Outbound, OutboundError } from '../core/index.ts'
+import { type Claims, type ClaimValue, Failure, type Outbound, OutboundError } from '../core/index.ts'
 import { metadataUrl, readJsonObject } from '../http/index.ts'
 import {
   authMethodsIn,
@@ -73,7 +73,7 @@ const isScope = (text: string): boolean => /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/.t
 export async function discover(
   endpoint: URL,
   asked: Asked,
-  { outbound, now }: { readonly outbound: Outbound; readonly now: () => EpochMs },
+  { outbound, now }: { readonly outbound: Outbound; readonly now: () => number },
 ): Promise<Destination> {
   const metadata = await findResource(endpoint, asked.resourceMetadata, outbound)
   const issuer = metadata?.server ?? endpoint.origin
@@ -156,7 +156,7 @@ function coversEndpoint(resource: string, endpoint: URL): boolean {
  * Fetches an issuer's metadata from the three candidate URLs (MCP authorization). `issuer` must match the requested
  * one; a trailing slash of an origin is ignored.
  */
-async function findServer(issuer: string, outbound: Outbound, now: () => EpochMs): Promise<Claims> {
+async function findServer(issuer: string, outbound: Outbound, now: () => number): Promise<Claims> {
   const { origin, pathname, href } = new URL(issuer)
   const path = pathname === '/' ? '' : pathname.replace(/\/$/, '')
   const [appended, inserted] = discoveryUrls(origin + path)

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { CredentialRefusal, type EpochMs, type Outbound, type OutboundResponse } from '../core/index.ts'
+import { CredentialRefusal, type Outbound, type OutboundResponse } from '../core/index.ts'
 import { readJsonObject } from '../http/index.ts'
 import { readCallback, scopesIn } from '../oauth/index.ts'
 import { type Asked, discover, type LoginServer } from './discovery.ts'
@@ -24,7 +24,7 @@ export interface LoginOptions {
   readonly clientMetadataUrl?: string | undefined
   /** Opens the URL in the user's browser. */
   readonly openBrowser: (url: string) => void
-  readonly now: () => EpochMs
+  readonly now: () => number
   /** Deadline for the user in milliseconds. */
   readonly patienceMs: number
   /** Aborts the login. */
@@ -206,7 +206,7 @@ function recordOf(
     readonly scopes: readonly string[]
   },
   response: OutboundResponse,
-  times: { readonly sentAtMs: EpochMs; readonly nowMs: EpochMs },
+  times: { readonly sentAtMs: number; readonly nowMs: number },
 ): LoginRecord {
   const { endpoint, resource, server, client, scopes } = login
   const { tokenEndpoint: token, revocationEndpoint: revocation } = server

@@ -1,7 +1,6 @@
 import {
   type Claims,
   type Clock,
-  type EpochMs,
   Failure,
   type Outbound,
   type OutboundRequest,
@@ -54,7 +53,7 @@ export const unusableResponse = (what: string, why: string, status?: number): Fa
 export interface Asked {
   readonly url: string
   readonly service: ServiceFailures
-  readonly nowMs: EpochMs
+  readonly nowMs: number
 }
 
 /** Throws unless the status is 200: 429 and 5xx as temporary, others with the URL for the person who must act. */

@@ -1,4 +1,3 @@
-import type { EpochMs } from '../core/index.ts'
 import { parseHttpDate } from '../http/index.ts'
 
 const MIN_MS = 5 * 60_000
@@ -13,14 +12,14 @@ const DEFAULT_MS = 10 * 60_000
  */
 export function lifetimeOf(
   headers: Readonly<Record<string, string>>,
-  nowMs: EpochMs,
+  nowMs: number,
   unsaidMs: number = DEFAULT_MS,
 ): number {
   const statedMs = statedLifetime(headers, nowMs)
   return statedMs === undefined ? unsaidMs : Math.min(MAX_MS, Math.max(MIN_MS, statedMs))
 }
 
-function statedLifetime(headers: Readonly<Record<string, string>>, nowMs: EpochMs): number | undefined {
+function statedLifetime(headers: Readonly<Record<string, string>>, nowMs: number): number | undefined {
   const directives = (headers['cache-control'] ?? '')
     .toLowerCase()
     .split(',')

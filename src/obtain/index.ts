@@ -1,4 +1,12 @@
-import type { Armed, Credential, CredentialConfig, HeaderCredential, Known, Obtain } from '../core/index.ts'
+import {
+  asFailure,
+  type Armed,
+  type Credential,
+  type CredentialConfig,
+  type HeaderCredential,
+  type Known,
+  type Obtain,
+} from '../core/index.ts'
 import { presentedToken } from '../http/index.ts'
 import { headersSetBy, type HeaderForward, type ResolvedAuth } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
@@ -79,5 +87,38 @@ function describeConfig(auth: ResolvedAuth): CredentialConfig {
     ...(audience === undefined ? {} : { audience }),
     ...(upstream === undefined ? {} : { provider: upstream.provider }),
     ...(header === undefined ? {} : { header: header.name }),
+  }
+}
+
+/**
+ * The stage `obtain` of a route with connected accounts: where a caller has no connection, requests for which
+ * `isListing` is true get the credential that `listing` returns.
+ */
+export function createListingObtain(
+  auth: ResolvedAuth,
+  own: OpenObtain,
+  listing: () => Credential | undefined,
+  isListing: (known: Known) => boolean,
+): OpenObtain {
+  const config = describeConfig(auth)
+  const armed = new WeakSet<Armed>()
+  const fallback = (known: Known, error: unknown): Armed => {
+    const credential = asFailure(error).code === 'not_connected' && isListing(known) ? listing() : undefined
+    if (credential === undefined) throw error
+    const listed = arm(known, credential, config)
+    armed.add(listed)
+    return listed
+  }
+  return {
+    ...own,
+    obtain(known) {
+      try {
+        const obtained = own.obtain(known)
+        return obtained instanceof Promise ? obtained.catch((error: unknown) => fallback(known, error)) : obtained
+      } catch (error) {
+        return fallback(known, error)
+      }
+    },
+    reject: (rejected) => (armed.has(rejected) ? false : own.reject(rejected)),
   }
 }

@@ -1,10 +1,9 @@
 import {
   type Failure,
   FAILURES,
-  type Log,
-  type MonotonicMs,
   type OnBehalf,
   OutboundError,
+  type Log,
   type OutboundResponse,
   type SecretHandle,
 } from '../core/index.ts'
@@ -37,7 +36,8 @@ export interface TokenRequest {
   readonly form: readonly (readonly [name: string, value: string])[]
   /** Attribution for circuit and concurrency; undefined: the proxy's own. */
   readonly onBehalfOf?: OnBehalf
-  readonly endsAtMs: MonotonicMs
+  /** `performance.now()`. */
+  readonly endsAtMs: number
 }
 
 /** A client at a token endpoint. */

@@ -1,11 +1,4 @@
-import {
-  type AuthenticatedCaller,
-  type Credential,
-  type MonotonicMs,
-  onBehalfOf,
-  type OutboundResponse,
-  Secret,
-} from '../core/index.ts'
+import { onBehalfOf, Secret, type AuthenticatedCaller, type Credential, type OutboundResponse } from '../core/index.ts'
 import { outboundFailure } from '../net/index.ts'
 import {
   clientAuthOf,
@@ -96,7 +89,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
     }
   }
 
-  const ask = (caller: AuthenticatedCaller, shown: SubjectToken, endsAtMs: MonotonicMs): Promise<Fetched> =>
+  const ask = (caller: AuthenticatedCaller, shown: SubjectToken, endsAtMs: number): Promise<Fetched> =>
     attempt('idp', async () => {
       const issuedAtMs = issuedAt(shown)
       // Lifetimes count from the request, to include the response's latency.
@@ -118,7 +111,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
       }
     })
 
-  const present = (caller: AuthenticatedCaller, assertion: Credential, endsAtMs: MonotonicMs) =>
+  const present = (caller: AuthenticatedCaller, assertion: Credential, endsAtMs: number) =>
     attempt('target', async () => {
       const sentAtMs = clock.now()
       const response = await clients.target.post({

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../kube/index.ts'
 
-/** One condition of a status (Kubernetes API conventions). */
+/** One condition of a status, as the API conventions have it. */
 export interface Condition {
   readonly type: string
   readonly status: 'True' | 'False' | 'Unknown'
@@ -10,15 +10,15 @@ export interface Condition {
   readonly observedGeneration?: number
 }
 
-/** A condition as found now, before comparison with the status. */
+/** What is found now, before it is compared with what the status says. */
 export type Finding = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
 
-/** Maximum length of `message` (specification). */
+/** Bound of the specification for `message`. */
 const MAX_MESSAGE = 32_768
 
 /**
- * The conditions to write: `lastTransitionTime` changes only with the status of a condition. Conditions of other
- * types keep their owner (server-side apply).
+ * The conditions to write: `lastTransitionTime` moves only where the status of a condition changes; those of other types
+ * stay with whoever wrote them (server-side apply owns ours alone).
  */
 export function conditionsFrom(
   findings: readonly Finding[],
@@ -40,7 +40,7 @@ export function conditionsFrom(
   })
 }
 
-/** The conditions whose status or reason changed: each is worth one event, except an initial condition without news. */
+/** The conditions whose status or reason is another than before: each is worth one event. A quiet beginning is none. */
 export const changedConditions = (after: readonly Condition[], before: readonly Condition[]): Condition[] =>
   after.filter((condition) => {
     const earlier = before.find(({ type }) => type === condition.type)
@@ -48,27 +48,27 @@ export const changedConditions = (after: readonly Condition[], before: readonly 
     return earlier.status !== condition.status || earlier.reason !== condition.reason
   })
 
-/** Conditions that are healthy when False. */
+/** Conditions that are well when they are False. */
 const GOOD_WHEN_FALSE: ReadonlySet<string> = new Set([
   'DeletionBlocked',
   'IdentitySynthesized',
   'SessionStorageWarning',
 ])
 
-/** A condition that is healthy because something is absent. */
-const isQuiet = ({ type, status }: Condition): boolean => GOOD_WHEN_FALSE.has(withoutPrefix(type)) && status === 'False'
+/** A condition that says that all is as it should be, because something is not there. */
+const isQuiet = ({ type, status }: Condition): boolean => GOOD_WHEN_FALSE.has(bare(type)) && status === 'False'
 
-/** Whether a condition requires no action. */
+/** Whether a person need not do anything about it. */
 export const isGood = (condition: Condition): boolean =>
-  condition.status === 'Unknown' || (condition.status === 'True') !== GOOD_WHEN_FALSE.has(withoutPrefix(condition.type))
+  condition.status === 'Unknown' || (condition.status === 'True') !== GOOD_WHEN_FALSE.has(bare(condition.type))
 
-/** Reasons of an object during a rollout. */
+/** Reasons of an object on its way to what is wanted. */
 const PROGRESS: ReadonlySet<string> = new Set(['DeploymentPending', 'RollingOut', 'ReplicasUnavailable'])
 
-/** Temporary reasons after each change of a configuration and each creation. */
+/** Reasons that each change of a configuration, and each creation, brings for a while. */
 const ORDINARY: ReadonlySet<string> = new Set(['ConfigurationPending', 'NoReadyPods'])
 
-/** Whether a condition needs attention: an object that was never ready passes through these reasons. */
+/** Whether a condition needs attention: an object that was never ready is on its way through these reasons. */
 export const isWarning = (condition: Condition, before: readonly Condition[]): boolean => {
   const earlier = before.find(({ type }) => type === condition.type)
   return (
@@ -78,12 +78,12 @@ export const isWarning = (condition: Condition, before: readonly Condition[]): b
   )
 }
 
-const withoutPrefix = (type: string): string => type.slice(type.indexOf('/') + 1)
+const bare = (type: string): string => type.slice(type.indexOf('/') + 1)
 
-/** `2026-11-22T10:00:00Z`: Kubernetes stores whole seconds. */
+/** `2026-11-22T10:00:00Z`: Kubernetes keeps whole seconds. */
 const secondsOf = (date: Date): string => date.toISOString().replace(/\.\d{3}Z$/, 'Z')
 
-/** All conditions in the status of an object, of any owner. */
+/** Conditions of an object's status, whoever wrote them. */
 export function conditionsOf(object: KubeObject): readonly Condition[] {
   const { conditions } = (object['status'] ?? {}) as { conditions?: unknown }
   return Array.isArray(conditions) ? (conditions as Condition[]) : []
@@ -92,6 +92,6 @@ export function conditionsOf(object: KubeObject): readonly Condition[] {
 function cut(message: string): string {
   if (message.length <= MAX_MESSAGE) return message
   const kept = message.slice(0, MAX_MESSAGE - 1)
-  // Do not split a surrogate pair.
+  // A character of two code units is not torn.
   return `${kept.replace(/[\uD800-\uDBFF]$/, '')}…`
 }

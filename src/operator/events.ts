@@ -4,12 +4,12 @@ import type { EventNote } from './actions.ts'
 import { type Condition, isWarning } from './conditions.ts'
 import { shortened } from './names.ts'
 
-/** Limit of `events.k8s.io/v1` for `note`: bytes of UTF-8, although its documentation says characters. */
+/** Bound of `events.k8s.io/v1` for `note`: bytes of UTF-8, though its documentation says characters. */
 const MAX_NOTE_BYTES = 1024
-/** Maximum characters of the object in an event name, before the suffix that distinguishes its events. */
+/** Characters of a name, before what tells events of one object apart. */
 const MAX_NAME = 230
 
-/** The event for a changed condition; `before`: the previous conditions. */
+/** The event that says how a condition has changed; `before`: the conditions that were there. */
 export function eventOf(regarding: KubeObject, condition: Condition, before: readonly Condition[]): EventNote {
   const { type, status, reason, message } = condition
   return {
@@ -20,10 +20,7 @@ export function eventOf(regarding: KubeObject, condition: Condition, before: rea
   }
 }
 
-/**
- * The `events.k8s.io/v1` object of a note. Its name is derived from its content, so that repeated sends create one
- * event.
- */
+/** The `events.k8s.io/v1` object of a note. Its name holds what it is about, so that one change is one event however often it is sent. */
 export function eventObject(
   event: EventNote,
   reporter: { readonly controller: string; readonly instance: string },
@@ -59,7 +56,7 @@ function cut(note: string): string {
   const bytes = Buffer.from(note)
   if (bytes.length <= MAX_NOTE_BYTES) return note
   const end = '…'
-  // The decoder withholds an incomplete character at the end.
+  // What is left of a character that is torn is kept back as the beginning of what never comes.
   const kept = new TextDecoder().decode(bytes.subarray(0, MAX_NOTE_BYTES - Buffer.byteLength(end)), { stream: true })
   return kept + end
 }

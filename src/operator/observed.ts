@@ -29,11 +29,11 @@ export interface ObservedOptions {
   readonly namespace: string | undefined
   readonly watchSecrets: boolean
   /**
-   * False beside another operator of the group: there are no finalizers for a terminating namespace and no owned
-   * proxies; kinds that its version lacks count as empty.
+   * False beside another operator of the group: there are no finalizers that an ending namespace could wait for and no proxies
+   * of ours, and a kind that its version does not define is as good as empty.
    */
   readonly ownsKinds: boolean
-  /** The pods of proxies are watched. */
+  /** The pods of proxies are followed. */
   readonly asksPods: boolean
   readonly onChange: Change
   readonly onRestart: (kind: string, reason: string) => void
@@ -49,7 +49,7 @@ const isManaged = ({ metadata }: KubeObject): boolean => metadata.labels?.[MANAG
 const INSTANCE = 'app.kubernetes.io/instance'
 const PROXY_PODS = 'app.kubernetes.io/name=mcp-extauth,app.kubernetes.io/component=mcp-remote-proxy'
 
-/** Fields of proxy pods that are kept. */
+/** Of the pods of proxies, where they are asked. */
 const trimProxyPod = (object: KubeObject): KubeObject => {
   const { name, namespace, uid, resourceVersion, deletionTimestamp, labels } = object.metadata
   const kept = { name, namespace, uid, resourceVersion, deletionTimestamp, labels: { [INSTANCE]: labels?.[INSTANCE] } }
@@ -67,7 +67,7 @@ const trimProxyPod = (object: KubeObject): KubeObject => {
   }
 }
 
-/** Services of other owners are reduced to their ports. */
+/** Of Services that others own, the ports are kept. */
 const trimService = (object: KubeObject, before: KubeObject | undefined): KubeObject => {
   if (isManaged(object)) return trim(object, before)
   const { name, namespace, uid, resourceVersion } = object.metadata
@@ -76,7 +76,7 @@ const trimService = (object: KubeObject, before: KubeObject | undefined): KubeOb
   return { apiVersion: object.apiVersion, kind: object.kind, metadata, spec: { type, clusterIP, ports } }
 }
 
-/** Local caches of all objects that decisions depend on. */
+/** Local copies of everything that decisions are made from. */
 export interface Observed {
   config(namespace: string, name: string): KubeObject | undefined
   configs(): readonly KubeObject[]
@@ -86,54 +86,57 @@ export interface Observed {
   workloads(kind: ReferringKind): readonly KubeObject[]
   /** Pods with the injection label. */
   pod(namespace: string, name: string): KubeObject | undefined
-  /** Pods of all proxies; empty if they are not watched. */
+  /** Pods of all proxies; none where they are not asked. */
   proxyPods(): readonly ReportingPod[]
   owned(type: ResourceType, namespace: string, name: string): KubeObject | undefined
   /** Any Service of the cluster, with its ports. */
   service(namespace: string, name: string): KubeObject | undefined
-  /** Records the result of a write before its watch event arrives. */
+  /** What a write of ours answered, ahead of its event. */
   learn(type: ResourceType, object: KubeObject): void
   isTerminating(namespace: string): boolean
-  /** Image of the proxies in a namespace, from its annotation; undefined without one. */
+  /** Image of the proxies of a namespace, as its annotation says; undefined without one. */
   namespaceImage(namespace: string): string | undefined
   /** Undefined where Secrets are not watched. */
   secret: ((namespace: string, name: string) => 'missing' | 'unlabelled' | 'usable') | undefined
   readonly synced: Promise<void>
-  /** The watched kinds. */
+  /** Of what is followed. */
   readonly kinds: readonly string[]
-  /** Collections that are not synced yet, for readiness; empty when all are. */
+  /** What is not there yet, for readiness; empty when all is. */
   problems(): readonly string[]
   close(): void
 }
 
-/** Removes large unused fields; keeps the identity of an unchanged spec, so that it is validated once. */
+/** Cuts off what is large and never looked at; a spec that did not change stays the very same, so that nothing is judged twice. */
 const trim = (object: KubeObject, before: KubeObject | undefined): KubeObject => {
   const { managedFields: _fields, ...metadata } = object.metadata
   return { ...object, metadata, ...(hasSameSpec(object, before) ? { spec: before?.spec } : {}) }
 }
 
-/** Label of Secrets that may be referenced with `--secrets-by-label` (kubernetes.md). */
+/** Label of Secrets that may be named where the operator runs with `--secrets-by-label` (kubernetes.md). */
 export const USABLE_LABEL = 'extauth.dev/usable'
 
-/** Keeps only the existence and label of a Secret: `kubectl apply` stores the values in an annotation. */
+/**
+ * That a Secret is there, and whether it may be used, is all that is kept of it: `kubectl apply` writes the values into an
+ * annotation.
+ */
 export const onlyThatItIs = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => {
   const { name, namespace, uid, resourceVersion } = metadata
   const labels = isUsable({ metadata }) ? { labels: { [USABLE_LABEL]: 'true' } } : {}
   return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion, ...labels } as KubeObject['metadata'] }
 }
 
-/** Annotation of a namespace: the image of its proxies, for a separate rollout. */
+/** Annotation of a namespace: the image of its proxies, so that they roll apart from others and from the operator. */
 export const IMAGE_ANNOTATION = 'extauth.dev/proxy-image'
 
-/** The image in the annotation of a namespace. */
+/** What the annotation of a namespace says. */
 export const imageIn = (namespace: KubeObject | undefined): string | undefined =>
   namespace?.metadata.annotations?.[IMAGE_ANNOTATION]
 
-/** Whether a Secret has the label required by `--secrets-by-label`. */
+/** Whether a Secret has the label that `--secrets-by-label` asks for. */
 export const isUsable = ({ metadata }: Pick<KubeObject, 'metadata'>): boolean =>
   metadata.labels?.[USABLE_LABEL] === 'true'
 
-/** Whether only status or metadata changed: the generation counts changes of the spec. */
+/** Whether only status or metadata changed: a generation counts the changes of a spec. */
 export const hasSameSpec = ({ metadata }: KubeObject, before: KubeObject | undefined): boolean =>
   metadata.generation !== undefined &&
   metadata.generation === before?.metadata.generation &&
@@ -141,7 +144,7 @@ export const hasSameSpec = ({ metadata }: KubeObject, before: KubeObject | undef
 
 export function observe(options: ObservedOptions): Observed {
   const { client, types, keys, namespace, ownsKinds, onChange, onRestart, log } = options
-  // Definitions of the previous release lack these, and clusters without gateways their routes.
+  // Definitions of the release before lack these, and clusters without gateways their routes.
   const added = SHARED_KINDS.map((kind) => types[kind])
   const mayBeMissing: ReadonlySet<ResourceType> = new Set([
     ...(ownsKinds ? added : Object.values(types)),
@@ -169,11 +172,11 @@ export function observe(options: ObservedOptions): Observed {
   const owned = new Map(
     ownedTypes.map((type) => [
       type.kind,
-      // NetworkPolicies need the target ports of every Service in a URL.
+      // Policies need the ports behind every Service that a URL names.
       type === CLUSTER_TYPES.Service ? follow(type, {}, trimService) : follow(type, { labelSelector: OWNED_SELECTOR }),
     ]),
   )
-  // A Role cannot grant namespaces: an operator limited to one learns about it only from its objects.
+  // A Role can't grant namespaces: whoever watches one only learns from the deletion of its objects.
   const namespaces =
     ownsKinds && namespace === undefined ? follow(CLUSTER_TYPES.Namespace, { metadataOnly: true }) : undefined
   const secrets = options.watchSecrets ? follow(CLUSTER_TYPES.Secret, { metadataOnly: true }, onlyThatItIs) : undefined

@@ -1,36 +1,36 @@
 import { z } from 'zod'
 import { METADATA_RANGES } from '../core/index.ts'
 
-/** An egress rule of a NetworkPolicy. */
+/** An egress rule of a NetworkPolicy, as Kubernetes has it. */
 export interface EgressRule {
   readonly to: readonly object[]
   readonly ports: readonly object[]
 }
 
-/** The NetworkPolicy of a proxy without settings of its own. */
+/** Which NetworkPolicy a proxy gets where it says nothing itself. */
 export interface ProxyPolicy {
   readonly enabled: boolean
-  /** Allowed sources of callers: peers of a NetworkPolicy. Undefined: everywhere. */
+  /** Where callers may connect from: peers of a NetworkPolicy. Undefined: everywhere. */
   readonly ingressFrom?: readonly object[] | undefined
 }
 
-/** Cluster-specific settings of the pods that the operator creates. */
+/** What pods that the operator makes have of the cluster that they run in. */
 export interface PodSettings {
-  /** Pods run as the image's user; false: as the user that the platform assigns (OpenShift). */
+  /** They run as the image's user; false: as the one that the platform gives them (OpenShift). */
   readonly fixedUser: boolean
-  /** The DNS servers. */
+  /** Where they ask for names. */
   readonly dns: EgressRule
-  /** The address of the API server; undefined: anywhere at its usual ports. */
+  /** Where the API server is; undefined: anywhere at its usual ports. */
   readonly apiServer: EgressRule | undefined
   readonly policy: ProxyPolicy
   /** Namespace of an operator that reads their readiness. */
   readonly operatorNamespace?: string | undefined
 }
 
-/** Link-local address of NodeLocal DNSCache, used by pods of clusters that have it. */
+/** Link-local addresses of NodeLocal DNSCache: where a cluster has it, pods ask there. */
 const NODE_LOCAL_DNS = '169.254.20.10/32'
 
-/** Settings of most clusters: the DNS of kube-system, and that of the node. */
+/** A cluster as most are: the DNS of kube-system, and that of the node. */
 export const DEFAULT_POD_SETTINGS: PodSettings = {
   fixedUser: true,
   dns: {
@@ -50,7 +50,7 @@ export const DEFAULT_POD_SETTINGS: PodSettings = {
   policy: { enabled: true },
 }
 
-/** Everywhere except metadata services. */
+/** Everywhere, but no metadata service. */
 export const EVERYWHERE: EgressRule['to'] = [
   { ipBlock: { cidr: '0.0.0.0/0', except: METADATA_RANGES.ipv4 } },
   { ipBlock: { cidr: '::/0', except: METADATA_RANGES.ipv6 } },
@@ -58,7 +58,7 @@ export const EVERYWHERE: EgressRule['to'] = [
 
 const MAX_ENTRIES = 64
 const labels = z.record(z.string(), z.unknown())
-// A peer without a selector or block is invalid; an empty list would allow everything.
+// A peer without a selector or block would be none; an empty list would be everybody.
 const peers = z
   .array(
     z
@@ -86,10 +86,10 @@ const rule = z.strictObject({
     .max(MAX_ENTRIES),
 })
 
-/** Parses an egress rule, `{"to": […], "ports": […]}`; undefined if it is invalid, or allows everything. */
+/** An egress rule from its JSON, `{"to": […], "ports": […]}`; undefined when it is none, or leads to everybody. */
 export const readEgressRule = (text: string): EgressRule | undefined => readJson(rule, text)
 
-/** Parses `{"enabled": true, "ingressFrom": […]}`. */
+/** The same for `{"enabled": true, "ingressFrom": […]}`. */
 export const readProxyPolicy = (text: string): ProxyPolicy | undefined => readJson(proxyPolicy, text)
 
 function readJson<T>(schema: z.ZodType<T>, text: string): T | undefined {

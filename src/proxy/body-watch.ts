@@ -1,4 +1,4 @@
-import { Failure, type MonotonicClock, type MonotonicMs, type ReachedLimit } from '../core/index.ts'
+import { Failure, type Clock, type ReachedLimit } from '../core/index.ts'
 import type { IntrusiveSet } from '../listen/index.ts'
 import { BodyBudget, StreamBudget } from './body-budget.ts'
 import type { InboundRequest } from './inbound-request.ts'
@@ -28,14 +28,14 @@ const SWEEP_MS = 1000
 /** Watches the bodies of the requests in `active`; so much may be kept of all together, and be on its way. */
 export function createBodyWatch(
   active: IntrusiveSet<InboundRequest>,
-  clock: MonotonicClock,
+  clock: Clock,
   {
     keptBytes,
     streamedBytes,
     ...deadlines
   }: BodyDeadlines & { readonly keptBytes: number; readonly streamedBytes: number },
 ): BodyWatch {
-  const look = (inbound: InboundRequest, now: MonotonicMs): void => {
+  const look = (inbound: InboundRequest, now: number): void => {
     if (inbound.onBodyLate !== undefined) {
       if (now >= inbound.bodyUntilMs) inbound.onBodyLate({ amount: deadlines.keptBodyMs, unit: 'ms' })
     } else if (inbound.streamedBytes !== undefined && !isOver(inbound)) {

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
 import {
   type ClientRequest,
   type ClientResponse,
@@ -66,7 +68,9 @@ export function createHandler(options: HandlerOptions): Handler {
       result =
         ours === undefined ? resultOf(inbound, await runPipeline(runtime.router.match, inbound, options)) : await ours
     } catch (error) {
-      result = await fail(inbound, asFailure(error), context.isDraining)
+      const failure = asFailure(error)
+      const prompted = failure.code === 'not_connected' ? prompt(inbound, failure) : undefined
+      result = await (prompted ?? fail(inbound, failure, context.isDraining))
     } finally {
       active.delete(inbound)
       inbound.finish()
@@ -134,6 +138,34 @@ function resultOf(inbound: InboundRequest, outcome: Answered | undefined): Reque
   // Its client ended it, as each does with a stream that it needs no longer.
   const reason = failure === undefined ? 'client_gone' : 'aborted'
   return { status, reason: aborted ? reason : '', firstByteAtMs, failure }
+}
+
+/** The response to a caller without a connected account (connections.md §2); undefined on routes without connections. */
+function prompt(inbound: InboundRequest, failure: Failure): Promise<RequestResult> | undefined {
+  const { unconnected, route } = inbound
+  const elicitation = route?.elicitation
+  if (unconnected === undefined || elicitation === undefined) return undefined
+  const answer = async (): Promise<RequestResult> => {
+    try {
+      const content = await elicitation.respond(unconnected, failure)
+      if (inbound.gone) return gone(inbound)
+      const { request, response, responseHeaders, trace } = inbound
+      const headers = respond(request, response, content, responseHeaders)
+      trace?.responded(content.status, headers)
+      if (content.body instanceof Readable) await streamed(inbound, content.body)
+      return { ...answered(content.status), reason: failure.code, failure }
+    } catch (error) {
+      return fail(inbound, asFailure(error), false)
+    }
+  }
+  return answer()
+}
+
+/** Until the stream has ended, or its client left; a drain and the end of the caller's token end it. */
+async function streamed(inbound: InboundRequest, body: Readable): Promise<void> {
+  const { response } = inbound
+  inbound.onStream(() => body.push(null))
+  if (!response.destroyed) await once(response, 'close').catch(() => undefined)
 }
 
 async function fail(inbound: InboundRequest, failure: Failure, closes: boolean): Promise<RequestResult> {

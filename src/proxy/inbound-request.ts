@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net'
 import type {
-  Body,
-  Caller,
   ClientRequest,
   ClientResponse,
+  Body,
+  Caller,
   Clock,
-  EpochMs,
   Failure,
   Inbound,
+  Known,
   LocalHandler,
   ReachedLimit,
   RequestTrace,
@@ -41,7 +41,7 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
   /** Kept here: undici takes it from `request` when it is done with a streamed body. */
   readonly socket: Socket
   readonly id: string
-  readonly receivedAtMs: EpochMs
+  readonly receivedAtMs: number
   readonly method: string
   /** Set by admission; empty before. */
   path = ''
@@ -55,6 +55,8 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
   localHandler: LocalHandler | undefined = undefined
   route: Route | undefined = undefined
   caller: Caller | undefined = undefined
+  /** The request on a route with connected accounts, while its credential is being obtained. */
+  unconnected: Known | undefined = undefined
   attempts = 0
   /** As it was taken for the backend. */
   body: Body | undefined = undefined
@@ -174,7 +176,7 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
     this.#context.activeStreams.add(-1)
   }
 
-  #endWith(expiresAtMs: EpochMs | undefined): void {
+  #endWith(expiresAtMs: number | undefined): void {
     if (expiresAtMs === undefined) return
     const leftMs = expiresAtMs - this.#context.clock.now()
     if (leftMs <= 0) {

@@ -1,15 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type {
-  Clock,
-  LocalHandler,
-  Log,
-  Metrics,
-  MonotonicClock,
-  RequestObserver,
-  Route,
-  Secret,
-} from '../core/index.ts'
+import type { Clock, LocalHandler, Log, Metrics, RequestObserver, Route, Secret } from '../core/index.ts'
 import type { ListenAddress, ListenerDeadlines, TlsMaterial } from '../listen/index.ts'
 
 /** Everything that a reload replaces: made whole before it is swapped in. */
@@ -64,8 +55,8 @@ export interface ProxyOptions {
   readonly listen: ListenOptions
   readonly runtime: Runtime
   readonly clock: Clock
-  /** Of deadlines. Default `MONOTONIC_CLOCK`. */
-  readonly monotonicClock?: MonotonicClock
+  /** Of deadlines. Default `STEADY_CLOCK`. */
+  readonly steadyClock?: Clock
   readonly log: Log
   readonly metrics: Metrics
   /** A reload removed this route and its last request is over: nothing is counted for it any more. */

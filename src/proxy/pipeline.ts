@@ -1,4 +1,14 @@
-import { type Armed, type Attempt, Failure, type Body, type Matched, type Outcome, type Sealed } from '../core/index.ts'
+import {
+  type Armed,
+  type Attempt,
+  type Elicitation,
+  Failure,
+  type Known,
+  type Body,
+  type Matched,
+  type Outcome,
+  type Sealed,
+} from '../core/index.ts'
 import { Attempts } from './attempts.ts'
 import { takeBody } from './body.ts'
 import type { BodyWatch } from './body-watch.ts'
@@ -38,6 +48,7 @@ export async function runPipeline(
   sessions.bind(known) // whose session it is
   const body = bodyOf(matched, inbound, bodyWatch) // only now: nobody unknown makes us keep anything
   inbound.body = matched.body = body instanceof Promise ? await body : body
+  if (!inbound.gone && route.elicitation !== undefined) await preparePrompt(route.elicitation, known, inbound)
   if (!inbound.gone) route.authorize?.authorize(known) // what it asks for, and whether this caller may
   const admitted = trace?.admit?.()
   if (admitted !== undefined) await admitted
@@ -46,7 +57,7 @@ export async function runPipeline(
     if (inbound.gone) break // refused while its body was read, or left: no credential is obtained for it
     inbound.attempts = attempt.number
     trace?.attempt(attempt, route.obtain.lookup(known))
-    const obtained = route.obtain.obtain(known) // the credential that this caller has at that backend
+    const obtained = obtain(known, inbound) // the credential that this caller has at that backend
     const armed = obtained instanceof Promise ? await obtained : obtained
     trace?.armed(armed)
     if (inbound.gone) break
@@ -71,6 +82,26 @@ const lastWord = (armed: Armed, attempt: Attempt): Attempt =>
     ? { ...attempt, final: true }
     : attempt
 
+async function preparePrompt(elicitation: Elicitation, known: Known, inbound: InboundRequest): Promise<void> {
+  const { matched } = known
+  await elicitation.prepare(known)
+  inbound.body = matched.body
+}
+
+/** On routes with connected accounts, the handler prompts a caller without a connection. */
+function obtain(known: Known, inbound: InboundRequest): Armed | Promise<Armed> {
+  const { elicitation, obtain: stage } = known.matched.route
+  if (elicitation === undefined) return stage.obtain(known)
+  const armed = async (): Promise<Armed> => {
+    inbound.unconnected = known
+    const obtained = await stage.obtain(known)
+    inbound.unconnected = undefined
+    elicitation.connected(known)
+    return obtained
+  }
+  return armed()
+}
+
 const send = ({ request }: InboundRequest, sealed: Sealed): Promise<Outcome> => {
   const { forward } = sealed.route
   return request.isUpgrade ? forward.upgrade(sealed) : forward.forward(sealed)
@@ -89,7 +120,8 @@ function bodyOf({ route }: Matched, inbound: InboundRequest, watch: BodyWatch): 
     })
   }
   return takeBody(inbound, {
-    mustKeep: route.apply.needsBody,
+    // A prompt needs the request, and a retry after one holds fields that the backend must not get.
+    mustKeep: route.apply.needsBody || route.elicitation !== undefined,
     limitBytes: route.limits.bufferedBody,
     limitSetting: BUFFERED_BODY,
     watch,

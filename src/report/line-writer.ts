@@ -1,5 +1,4 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs'
-import { after, monotonicNow } from '../core/index.ts'
 
 /** Lines are batched up to this many characters, for at most `FLUSH_MS`. */
 const BATCH_CHARACTERS = 32 * 1024
@@ -58,9 +57,9 @@ export class LineWriter {
 
   /** Writes buffered lines before exit; waits for a blocked reader for a limited time. */
   finish(): void {
-    const endMs = after(monotonicNow(), LAST_WAIT_MS)
+    const endMs = performance.now() + LAST_WAIT_MS
     this.#drain()
-    while (this.#isBlocked && monotonicNow() < endMs) {
+    while (this.#isBlocked && performance.now() < endMs) {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS)
       this.#drain()
     }

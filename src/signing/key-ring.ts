@@ -13,14 +13,9 @@ export interface KeyRing {
 }
 
 /** Follows `signingKeySecretRefs`; without any, the key that was made at start. */
-export function createKeyRing(
-  handles: readonly SecretHandle[],
-  made: () => SigningKey,
-  log: Log,
-  onChanged?: () => void,
-): KeyRing {
+export function createKeyRing(handles: readonly SecretHandle[], made: () => SigningKey, log: Log): KeyRing {
   const isEphemeral = handles.length === 0
-  const ring = follow(handles, () => render(isEphemeral ? [made()] : readAll(handles)), 'signing keys', log, onChanged)
+  const ring = follow(handles, () => render(isEphemeral ? [made()] : readAll(handles)), 'signing keys', log)
   return { isEphemeral, keys: () => ring.current().keys, document: () => ring.current().document }
 }
 

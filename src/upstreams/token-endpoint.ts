@@ -1,4 +1,4 @@
-import type { MonotonicMs, Outbound, OutboundResponse, Secret } from '../core/index.ts'
+import type { Outbound, OutboundResponse, Secret } from '../core/index.ts'
 import {
   askTokenEndpoint,
   type ClientEndpoint,
@@ -24,7 +24,7 @@ export interface TokenEndpointAt extends ClientEndpoint {
   /** The metadata list only authentication in the body. */
   readonly secretInBody?: boolean
   /** As of an `OutboundRequest`. */
-  readonly endsAtMs?: MonotonicMs
+  readonly endsAtMs?: number
 }
 
 /** A token request: for a code, or for a refresh token with its granted scopes. */

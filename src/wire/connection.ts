@@ -42,7 +42,7 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
   #framing: Framing | undefined
   #switched: AnswerHead | undefined
   #isLost = false
-  /** For its owner: until when it may be used. */
+  /** For its owner: until when it may be used, by `performance.now()`. */
   keptUntilMs = 0
 
   constructor(socket: Socket, owner: ConnectionOwner) {

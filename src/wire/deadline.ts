@@ -1,4 +1,3 @@
-import { after, monotonicNow } from '../core/index.ts'
 /**
  * A deadline that is moved often and hardly ever reached: to move it costs a look at the clock. The timer behind it runs on and
  * looks again when it fires, at least each `everyMs`, so that it is never later than a new deadline.
@@ -18,7 +17,7 @@ export class Deadline {
   /** In so many milliseconds from now; 0 = none. */
   set(ms: number): void {
     if (ms === 0) return this.clear()
-    this.#atMs = after(monotonicNow(), ms)
+    this.#atMs = performance.now() + ms
     if (this.#timer === undefined) this.#wait(ms)
   }
 
@@ -42,7 +41,7 @@ export class Deadline {
   readonly #look = (): void => {
     this.#timer = undefined
     if (this.#atMs === 0) return
-    const leftMs = this.#atMs - monotonicNow()
+    const leftMs = this.#atMs - performance.now()
     if (leftMs > 0) return this.#wait(leftMs)
     this.#atMs = 0
     this.#onLate()

@@ -1,5 +1,4 @@
 import type { Duplex } from 'node:stream'
-import { monotonicNow } from '../core/index.ts'
 import type { Fields } from './fields.ts'
 import type { WrittenRequest } from './request-head.ts'
 
@@ -41,8 +40,8 @@ export interface ExchangePlace {
 /** One exchange, from its request to the end of its answer. */
 export class Exchange implements ExchangeControl {
   readonly handler: ExchangeHandler
-  /** Since when it waits for a connection. */
-  readonly sinceMs = monotonicNow()
+  /** Since when it waits for a connection, by `performance.now()`. */
+  readonly sinceMs = performance.now()
   /** Undefined once it is on a connection or over: nothing keeps its body from then on but who sends it. */
   request: WrittenRequest | undefined
   /** Undefined when it is over. */

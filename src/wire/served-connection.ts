@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import { type MonotonicMs, monotonicNow } from '../core/index.ts'
 import type { ReceivedHead } from './received-head.ts'
 import { RequestReader, type RequestSink } from './request-reader.ts'
 import { ServedRequest } from './served-request.ts'
@@ -67,8 +66,8 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   /** The last answer is out. */
   #isEnding = false
   #isGone = false
-  /** Since when a request comes or is awaited. */
-  #sinceMs = monotonicNow()
+  /** Since when a request comes or is awaited, by `performance.now()`. */
+  #sinceMs = performance.now()
   /** Nothing has come at all. */
   #isFresh = true
   /** Nothing has come since the last answer. */
@@ -90,7 +89,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   }
 
   /** To be called about each second. */
-  look(nowMs: MonotonicMs): void {
+  look(nowMs: number): void {
     if (this.#isGone || this.#isEnding || this.#owner.isOver) return
     const { headersMs, requestMs, keepAliveMs } = this.#deadlines
     const sinceMs = nowMs - this.#sinceMs
@@ -130,7 +129,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
     this.#request?.receiveEnd()
     // Its reader may not have taken all of it yet, and asks for nothing more.
     this.#resume()
-    this.#sinceMs = monotonicNow()
+    this.#sinceMs = performance.now()
     if (this.#isEnding) this.#socket.destroySoon()
     if (this.#isEnding || this.#response !== undefined) return false
     this.#request = undefined
@@ -150,7 +149,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
       this.#request = undefined
       this.#reader.next()
       this.#isIdle = true
-      this.#sinceMs = monotonicNow()
+      this.#sinceMs = performance.now()
     }
     response.close()
     // Only now: whoever waited for this end may have ended the connection with it.
@@ -187,7 +186,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   }
 
   #read(bytes: Buffer): void {
-    const beganMs = this.#reader.isBetween ? monotonicNow() : undefined
+    const beganMs = this.#reader.isBetween ? performance.now() : undefined
     let unread: Buffer | undefined
     try {
       unread = this.#reader.read(bytes)

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import ts from 'typescript-api'
 
-/** A row of the module table in ARCHITECTURE.md. */
+/** One row of the table in ARCHITECTURE.md. */
 export interface Module {
   readonly level: number
   readonly name: string
@@ -101,6 +101,7 @@ const CONFINED: Readonly<Record<string, readonly string[]>> = {
   jose: ['oauth', 'authenticate', 'authserver', 'obtain'],
   'lru-cache': ['cache'],
   'prom-client': ['report'],
+  '@modelcontextprotocol/server': ['elicitation'],
   ioredis: ['storage'],
   '@modelcontextprotocol/server': [],
 }

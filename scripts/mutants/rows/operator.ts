@@ -224,7 +224,7 @@ export default [
     [
       [
         'pods read no document that somebody has put beside ours',
-        "type.kind === 'ConfigMap' ? unexpectedKeys(object, before) : []",
+        "type.kind === 'ConfigMap' ? strayKeys(object, before) : []",
         '([] as string[])',
       ],
       [

@@ -1,7 +1,6 @@
 import { createPauses, createTtlLru, hashKey } from '../../cache/index.ts'
 import {
   type Clock,
-  type EpochMs,
   Failure,
   isDuring,
   type Log,
@@ -47,8 +46,8 @@ export interface FetchedOptions<T> {
 
 interface Kept<T> {
   readonly value: T
-  readonly untilMs: EpochMs
-  readonly lookedAtMs: EpochMs
+  readonly untilMs: number
+  readonly lookedAtMs: number
 }
 
 export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {

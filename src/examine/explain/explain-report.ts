@@ -1,7 +1,6 @@
 import { hashKey } from '../../cache/index.ts'
 import {
   type Claims,
-  type EpochMs,
   FAILURES,
   GATEWAY_HEADERS,
   type McpView,
@@ -94,7 +93,7 @@ const ALWAYS_ADDED = ['via', 'forwarded', 'x-forwarded-for', 'x-forwarded-host',
 export function explain(
   route: ResolvedRoute,
   caller: ExplainedCaller,
-  nowMs: EpochMs,
+  nowMs: number,
   options: { readonly all: boolean; readonly request?: RequestView | undefined },
 ): ExplainReport {
   const { request } = options
@@ -167,7 +166,7 @@ export function notesOn(
     allowBoundTokens,
   }: Pick<ResolvedRoute, 'callers' | 'authServer' | 'requiredScopes' | 'allowBoundTokens'>,
   { claims, issuer, identity, format, tokenDigest }: ExplainedCaller,
-  nowMs: EpochMs,
+  nowMs: number,
 ): readonly string[] {
   if (callers.mode !== 'oauth' || format === 'opaque') return []
   const notes: string[] = []

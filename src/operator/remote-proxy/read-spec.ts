@@ -3,22 +3,22 @@ import { tracesUrl } from '../../resources/index.ts'
 import { type Keys, keyRefsIn } from '../key-refs.ts'
 import { PATHS, type RemoteProxyFields } from './remote-proxy.ts'
 
-/** The fields of an MCPRemoteProxy spec that the operator reads. Validated before; nothing here throws. */
+/** What the operator reads of the spec of an MCPRemoteProxy. The rules have judged it before; here nothing throws. */
 export interface RemoteProxySpec {
   readonly fields: RemoteProxyFields
   readonly externalAuth: string | undefined
   readonly authServer: { readonly kind: string; readonly name: string } | undefined
-  /** Name of the MCPOIDCConfig for its callers. */
+  /** Name of the MCPOIDCConfig that says who may call. */
   readonly oidcConfig: string | undefined
-  /** Name of the MCPTelemetryConfig for its traces. */
+  /** Name of the MCPTelemetryConfig that says where traces go. */
   readonly telemetryConfig: string | undefined
   readonly image: string | undefined
-  /** Callers may have tokens, but no resource is named. */
+  /** Its callers may have tokens, and it does not name the resource that they are for. */
   readonly lacksResource: boolean
-  /** Keys of Secrets that it references directly, and of ConfigMaps with CA certificates. */
+  /** Keys of Secrets that it names itself, and of ConfigMaps with CA certificates. */
   readonly secretKeys: Keys
   readonly caBundleKeys: Keys
-  /** It defines its callers inline. */
+  /** It says itself who may call. */
   readonly hasCallers: boolean
   readonly needsClusterToken: boolean
   readonly urls: readonly string[]
@@ -27,7 +27,7 @@ export interface RemoteProxySpec {
 }
 
 const DEFAULT_PORT = 8080
-/** Fields about pods or the listener, which the ProxyConfig beside the manifest contains. */
+/** Fields that are about pods, or about the listener, which the ProxyConfig beside the manifest has. */
 const POD_FIELDS: ReadonlySet<string> = new Set([
   'replicas',
   'image',
@@ -69,7 +69,7 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
   const callers = [spec['auth'], spec['oidcConfig']].filter((part) => part !== undefined && part !== null)
   const authServer = isObject(spec['authServerRef']) ? spec['authServerRef'] : undefined
   const sessionKey = secretIn(spec['sessionKeySecretRef'])
-  // `kubernetes` is the default type of a section (decisions §1).
+  // `kubernetes` is the type of a section that names none (decisions §1).
   const isCluster = isObject(spec['oidcConfig']) && (spec['oidcConfig']['type'] ?? 'kubernetes') === 'kubernetes'
   return {
     fields: {
@@ -129,7 +129,7 @@ function lacksResource(spec: Json): boolean {
   return [spec, oauth, oidcConfig, reference].every((part) => textIn(part?.['resourceUrl']) === undefined)
 }
 
-/** The receiver in `openTelemetry`, if it is enabled. */
+/** The receiver that `openTelemetry` names, if it is on. */
 export function receiversIn(openTelemetry: unknown): string[] {
   if (!isObject(openTelemetry) || openTelemetry['enabled'] !== true) return []
   const endpoint = textIn(openTelemetry['endpoint'])
@@ -137,7 +137,7 @@ export function receiversIn(openTelemetry: unknown): string[] {
   return url === undefined ? [] : [url.href]
 }
 
-/** Every called URL; identifiers of resources are excluded. */
+/** Every URL in it that is called: what identifies a resource is not. */
 export function urlsIn(value: unknown, field = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => urlsIn(item, field))
   if (isObject(value)) return Object.entries(value).flatMap(([name, inner]) => urlsIn(inner, name))

@@ -19,19 +19,16 @@ import type { PodReport } from './pod-reports.ts'
 import { podTemplateProblems } from './pod-template-patch.ts'
 import { type RemoteProxy, serviceUrl } from './remote-proxy.ts'
 
-/** Operator settings from outside the cluster. */
+/** What the operator was told and does not read from the cluster. */
 export interface SnapshotSettings {
   readonly apiGroup: string
-  /** Default image of the pods. */
+  /** Image of pods whose spec names none. */
   readonly image: string
-  /**
-   * Rejects pod templates, service accounts, images and egress rules of proxies (their author could create arbitrary
-   * pods).
-   */
+  /** Refuses pod templates, service accounts, images and egress rules that a proxy brings (who may create one may create pods). */
   readonly restrictPodTemplate: boolean
-  /** Allows only references to Secrets with the label. */
+  /** Lets only Secrets with the label be named. */
   readonly secretsByLabel: boolean
-  /** Properties of the cluster for pods. Default: those of most clusters. */
+  /** Of the cluster that pods run in. Default: as most clusters are. */
   readonly pods?: PodSettings | undefined
 }
 
@@ -40,7 +37,7 @@ export interface SnapshotDeps {
   readonly known: KnownConfigs
   readonly knownShared: (object: KubeObject) => KnownSharedConfig
   readonly secretsOf: SecretLookup
-  /** Reports of the ready pods of a proxy; absent: they are not polled. */
+  /** Reports of the ready pods of a proxy; absent: they are not asked. */
   readonly reportsOf?: ((namespace: string, instance: string) => readonly (PodReport | undefined)[]) | undefined
   readonly types: OwnTypes
   readonly settings: SnapshotSettings
@@ -57,7 +54,7 @@ interface ConfigReference extends Reference {
   readonly valid: ValidConfig | undefined
 }
 
-/** Requirements of a referenced object. */
+/** What pods need for something that the proxy refers to. */
 interface Needs {
   readonly secretKeys: Keys
   readonly caBundleKeys?: Keys
@@ -67,7 +64,7 @@ interface Needs {
   readonly needsPodIdentity?: boolean
 }
 
-/** The observed state of one proxy. */
+/** Everything that is known about one proxy. */
 export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): RemoteProxySnapshot {
   const { observed, settings } = deps
   const { name, namespace = 'default' } = object.metadata
@@ -85,7 +82,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
   ]
   const references = [externalAuth, authServer, callers, telemetry].filter((reference) => reference !== undefined)
   const proxy = proxyOf(object, spec, references, settings, observed)
-  // The documents must start: a public address without a definition of callers does not.
+  // What the pods would be given must start: an address for everybody without a word about callers does not.
   if (problems.length === 0 && references.every(({ state }) => state.is === 'valid'))
     problems.push(...startProblems(proxy, settings.apiGroup))
   const objectsNamed = (owned: string): WantedObject[] =>
@@ -111,8 +108,8 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
 }
 
 /**
- * Problems of an MCPRemoteProxy that prevent its pods from starting, independent of references: callers that are
- * missing or incomplete. Callers from a referenced object are not checked.
+ * What would keep the pods of an MCPRemoteProxy from starting whatever it refers to, by itself: callers that nobody names, or
+ * that lack something. Where its callers may come from what it refers to, nothing can be said.
  */
 export function problemsAlone(object: KubeObject, settings: SnapshotSettings): string[] {
   const spec = readRemoteProxySpec(object)
@@ -130,7 +127,7 @@ export function problemsAlone(object: KubeObject, settings: SnapshotSettings): s
   return [...unfit, ...startProblems(proxyOf(object, { ...spec, routeFields }, callers, settings), settings.apiGroup)]
 }
 
-/** A placeholder for an MCPOIDCConfig of that name: its content is reviewed separately. */
+/** An MCPOIDCConfig of that name, whatever it says: what it describes has its own review. */
 function assumedCallers(name: string, namespace: string, apiGroup: string): Reference {
   const object = {
     apiVersion: `${apiGroup}/${NEWEST_VERSION}`,
@@ -141,7 +138,7 @@ function assumedCallers(name: string, namespace: string, apiGroup: string): Refe
   return { state: { is: 'valid', configHash: '' }, object, valid: undefined }
 }
 
-/** Problems that `extauth proxy` would report for these documents, except files that are not mounted yet. */
+/** What `extauth proxy` would refuse of these documents; a file that has to be mounted yet is none of it. */
 function startProblems(proxy: RemoteProxy, apiGroup: string): string[] {
   const { problems } = resolveProxy(parseObjects(documentsOf(proxy), { apiGroup, references: true }), {
     namespace: proxy.namespace,
@@ -150,7 +147,7 @@ function startProblems(proxy: RemoteProxy, apiGroup: string): string[] {
   return formatProblems(problems ?? [])
 }
 
-/** Fields that allow arbitrary containers, users or destinations. */
+/** Who sets one of these can run what they like, as whom they like, or let it reach what they like. */
 const RESTRICTED_FIELDS = [
   'podTemplateSpec',
   'serviceAccountName',
@@ -162,7 +159,7 @@ const RESTRICTED_FIELDS = [
   'ingress.annotations',
 ] as const
 
-/** Pod settings of an MCPRemoteProxy that `--restrict-pod-template` rejects. */
+/** What an MCPRemoteProxy says about its pods that an operator with `--restrict-pod-template` refuses. */
 export function restrictedFields(object: KubeObject): string[] {
   const { fields, image } = readRemoteProxySpec(object)
   const { env = [], imagePullSecrets = [] } = fields.overrides.proxyDeployment ?? {}
@@ -172,10 +169,10 @@ export function restrictedFields(object: KubeObject): string[] {
     awsRoleArn: fields.awsRoleArn !== undefined,
     image: image !== undefined,
     egress: fields.egress.length > 0,
-    // Controllers read their own configuration from them.
+    // Controllers read configuration of their own from them.
     'ingress.annotations': Object.keys(fields.ingress?.annotations ?? {}).length > 0,
     networkPolicy: Object.keys(fields.networkPolicy).length > 0,
-    // Labels and annotations may belong to anyone; a variable can be an option of the proxy.
+    // Labels and annotations may be anybody's; a variable can be an option of the proxy.
     resourceOverrides: env.length > 0 || imagePullSecrets.length > 0,
   }
   const used = RESTRICTED_FIELDS.filter((field) => isUsed[field])
@@ -217,7 +214,7 @@ function lookUpServer(
   return { ...found, state: { is: 'wrong_type', message } }
 }
 
-/** The reference for callers or telemetry. */
+/** Who may call, or where traces go. */
 function sharedReference(
   kind: SharedKind,
   name: string,
@@ -287,7 +284,7 @@ function servicesOf(
   return new Map(found)
 }
 
-/** Session storage of the embedded authorization server among these configs. */
+/** Where the embedded authorization server among these configs keeps sessions. */
 function sessionsOf(references: readonly (ConfigReference | undefined)[]): RemoteProxySnapshot['sessions'] {
   const servers = references.flatMap((reference) =>
     reference?.valid?.spec.type === 'embeddedAuthServer' ? [reference.valid.spec.embeddedAuthServer] : [],

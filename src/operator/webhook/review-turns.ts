@@ -1,15 +1,15 @@
-/** Maximum queued reviews of one namespace. */
+/** Of one namespace: reviews that wait while one of them is judged. */
 const MOST_WAITING = 64
-/** Maximum bytes of their bodies. */
+/** Of one namespace: bytes of the bodies of those. */
 const MOST_WAITING_BYTES = 8 * 1024 * 1024
-/** Maximum bytes of bodies in progress or queued, all namespaces together. */
+/** Of all namespaces together: bytes of bodies that are judged or wait. */
 const MOST_BYTES = 64 * 1024 * 1024
 
-/** The result of queuing: the turn is granted, the queue is full, or the client disconnected while waiting. */
+/** What became of asking for a turn: it is there, there is too much before it, or the asker has gone while it waited. */
 export type Turn = { readonly is: 'given'; done(): void } | { readonly is: 'busy' | 'gone' }
 
 export interface ReviewTurns {
-  /** One review at a time per namespace, in order; `bytes` is the length of its body. */
+  /** One at a time per namespace, in order; `bytes` is the length of its body. */
   take(namespace: string, bytes: number, signal: AbortSignal): Promise<Turn>
 }
 
@@ -18,9 +18,9 @@ interface Waiting {
   readonly start: () => void
 }
 
-/** Isolates namespaces from each other: one review of each runs at a time, and a bounded number waits. */
+/** Keeps one namespace from delaying the reviews of others: of each, one is judged at a time and a bounded number waits. */
 export function createReviewTurns(): ReviewTurns {
-  /** Queues by namespace with a review in progress. */
+  /** By namespace with a review that is judged: those behind it. */
   const lines = new Map<string, Waiting[]>()
   let held = 0
 

@@ -1,11 +1,4 @@
-import {
-  causeOf,
-  type ClientRequest,
-  type EndpointResponse,
-  type EpochMs,
-  type Log,
-  type Metrics,
-} from '../../core/index.ts'
+import { causeOf, type ClientRequest, type EndpointResponse, type Log, type Metrics } from '../../core/index.ts'
 import { openListener, parseListenAddress, serveEndpoint } from '../../listen/index.ts'
 import type { Certificate } from './certificates.ts'
 import { type AdmissionDecision, type AdmissionRequest, readReview, reviewOf } from './review.ts'
@@ -14,7 +7,7 @@ import { createReviewTurns } from './review-turns.ts'
 export const VALIDATE_PATH = '/validate'
 export const MUTATE_PATH = '/mutate'
 
-/** Decides; `undefined` if `signal` reported that the client disconnected. */
+/** Decides; `undefined` when it was given up because `signal` says that nobody waits for it any more. */
 export type Decide = (
   request: AdmissionRequest,
   signal: AbortSignal,
@@ -28,19 +21,19 @@ export interface WebhookServerOptions {
   readonly mutate: Decide
   readonly log: Log
   readonly metrics: Metrics
-  readonly now: () => EpochMs
+  readonly now: () => number
   /**
-   * Milliseconds of continued serving after close, with each response the last on its connection: API servers connect
-   * until the endpoints of the Service have removed this replica. Default 5,000.
+   * Milliseconds that it goes on to answer when it is closed, each answer being the last one on its connection: until the
+   * endpoints of the Service have forgotten this replica, API servers go on to ask it. Default 5,000.
    */
   readonly leaveMs?: number | undefined
 }
 
 export interface WebhookServer {
   readonly port: number
-  /** Uses this certificate for new connections; existing ones continue. */
+  /** New connections get this certificate; running ones go on. */
   use(certificate: Certificate): void
-  /** Continues serving for `leaveMs`, then stops listening and gives in-flight responses up to a second. */
+  /** Answers on for `leaveMs`, then stops listening and lets answers under way finish for up to a second. */
   close(): Promise<void>
 }
 
@@ -51,29 +44,26 @@ interface Asked {
   readonly gone: AbortSignal
 }
 
-/** Initialized at the start, so that the first increment is visible. */
+/** Counted from the start, so that the first of a kind is seen as a rise. */
 const DECISIONS = ['allowed', 'refused', 'busy', 'gone', 'malformed']
 
 const BUSY = { allowed: false, isBusy: true } as const
 
 const MAX_BODY_BYTES = 3 * 1024 * 1024
-/** Maximum bytes of bodies being read at the same time: clients of the port must not exhaust the memory. */
+/** Of all that are read at the same time: whoever reaches the port must not be able to fill the memory. */
 const MOST_READING_BYTES = 64 * 1024 * 1024
 const MAX_HEADER_BYTES = 16 * 1024
-/** Each API server keeps few connections, and there are few API servers. */
+/** One API server keeps a few; there are not many of them. */
 const MAX_CONNECTIONS = 1_000
 const REQUEST_MS = 10_000
 const HEADERS_MS = 5_000
-/** Longer than the 90 s of API servers, so that this side never closes a connection with a request in flight. */
+/** API servers keep idle connections for 90 s: whoever ends one first has no request on its way. */
 const KEEP_ALIVE_MS = 120_000
 const CLOSE_GRACE_MS = 1_000
 const DEFAULT_LEAVE_MS = 5_000
 const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2]
 
-/**
- * The HTTPS server for admission reviews (`admission.k8s.io/v1`): limited in size and time; malformed reviews get
- * 4xx.
- */
+/** The HTTPS server that the API server asks (`admission.k8s.io/v1`): bounded in size and time, malformed reviews are 4xx. */
 export async function startWebhookServer(options: WebhookServerOptions): Promise<WebhookServer> {
   const { log, metrics } = options
   const decisions = metrics.counter('extauth_operator_webhook_requests_total', 'Reviews by webhook and decision.', [
@@ -149,7 +139,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     serve: serveEndpoint(
       (request, gone) =>
         answer(request, gone).catch((error: unknown) => {
-          log.error({ cause: causeOf(error) }, 'review failed')
+          log.error({ cause: causeOf(error) }, 'a review could not be answered')
           return refusal(500)
         }),
       () => {},
@@ -178,7 +168,7 @@ const pairOf = ({ cert, key }: Certificate) => ({ cert: Buffer.from(cert), key: 
 
 const refusal = (status: number): EndpointResponse => ({ status, headers: {}, body: '' })
 
-/** The body, or the error status: the body, or all bodies being read, exceed the limit. */
+/** The body, or the status of why not: it is too long, or those that are read at the same time are. */
 async function readBody(request: ClientRequest, reading: { bytes: number }): Promise<Buffer | 413 | 503> {
   const parts: Buffer[] = []
   let length = 0
@@ -196,7 +186,7 @@ async function readBody(request: ClientRequest, reading: { bytes: number }): Pro
   }
 }
 
-/** Invalid UTF-8 is invalid JSON (RFC 8259 §8.1): it is rejected, not repaired. */
+/** What is no UTF-8 is no JSON (RFC 8259 §8.1): it is refused, not mended. */
 function parse(body: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))

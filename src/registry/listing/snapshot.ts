@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as breathe } from 'node:timers/promises'
-import type { EpochMs } from '../../core/index.ts'
 import { SearchIndex } from './search-index.ts'
 import { OFFICIAL_META, type OfficialMeta, type ServerResponse } from '../server-json.ts'
 import { sortInSlices } from './sort-in-slices.ts'
@@ -13,8 +12,8 @@ export interface Entry {
   readonly version: string
   /** For `search`: name, title and description in lower case. */
   readonly searchText: string
-  readonly updatedAtMs: EpochMs
-  readonly publishedAtMs: EpochMs
+  readonly updatedAtMs: number
+  readonly publishedAtMs: number
   readonly isLatest: boolean
   readonly isDeleted: boolean
   /** `{"server":…,"_meta":…}`, serialized at load, so that a list is a join of strings. */
@@ -80,8 +79,8 @@ interface Dated {
   readonly name: string
   readonly version: string
   readonly given: OfficialMeta
-  readonly publishedAtMs: EpochMs
-  readonly updatedAtMs: EpochMs
+  readonly publishedAtMs: number
+  readonly updatedAtMs: number
   readonly isDeleted: boolean
 }
 

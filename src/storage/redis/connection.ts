@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
-import { monotonicNow } from '../../core/index.ts'
 import type * as IoRedis from 'ioredis'
 import { StoreError } from '../port.ts'
 import type { Endpoint, StoreTls } from './config.ts'
@@ -83,7 +82,7 @@ export async function openConnection(options: ConnectionOptionsOfStore): Promise
 
   let isOpen = true
   let waiting = 0
-  let lastReplyAt = monotonicNow()
+  let lastReplyAt = performance.now()
   let stuckSince: number | undefined
   const destroy = () => {
     isOpen = false
@@ -101,11 +100,11 @@ export async function openConnection(options: ConnectionOptionsOfStore): Promise
         timeoutMs,
         () => new StoreError('timeout', { endpoint, limit: { amount: timeoutMs, unit: 'ms', setting } }),
       )
-      lastReplyAt = monotonicNow()
+      lastReplyAt = performance.now()
       return reply
     } catch (error) {
       const failure = toStoreError(error, endpoint)
-      if (failure.kind !== 'timeout' && failure.kind !== 'unavailable') lastReplyAt = monotonicNow()
+      if (failure.kind !== 'timeout' && failure.kind !== 'unavailable') lastReplyAt = performance.now()
       throw failure
     } finally {
       waiting -= 1
@@ -113,7 +112,7 @@ export async function openConnection(options: ConnectionOptionsOfStore): Promise
   }
 
   const looking = setInterval(() => {
-    const now = monotonicNow()
+    const now = performance.now()
     stuckSince = redis.stream.writableLength === 0 ? undefined : (stuckSince ?? now)
     const isStuck = stuckSince !== undefined && now - stuckSince >= writeTimeoutMs
     const isSilent = now - lastReplyAt >= readTimeoutMs + LIVENESS_MS

@@ -1,4 +1,3 @@
-import { monotonicNow } from '../../core/index.ts'
 import type { RedisParts } from './parts.ts'
 import { check, type Store, StoreError } from '../port.ts'
 import { createSubscriptions } from '../subscriptions.ts'
@@ -57,7 +56,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
       return await work
     } catch (error) {
       if (!(error instanceof ReplyError) || error.code !== 'WRONGTYPE') throw error
-      const now = monotonicNow()
+      const now = performance.now()
       if (now - typeLoggedAt >= TYPE_LOG_MS) {
         typeLoggedAt = now
         parts.log.warn({ key, ...error.endpoint }, 'store key is not a string, treated as missing')

@@ -1,4 +1,4 @@
-/** A browser's result: the page, or the redirect. */
+/** What a browser got: the page, or where it was sent. */
 export interface Seen {
   readonly status: number
   readonly url: string
@@ -7,10 +7,10 @@ export interface Seen {
   readonly headers: Headers
 }
 
-/** Sends the requests of a browser. */
+/** What sends the requests of a browser. */
 export type Send = (url: string, init: RequestInit) => Promise<Response>
 
-/** A browser without script: keeps cookies per host as browsers do, sends forms with their origin, follows no redirect automatically. */
+/** A browser without script: keeps cookies per host as browsers do, sends forms with their origin, follows nothing by itself. */
 export class Browser {
   readonly cookies = new Map<string, Map<string, string>>()
   readonly #headers: Readonly<Record<string, string>>

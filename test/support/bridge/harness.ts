@@ -9,7 +9,7 @@ import type { EndpointCredentials } from '../../../src/core/index.ts'
 import { createMcpEndpoint } from '../../../src/net/index.ts'
 import { recordLog } from '../e2e/lab.ts'
 
-/** A request at a server that a test writes itself. */
+/** What arrived at a server that a test writes itself. */
 export interface Arrived {
   readonly method: string
   /** Path and query. */

@@ -1,4 +1,3 @@
-import { monotonicOf } from '../ports.ts'
 import { type Clock, Secret } from '../../../src/core/index.ts'
 import {
   LAB_AUDIENCE,
@@ -16,7 +15,7 @@ import { authConfig, proxyConfig, run, type RunningTestProxy } from './run.ts'
 
 type Claims = Parameters<LabIdentityProvider['mint']>[0]
 
-/** The real proxy with two exchanges, the other grants and one cloudSts, each with its own file, before the demo services. */
+/** The real proxy with two exchanges, the other grants and one cloudSts, each with its own file, before the lab's stand-ins. */
 export interface CredentialsWorld {
   readonly identity: LabIdentityProvider
   readonly sts: LabSts
@@ -25,7 +24,7 @@ export interface CredentialsWorld {
   readonly proxy: RunningTestProxy
   /** Headers of a caller. */
   bearer(claims: Claims): Promise<Record<string, string>>
-  /** Sends a tool call in one POST and reads the response. */
+  /** One tool call in one POST; the answer is read. */
   call(route: string, headers: Record<string, string>): Promise<Response>
   /** Of a call that is nothing to the MCP server, only its status. */
   status(route: string, headers: Record<string, string>): Promise<number>
@@ -72,7 +71,7 @@ export const MCP = {
 }
 
 const SHOWN = { ...CALL, params: { ...CALL.params, name: 'show_request' } }
-/** The status of a call that the backend verifies and answers as plain text, without its slower MCP server. */
+/** The status of a call that the backend judges, and answers as plain text before its MCP server, which would cost more than all else. */
 export async function statusAt(url: string, headers: Record<string, string>): Promise<number> {
   const response = await post(url, SHOWN, { ...headers, accept: 'text/plain' })
   await response.arrayBuffer()
@@ -85,7 +84,7 @@ interface WorldOptions extends Partial<RunProxyOptions> {
   readonly before?: (url: string) => Promise<string>
 }
 
-/** Starts all of it on free ports; all share `clock`. */
+/** Starts all of it on free ports; `clock` is everybody's. */
 export async function openCredentialsWorld(given: WorldOptions = {}): Promise<CredentialsWorld> {
   const { before = (url) => Promise.resolve(url), ...options } = given
   const { clock = { now: () => Date.now() } } = options
@@ -148,12 +147,12 @@ export async function openCredentialsWorld(given: WorldOptions = {}): Promise<Cr
       ...files,
       ...Object.fromEntries(NAMES.map((name) => [`secrets/${name}/secret`, `${SECRET}${name}`])),
     },
-    // Both clocks move together.
+    // Whoever moves one clock moves both.
     {
       stsEndpoint: await before(sts.url),
       ...options,
       clock,
-      ...(options.clock === undefined ? {} : { monotonicClock: monotonicOf(clock) }),
+      ...(options.clock === undefined ? {} : { steadyClock: clock }),
     },
   )
   const call = async (route: string, headers: Record<string, string>): Promise<Response> => {

@@ -76,7 +76,7 @@ export interface Answer {
   readonly body: string
 }
 
-/** A request on a new connection: with several workers, it reaches the next one. */
+/** One request on a connection of its own: with several workers, the next one's. */
 export function alone(
   url: string,
   options: {

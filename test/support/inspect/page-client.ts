@@ -17,7 +17,7 @@ export async function finished(url: string): Promise<readonly Summary[]> {
   return requests.filter(({ isOpen }) => !isOpen)
 }
 
-/** A complete request. */
+/** One request in full. */
 export const shown = (url: string, id: string): Promise<Shown> => ask<Shown>(url, `/api/requests/${id}`)
 
 /** The texts of an event stream, collected until `stop`. */

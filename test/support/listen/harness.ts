@@ -5,7 +5,6 @@ import {
   createRecordingLog,
   createRecordingMetrics,
   type ManualClock,
-  monotonicOf,
   type RecordingLog,
   type RecordingMetrics,
 } from '../ports.ts'
@@ -37,7 +36,7 @@ export async function startListener(
       serve(request, response)
     },
     refusal: ({ code }) => ({ headers: {}, body: code }),
-    monotonicClock: monotonicOf(clock),
+    steadyClock: clock,
     log,
     metrics,
     ...options,

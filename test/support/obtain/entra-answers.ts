@@ -6,7 +6,7 @@ export interface EntraCase {
   readonly error: string
   /** Numbers behind AADSTS. */
   readonly codes: readonly number[]
-  /** Text of the error description after the number, as sent by Entra ID. */
+  /** What the description says behind the number, as Entra ID has it. */
   readonly text: string
   readonly more?: Readonly<Record<string, unknown>>
   readonly code: FailureCode

@@ -17,10 +17,9 @@ import {
   createRecordingMetrics,
   createTestSecrets,
   type ManualClock,
-  monotonicOf,
 } from '../ports.ts'
 
-/** A request at the token endpoint, as received. */
+/** What the token endpoint received, as it came. */
 export interface Received {
   readonly method: string
   readonly path: string
@@ -31,7 +30,7 @@ export interface Received {
 
 export type Answer = (request: Received, response: ServerResponse) => void
 
-/** A token endpoint on a real socket with scripted responses, which records requests. */
+/** A token endpoint on a real socket that answers as it is told and keeps what it received. */
 export async function startEndpoint(sockets: ReturnType<typeof createSockets>, answer: Answer) {
   const received: Received[] = []
   const endpoint = { answer, received, url: '' }
@@ -118,9 +117,7 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
     secrets,
     cache,
     outbound: (wanted) =>
-      sockets.closing(
-        createOutbound({ ...wanted, clock, monotonicClock: monotonicOf(clock), metrics, ...options.outbound }),
-      ),
+      sockets.closing(createOutbound({ ...wanted, clock, steadyClock: clock, metrics, ...options.outbound })),
     caCertificate: options.caCertificate ?? (() => () => undefined),
     env: {},
     identities: createIdentityPool().hold(),
@@ -173,7 +170,7 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
         type: 'clientCredentials',
         spec: schemas.clientCredentials().parse(withClient(spec)),
       }),
-    /** At the tenant whose token endpoint is `tokenUrl`; the mock ignores the path. */
+    /** At the tenant whose token endpoint is `tokenUrl`, a path that its stand-in does not look at. */
     obo: ({ tokenUrl, ...spec }: Readonly<Record<string, unknown>>, name = 'github', upstream?: UpstreamUse) =>
       open({
         ...named(name, JSON.stringify([tokenUrl, spec])),
@@ -185,7 +182,7 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
         },
         upstream,
       }),
-    /** The target is `tokenUrl`; its identity provider issues assertions for all callers. */
+    /** The target is `tokenUrl`; the identity provider before it is one that vouches for everybody. */
     xaa: (spec: Readonly<Record<string, unknown>>, name = 'github') =>
       whenOpen(
         sockets

@@ -5,9 +5,9 @@ export interface FakeCluster {
   readonly client: KubeClient
   /** `verb kind[/subresource] name` of each write of the client, in order. */
   readonly writes: string[]
-  /** Stored objects by kind and `namespace/name`. */
+  /** What is stored, by kind and `namespace/name`. */
   stored(kind: string, key: string): KubeObject | undefined
-  /** Stores an object as another client would, and notifies watchers. */
+  /** Stores an object as somebody else would, and tells those who watch. */
   put(object: KubeObject): void
   /** Deletes one as another client would. */
   drop(kind: string, key: string): void

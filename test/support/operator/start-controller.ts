@@ -44,7 +44,7 @@ export function openController(
   return controller
 }
 
-/** A controller that has reconciled all objects. */
+/** One that has looked at everything. */
 export async function startController(
   cluster: FakeCluster,
   closers: Closers,

@@ -16,7 +16,7 @@ export interface DeploymentOptions {
   readonly tls?: boolean
   /** Lines for every Redis. */
   readonly config?: readonly string[]
-  /** ACL of the product's user; default: as documented. */
+  /** What the user of the product may do; default: what the docs say. */
   readonly rules?: string
 }
 
@@ -25,7 +25,7 @@ export interface Deployment {
   /** In the order in which they were started: the first was the master then. */
   readonly nodes: readonly RedisProcess[]
   readonly sentinels: readonly RedisProcess[]
-  /** Configuration of the product. */
+  /** What the product is told. */
   config(overrides?: Partial<RedisConfig>): RedisConfig
   close(): Promise<void>
 }

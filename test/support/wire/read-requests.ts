@@ -9,13 +9,13 @@ export interface ReadRequest {
   readonly body: Buffer
 }
 
-/** The parsed result of a connection's bytes. */
+/** What became of the bytes of a connection. */
 export interface ReadRequests {
   /** Those that are whole. */
   readonly whole: readonly ReadRequest[]
   /** Why it was read no further (another protocol has begun); `open` where more may come. */
   readonly end: 'open' | 'refused' | 'too-large' | 'upgrade'
-  /** Bytes of the other protocol. */
+  /** What belongs to the other protocol. */
   readonly unread: Buffer
 }
 

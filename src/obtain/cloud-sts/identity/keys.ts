@@ -1,4 +1,4 @@
-import type { AwsCredential, EpochMs, Secret } from '../../../core/index.ts'
+import type { AwsCredential, Secret } from '../../../core/index.ts'
 import type { CloudSts } from '../../../resources/index.ts'
 
 /** AWS access keys with expiry. */
@@ -7,8 +7,8 @@ export interface AwsKeys {
   readonly secretAccessKey: Secret
   /** Absent for long-term keys of a user. */
   readonly sessionToken: Secret | undefined
-  /** Infinity without expiry. */
-  readonly expiresAtMs: EpochMs
+  /** Milliseconds since the epoch; Infinity without expiry. */
+  readonly expiresAtMs: number
 }
 
 /** Keys without their expiry. */

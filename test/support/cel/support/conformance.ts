@@ -13,7 +13,7 @@ export interface ConformanceCase {
   readonly id: string
   readonly expression: string
   readonly bindings: Readonly<Record<string, CelInput>>
-  /** The expected value; undefined if an error is expected. */
+  /** What it evaluates to; undefined when it must end in an error. */
   readonly expected: { readonly value: CelInput } | undefined
 }
 

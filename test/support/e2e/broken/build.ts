@@ -1,4 +1,4 @@
-/** A defect of a configuration, and the message expected of all commands. */
+/** One way in which a configuration is broken, and what everybody has to say about it. */
 export interface BrokenSetup {
   readonly name: string
   /** Beside or instead of the files that work. */
@@ -42,7 +42,7 @@ spec:
 
 export const GOOD = { 'proxy.yaml': proxyFile(), 'auth.yaml': authFile(), 'secrets/a/b': 'a-token' }
 
-/** Settings of the process. */
+/** What belongs to the process. */
 export const ofProcess = (
   name: string,
   spec: string,

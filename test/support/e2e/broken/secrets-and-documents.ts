@@ -1,10 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { authFile, ofProcess, proxyFile, section, type BrokenSetup } from './build.ts'
 
-const unsupported = generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey.export({
-  type: 'pkcs8',
-  format: 'pem',
-})
+const odd = generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
 const fine = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
 const server = (
   name: string,
@@ -37,11 +34,11 @@ export const SERVERS: readonly BrokenSetup[] = [
     { 'secrets/s/k': 'hello' },
   ),
   server(
-    'a signing key of an unsupported curve',
+    'a signing key of a curve that nobody takes',
     'signingKeySecretRefs: [{ name: s, key: k }]',
     '{ name: s, key: k }]',
     /the signing key s\/k is no RSA, P-256/,
-    { 'secrets/s/k': unsupported },
+    { 'secrets/s/k': odd },
   ),
   server(
     'a sealing secret that is too short',

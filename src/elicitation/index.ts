@@ -1,0 +1,1 @@
+export { createElicitation, type ElicitationOptions, isListing } from './elicitation.ts'
