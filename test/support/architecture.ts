@@ -103,7 +103,6 @@ const CONFINED: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['report'],
   '@modelcontextprotocol/server': ['elicitation'],
   ioredis: ['storage'],
-  '@modelcontextprotocol/server': [],
 }
 
 /** The one file that may import lab/: everything else of the product runs without it. */
