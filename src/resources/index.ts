@@ -1,4 +1,4 @@
-export { type AuditSettings, recordedEvents, STDOUT } from './audit.ts'
+export { audit, type AuditSettings, recordedEvents, STDOUT } from './audit.ts'
 export { type Authorization, type AuthorizationRule, remarksOnRules } from './authorization.ts'
 export {
   authSection,

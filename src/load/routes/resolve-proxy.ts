@@ -1,7 +1,13 @@
 import path from 'node:path'
 import type { ProxyOverrides } from './proxy-overrides.ts'
 import { redirectUris, unusedUpstreams } from './upstream-remarks.ts'
-import { type AuthSection, listenAddress, type ProxyConfig, STDOUT } from '../../resources/index.ts'
+import {
+  audit as auditSettings,
+  type AuthSection,
+  listenAddress,
+  type ProxyConfig,
+  STDOUT,
+} from '../../resources/index.ts'
 import { anchorAuthSection, anchored, resolveBeside } from './file-paths.ts'
 import { ConfigPlaces } from '../documents/config-places.ts'
 import { placeTable } from '../documents/place-table.ts'
@@ -99,7 +105,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       routes: resolved.routes,
       authServers: resolved.authServers,
       cache: spec.cache && { ...spec.cache, name: proxy?.document.metadata.name ?? '' },
-      audit: auditOf(spec, file),
+      audit: auditOf(spec, file) ?? auditOfManifests(loaded, namespace),
       maxCredentials: spec.limits.cachedCredentials,
       warnings: allWarnings.map(renderProblem),
       places: new ConfigPlaces(
@@ -132,6 +138,14 @@ function onlyRoute(all: ReturnType<typeof resolveRoutes>, name: string | undefin
 /** The audit trail, with its file beside the one that names it. */
 const auditOf = ({ audit }: ProxyConfig['spec'], file: string): ResolvedProxy['audit'] =>
   audit && { ...audit, file: audit.file === STDOUT ? STDOUT : resolveBeside(file, audit.file) }
+
+const ofManifests = once(() => auditSettings().parse({ file: STDOUT }))
+
+/** What `audit.enabled` of a manifest means in ToolHive: events on standard output. */
+const auditOfManifests = ({ workloads }: Loaded, namespace: string): ResolvedProxy['audit'] =>
+  workloads.some(({ document }) => document.isAudited && document.metadata.namespace === namespace)
+    ? ofManifests()
+    : undefined
 
 /** The listener settings; files are relative to the one that names them. */
 function listenSettings({ listen }: ProxyConfig['spec'], file: string, address: string): ResolvedProxy['listen'] {

@@ -38,6 +38,8 @@ export interface Workload {
     | { readonly reference: TelemetryConfigRef }
     | { readonly inline: InlineTelemetry; readonly reference?: undefined }
     | undefined
+  /** Asks for an audit trail on standard output. */
+  readonly isAudited: boolean
   /** Unsupported restrictions, rejected when it becomes routes. */
   readonly refused: readonly { readonly path: readonly string[]; readonly says: string }[]
   /** The authorization server embedded in a VirtualMCPServer. */
@@ -66,6 +68,7 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
       settings: {},
       caBundle: undefined,
       telemetry: spec.telemetryConfigRef && { reference: spec.telemetryConfigRef },
+      isAudited: false,
       refused: fieldsBelow(WORKLOAD_FIELDS.VirtualMCPServer, '', 'rejected')
         .filter(([path, { asks, isOverridable }]) => isOverridable !== true && asksFor(spec, path, asks))
         .map(([path, { says }]) => ({ path: ['spec', ...path.split('.')], says })),
@@ -98,6 +101,7 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
       (spec.telemetryConfigRef && { reference: spec.telemetryConfigRef }) ??
       (spec.telemetry && { inline: spec.telemetry }),
     authServer: written(spec.authServerRef, ['spec', 'authServerRef', 'name']),
+    isAudited: spec.audit?.enabled === true,
     // The schema has rejected them.
     refused: [],
     ownAuthServer: undefined,

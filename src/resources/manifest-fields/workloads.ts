@@ -22,7 +22,7 @@ const REMOTE: FieldTable = {
 }
 
 const NO_TRAIL = rejected(
-  'no audit trail is kept here, and who relies on one must not lose it unseen; expected "enabled: false", and the log of the proxy',
+  'the audit trail is a setting of the whole proxy; expected "enabled: false", and "audit" in a ProxyConfig',
   isTrue,
 )
 const NO_RATES = rejected('requests are not counted here; expected none, and a limit in the gateway before the proxy')
@@ -50,7 +50,7 @@ const MCPRemoteProxy: FieldTable = {
   serviceAccount: supported(`${IN_A_CLUSTER}; the same as \`serviceAccountName\``),
   sessionAffinity: supported(IN_A_CLUSTER),
   resourceOverrides: supported(IN_A_CLUSTER),
-  'audit.enabled': NO_TRAIL,
+  'audit.enabled': supported('events go to standard output, a JSON line each; with several routes, for all of them'),
   rateLimiting: NO_RATES,
   webhookConfigRef: NO_WEBHOOKS,
   telemetryConfigRef: supported(),

@@ -126,6 +126,15 @@ const SPECS = {
         ...callerFields(),
         ...routeFields(),
         ...podFields(),
+        audit: z
+          .looseObject({
+            enabled: z
+              .boolean()
+              .optional()
+              .describe('Writes audit events to standard output. `audit` of a ProxyConfig replaces it.'),
+          })
+          .optional()
+          .describe('The audit trail.'),
         telemetryConfigRef: telemetryConfigRef().optional().describe(TRACES),
         telemetry: inlineTelemetry().optional().describe('Where traces go, said here.'),
       },

@@ -26,10 +26,10 @@ test('a file, a folder and standard input are converted; the exit code says whet
   } finally {
     rmSync(folder, { recursive: true })
   }
-  const refused = extauth(['-'], proxy('  audit: { enabled: true }\n'))
+  const refused = extauth(['-'], proxy('  webhookConfigRef: { name: checks }\n'))
   expect(refused.status).toBe(1)
-  expect(refused.stderr).toContain('MCPRemoteProxy/p  spec.audit  no audit trail is kept here')
-  expect(refused.stdout).toContain('audit: { enabled: true }')
+  expect(refused.stderr).toContain('MCPRemoteProxy/p  spec.webhookConfigRef  no webhooks are asked about requests here')
+  expect(refused.stdout).toContain('webhookConfigRef: { name: checks }')
 }, 60_000)
 
 test('unreadable input is reported with its location, and nothing is printed', () => {
