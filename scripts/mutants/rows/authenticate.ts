@@ -7,7 +7,7 @@ export default [
     ['test/slow/e2e/kept-tokens.test.ts'],
     [
       [
-        'who is remembered does not hold the token',
+        'a cached caller does not hold the token',
         '    claims,\n    expiresAtMs,',
         '    claims,\n    ...{ token },\n    expiresAtMs,',
       ],

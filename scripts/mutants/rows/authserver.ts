@@ -43,7 +43,7 @@ export default [
         '',
       ],
       [
-        'it is remembered for as long as it may live',
+        'it is recorded for as long as it is valid',
         '(MOST_ASSERTION_SECONDS + EXPIRED_SECONDS) * 1_000',
         '(MOST_ASSERTION_SECONDS / 60 + EXPIRED_SECONDS) * 1_000',
       ],
@@ -92,7 +92,7 @@ export default [
         'if (record.length > 8 * CLIENT_BYTES)',
       ],
       [
-        'a client that somebody else wrote is none',
+        'a foreign client record is ignored',
         'if (stored === undefined || opened === undefined) return undefined',
         'if (stored === undefined) return undefined\n      if (opened === undefined) return readClient(stored.value)',
         ['test/unit/authserver/put-back.test.ts'],
@@ -119,23 +119,23 @@ export default [
         ['test/unit/authserver/client-rules.test.ts'],
       ],
       [
-        'keys of a client serve on where they cannot be had anew',
+        'keys of a client stay in use if a refresh fails',
         'else kept.set(url, { ...known, lookedAtMs: clock.now() }, known.untilMs)',
         'else kept.delete(url)',
       ],
       [
-        'a made-up key has those of its client looked for every 15 s at most',
+        'an unknown key causes a fetch of its client’s keys every 15 s at most',
         'isDuring({ sinceMs, untilMs: sinceMs + REFUSED_MS }, clock.now()) ? old : flightTo(url)',
         'sinceMs < 0 ? old : flightTo(url)',
       ],
       [
-        'a document is fetched in the line of whoever names it',
+        'a document is fetched in the queue of its requester',
         '        onBehalfOf: clientNetwork.onBehalf(url),\n',
         '',
         ['test/unit/authserver/documents.test.ts'],
       ],
       [
-        'and nobody waits for it in the line of another',
+        'and no other client waits for it',
         'hashKey([clientNetwork.network, url])',
         'url',
         ['test/unit/authserver/documents.test.ts'],
@@ -197,7 +197,7 @@ export default [
       ['an assertion that ended is not taken', 'if (now - EXPIRED_SECONDS >= exp)', 'if (exp <= 0)'],
       ['an assertion ends soon', 'if (exp > now + mostMs / 1_000 + EARLY_SECONDS)', 'if (exp === Infinity)'],
       [
-        'an assertion for somebody else too is not taken',
+        'an assertion with a further audience is rejected',
         'Array.isArray(aud) && aud.length === 1',
         'Array.isArray(aud)',
       ],
@@ -289,7 +289,7 @@ export default [
         ['test/unit/authserver/grants/trusted-issuers.test.ts'],
       ],
       [
-        'nothing of the claims of a workload is taken over',
+        'no claims of a workload are copied',
         'claims: undefined,',
         'claims,',
         ['test/unit/authserver/grants/workload.test.ts'],
@@ -301,7 +301,7 @@ export default [
     ['test/unit/authserver/leaving.test.ts'],
     [
       [
-        'nobody is sent to a client that they have never let in',
+        'no user is redirected to a client without consent',
         'if (isExpected) return',
         "if (isExpected || url !== '') return",
       ],
@@ -318,7 +318,7 @@ export default [
   ...within(
     'src/authserver/login/consent.ts',
     ['test/unit/authserver/binding.test.ts'],
-    [['a form of another browser or site is worth nothing', '|| !isFlowOf(flow, ticket.flow.digest))', ')']],
+    [['a form of another browser or site is rejected', '|| !isFlowOf(flow, ticket.flow.digest))', ')']],
   ),
   ...within(
     'src/authserver/login/upstream-redirects.ts',
@@ -388,7 +388,7 @@ export default [
     ['test/system/e2e/authserver/own-tokens.test.ts'],
     [
       [
-        'a token of ours has a session',
+        'an own token has a session',
         "!isWithoutLogin(claims) && (typeof claims.tsid !== 'string' || sessions.isEnded(claims.tsid))",
         "typeof claims.tsid === 'string' && sessions.isEnded(claims.tsid)",
       ],
@@ -413,13 +413,7 @@ export default [
   ...within(
     'src/authserver/server.ts',
     ['test/unit/examine/check/upstream.test.ts'],
-    [
-      [
-        'nobody can log in while the token that an upstream is shown is missing',
-        ', ...tokensOfUpstreams(spec, deps)]',
-        ']',
-      ],
-    ],
+    [['logins fail while the token for an upstream is missing', ', ...tokensOfUpstreams(spec, deps)]', ']']],
   ),
   ...within(
     'src/authserver/sessions/claims-requests.ts',
@@ -437,7 +431,7 @@ export default [
     ['test/unit/authserver/sessions/ended.test.ts'],
     [
       [
-        'a replica that does not know who was logged out lets nobody in',
+        'a replica without the list of revoked sessions accepts no caller',
         'if (!freshness.isFresh)\n',
         'if (isClosed)\n',
       ],
@@ -459,7 +453,7 @@ export default [
         'if (there.generation !== from.generation) return loaded.record',
         '',
       ],
-      ['a lock whose holder died holds nobody up', 'const LOCK_WAIT_MS = 2_000', 'const LOCK_WAIT_MS = 20_000'],
+      ['a lock of a dead holder blocks no caller', 'const LOCK_WAIT_MS = 2_000', 'const LOCK_WAIT_MS = 20_000'],
     ],
   ),
   ...within(
@@ -478,12 +472,12 @@ export default [
     ['test/unit/authserver/refresh.test.ts'],
     [
       [
-        'claims are renewed at each refresh of ours',
+        'claims are renewed at each refresh',
         'if (held.refreshToken === undefined) return { claims }',
         'if (!isDueForClaims(held, loaded.record, clock.now())) return { claims }',
       ],
       [
-        'claims of tokens that are over are nobody’s',
+        'claims of expired tokens are not used',
         'if (isDueForClaims(held, loaded.record, clock.now())) throw error',
         '',
       ],
@@ -505,7 +499,7 @@ export default [
         ['test/unit/authserver/sessions/use.test.ts'],
       ],
       [
-        'a token that a backend took back is given to nobody while it is refreshed',
+        'a token that a backend rejected is not returned while it is refreshed',
         'if (clock.now() < token.freshUntilMs && refused === undefined)',
         'if (clock.now() < token.freshUntilMs)',
       ],
@@ -521,7 +515,7 @@ export default [
     ['test/unit/authserver/grants/workload-refused.test.ts'],
     [
       [
-        'nobody revokes the login of another client',
+        'no client revokes the session of another',
         'if (family !== undefined && family.clientId === client.id)',
         'if (family !== undefined)',
         ['test/unit/authserver/refresh.test.ts'],
@@ -558,7 +552,7 @@ export default [
         'throw error',
       ],
       [
-        'a spent code that is put back is spent',
+        'a used code stays used when its record is restored',
         'record.isSpent || spent.peek(key) !== undefined',
         'record.isSpent',
         ['test/unit/authserver/put-back.test.ts'],
@@ -576,13 +570,13 @@ export default [
     ['test/unit/authserver/put-back.test.ts'],
     [
       [
-        'the refresh token before is good for 30 s',
+        'the previous refresh token is valid for 30 s',
         'isPrevious && nowMs <= record.rotatedAtMs + GRACE_MS',
         'isPrevious',
         ['test/unit/authserver/refresh.test.ts'],
       ],
       [
-        'a refresh token that was rotated stays spent when its record is put back',
+        'a rotated refresh token stays rejected when its record is restored',
         "if (isPutBack(record)) return 'stale'",
         '',
       ],

@@ -50,7 +50,7 @@ export default [
         ['test/slow/bridge/flow.test.ts'],
       ],
       [
-        'in the stateless era whoever closes the stream cancels',
+        'in the stateless protocol closing the stream cancels',
         'if (flight.isWaiting || flight.statelessVersion !== undefined) return flight.drop()',
         'if (flight.isWaiting) return flight.drop()',
       ],
@@ -104,13 +104,13 @@ export default [
         ['test/system/bridge/stateless.test.ts'],
       ],
       [
-        'only a lost session is begun anew',
+        'only a lost session is re-initialized',
         'if (wire.session.current?.id === undefined || !isSessionLost(refusal)) return false',
         'if (wire.session.current?.id === undefined) return false',
       ],
       ['a stream is resumed five times at most without news', 'failures >= MAX_RESUMES', 'failures >= 500'],
       [
-        'a stream of the stateless era is not resumed',
+        'a stream of the stateless protocol is not resumed',
         'lastEventId !== undefined && flight.statelessVersion === undefined &&',
         'lastEventId !== undefined &&',
         ['test/system/bridge/stateless.test.ts'],
@@ -121,11 +121,7 @@ export default [
         '',
         ['test/system/bridge/lost-sessions.test.ts'],
       ],
-      [
-        'a refusal for somebody else is no answer to a request',
-        'if (message.id !== null && message.id !== id) continue',
-        '',
-      ],
+      ['an error for another request is not a response', 'if (message.id !== null && message.id !== id) continue', ''],
     ],
   ),
   ...within(
@@ -139,7 +135,7 @@ export default [
       ],
       ['so many requests wait at most', "if (this.#byKey.size >= MAX_RUNNING + MAX_WAITING) return 'too_many'", ''],
       ['a subscription takes no turn', 'if (flight.isEndless) return () => undefined', ''],
-      ["a turn that is over is somebody's", 'else next()', ''],
+      ['the next turn starts after a finished one', 'else next()', ''],
     ],
   ),
   ...within(
@@ -168,7 +164,7 @@ export default [
     ['test/system/bridge/lost-sessions.test.ts'],
     [
       [
-        'a session that the stream of messages lost is begun anew',
+        'a session that the message stream lost is re-initialized',
         "if (isLost && wire.session.current?.id !== undefined) return 'lost'",
         '',
       ],
@@ -185,7 +181,7 @@ export default [
       ],
       ['a revision is a word', ' || !/^[\\x21-\\x7e]{1,64}$/.test(version))', ')'],
       [
-        'a session that begins anew is of the revision that the client knows',
+        'a re-initialized session keeps the client’s protocol revision',
         'this.#current.version !== version)',
         "version === '')",
         ['test/system/bridge/sessions.test.ts'],
@@ -226,7 +222,7 @@ export default [
     ['test/system/bridge/lost-sessions.test.ts'],
     [
       [
-        'so many subscriptions are remembered',
+        'the number of stored subscriptions is limited',
         'if (this.#subscriptions.size < MAX_SUBSCRIPTIONS) this',
         'if (this.#subscriptions.size >= 0) this',
       ],

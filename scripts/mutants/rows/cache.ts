@@ -7,7 +7,7 @@ export default [
     ['test/unit/cache/single-flight.test.ts'],
     [
       [
-        'nobody is refused for another token of the same caller',
+        'a rejection does not apply to another token of the same caller',
         'if (flight.tokenDigest === slot.tokenDigest) return flight.promise',
         'if (flight.tokenDigest !== undefined) return flight.promise',
       ],
@@ -51,7 +51,7 @@ export default [
     ['test/unit/authenticate/results.test.ts', 'test/slow/authserver/sessions/refresh.test.ts'],
     [
       [
-        'what is remembered for a while is not remembered longer when the clock was set back',
+        'cached entries do not live longer when the clock is set back',
         'isDuring(pause, clock.now()) ? pause.value : undefined',
         'pause?.value',
       ],
@@ -73,7 +73,7 @@ export default [
     ['test/slow/cache/shared/fleet.test.ts'],
     [
       [
-        'a request has one deadline, whoever makes the call',
+        'a request has one deadline, also for a shared call',
         '?? makeAlone(slot, endsAtMs)',
         '?? makeAlone(slot, performance.now() + slot.deadlineMs)',
       ],
@@ -101,7 +101,7 @@ export default [
     'src/cache/shared-gate.ts',
     ['test/slow/cache/shared/stall.test.ts'],
     [
-      ['operations that were under way together fail as one', 'if (startedAt < failedAt) return', ''],
+      ['concurrent operations fail as one', 'if (startedAt < failedAt) return', ''],
       ['a store that is late when it is probed is not well', 'if (watch.spentMs > budgetMs) return false', ''],
       [
         'a store that flaps is looked at less often',
@@ -124,11 +124,7 @@ export default [
         'if (!isBorn && stored === undefined) return start(Math.max(seen, clock.now()))',
         '',
       ],
-      [
-        'a purge of which nobody knows any more is taken for one of everything',
-        'return seen > last ? start(seen) : []',
-        'return []',
-      ],
+      ['an unknown purge counts as a purge of everything', 'return seen > last ? start(seen) : []', 'return []'],
       [
         'the record of purges does not end while replicas run',
         'if (!isLost && !isOld && made.length === 0)',

@@ -48,7 +48,7 @@ export default [
     [
       ['logout forgets before it revokes', '    await store.forget(record)\n', ''],
       ['logout of one server leaves the others', 'wanted === undefined || endpoint === wanted', 'true'],
-      ['a revocation that failed is told', '      exit = EXIT.failed\n', ''],
+      ['a failed revocation is reported', '      exit = EXIT.failed\n', ''],
     ],
   ),
   ...within(

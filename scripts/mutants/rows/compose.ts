@@ -7,7 +7,7 @@ export default [
     ['test/unit/cli/validate-inputs.test.ts'],
     [
       [
-        'a client secret that came with a byte order mark or a blank line is told',
+        'a client secret with a byte order mark or a blank line is reported',
         "return holds === 'text' ? judgeOddity(text, name) : FINE",
         'return FINE',
       ],

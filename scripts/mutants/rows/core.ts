@@ -19,7 +19,7 @@ export default [
     ['test/unit/authenticate/token-claims.test.ts'],
     [
       [
-        'a name that users choose identifies nobody',
+        'a name that users choose is not an identity',
         'if (isIntrospected && isName(username))',
         'if (isName(username))',
       ],
@@ -34,7 +34,7 @@ export default [
   ...within(
     'src/core/failure.ts',
     ['test/unit/core/failure.test.ts'],
-    [['a refusal that is remembered holds no request and no token', 'Error.stackTraceLimit = 0', '']],
+    [['a cached rejection holds no request and no token', 'Error.stackTraceLimit = 0', '']],
   ),
   ...within(
     'src/core/gateway-headers.ts',
@@ -46,7 +46,7 @@ export default [
     ['test/system/e2e/authserver/without-login.test.ts'],
     [
       [
-        'a token of ours names its session or a grant that needs none',
+        'an own token names its session or a grant without one',
         "typeof grant !== 'string' || !Object.hasOwn(HOLDERS, grant)",
         'grant === undefined',
       ],
@@ -107,7 +107,7 @@ export default [
     ['test/unit/core/request-line.test.ts'],
     [
       [
-        'the line of a refused request has no secret that somebody else wrote',
+        'the line of a rejected request masks secrets in foreign text',
         '  if (!mask.isIn(JSON.stringify(fields))) return fields',
         '  return fields',
       ],

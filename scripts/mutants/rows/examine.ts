@@ -30,12 +30,12 @@ export default [
     ['test/unit/examine/check/aws.test.ts'],
     [
       [
-        'an identity that can not be had is told',
+        'an unavailable identity is reported',
         'return { lines: [...lines, line.thrown(error)], identity: undefined }',
         'return { lines, identity: undefined }',
       ],
       [
-        'no value of a claim is told of a session',
+        'no claim value is reported for a session',
         'tags.map(({ key }) => key)',
         'tags.map(({ key, value }) => `${key}=${value}`)',
       ],
@@ -47,7 +47,7 @@ export default [
     [
       ['the scopes of a route are asked of the token', 'if (missing.length > 0) {', 'if (missing.length > 99) {'],
       [
-        'a token of another issuer is not judged where there are several routes',
+        'a token of another issuer is not evaluated if there are several routes',
         'if (!context.isOneRoute && isForOthers(token, route))',
         'if (isForOthers(token, route))',
       ],
@@ -90,7 +90,7 @@ export default [
     ['test/unit/examine/check/services.test.ts'],
     [
       [
-        'a made-up token that is exchanged is a failure',
+        'a successful exchange of an invalid token is a failure',
         "if (isReal) return { lines: [...lines, line.ok('token exchanged')], credential }",
         "return { lines: [...lines, line.ok('token exchanged')], credential }",
         ['test/unit/examine/check/on-behalf-of.test.ts'],
@@ -116,7 +116,7 @@ export default [
         'if (status >= 900)\n        return line.failed',
       ],
       [
-        'a secret that can not be used is told once',
+        'an unusable secret is reported once',
         'const isTold = !(await hasItsSecrets(auth, context))',
         'const isTold = false',
         ['test/unit/examine/check/target.test.ts'],
@@ -127,8 +127,8 @@ export default [
     'src/examine/check/files.ts',
     ['test/unit/examine/check/target.test.ts'],
     [
-      ['a file that everybody may write to is a failure', 'if (isOpen(file)) return', "if (file === '') return"],
-      ['a directory that everybody may write to is a failure', 'if (isOpen(directory))\n', "if (file === '')\n"],
+      ['a world-writable file is a failure', 'if (isOpen(file)) return', "if (file === '') return"],
+      ['a world-writable directory is a failure', 'if (isOpen(directory))\n', "if (file === '')\n"],
     ],
   ),
   ...within(
@@ -157,7 +157,7 @@ export default [
         'if (resource === resourceUrl) return',
         "if (typeof resource === 'string') return",
       ],
-      ['a challenge that leads elsewhere is told', 'if (found !== wanted)\n', 'if (found === undefined)\n'],
+      ['a challenge that leads elsewhere is reported', 'if (found !== wanted)\n', 'if (found === undefined)\n'],
       ['a route that requires no token is reported', 'if (status !== 401) return', 'if (status === 999) return'],
       [
         'a failure only where this configuration runs',
@@ -187,12 +187,12 @@ export default [
     ['test/unit/examine/check/stores.test.ts'],
     [
       [
-        'replicas whose clocks are apart are told',
+        'replicas with different clocks are reported',
         'if (state.clockAheadMs !== undefined) times.differs',
         'if (state.clockAheadMs === 0) times.differs',
       ],
-      ['a store that may forget is told', 'for (const remark of state.remarks) remarks.add(remark)', ''],
-      ['what can not be known of a store is told', 'isBlind ||= state.isBlind', ''],
+      ['a store that may lose data is reported', 'for (const remark of state.remarks) remarks.add(remark)', ''],
+      ['unknown properties of a store are reported', 'isBlind ||= state.isBlind', ''],
     ],
   ),
   ...within(
@@ -200,7 +200,7 @@ export default [
     ['test/unit/examine/check/backend.test.ts'],
     [
       [
-        'what `check` waits for is not told as a setting of a route',
+        'the time limit of `check` is not reported as a route setting',
         'connect: timeouts.connect, firstByte',
         'connect: timeouts.connect || STEP_MS, firstByte',
         ['test/unit/examine/check/late.test.ts'],
@@ -280,14 +280,18 @@ export default [
     ['test/system/examine/role-tests/decisions.test.ts'],
     [
       ['of a caller on a route the newest request counts', '(a, b) => a.atMs - b.atMs', '(a, b) => b.atMs - a.atMs'],
-      ['what tells two tokens of a caller apart is no other caller', '.filter(([name]) => !VOLATILE.has(name))', ''],
+      [
+        'differences between two tokens of a caller make no other caller',
+        '.filter(([name]) => !VOLATILE.has(name))',
+        '',
+      ],
       [
         'records without claims are counted',
         'if (written === undefined) withoutClaims += 1',
         'if (written === undefined) withoutClaims += 0',
       ],
       [
-        'a session name that hangs on the token is not made again',
+        'a session name bound to the token is not computed',
         'decision?.session?.changes.length === 0 ||',
         'decision?.session !== undefined ||',
       ],
@@ -303,7 +307,7 @@ export default [
         'metadata.name === config,',
       ],
       [
-        'a case that can not be run is told',
+        'a case that cannot be run is reported',
         "        problems.push(located.problem([...at, each.route === undefined ? 'config' : 'route'], subject.message))\n",
         '',
       ],
@@ -328,12 +332,12 @@ export default [
         "(choice.roleArn ?? 'none')",
       ],
       [
-        'a session name is judged too',
+        'a session name is validated too',
         "(['role', 'reason', 'sessionName', 'allowed', 'rule'] as const)",
         "(['role', 'reason', 'allowed', 'rule'] as const)",
       ],
       [
-        'a reason is judged too',
+        'a reason is validated too',
         "(['role', 'reason', 'sessionName', 'allowed', 'rule'] as const)",
         "(['role', 'sessionName', 'allowed', 'rule'] as const)",
       ],
@@ -348,7 +352,7 @@ export default [
         'notes: []',
       ],
       [
-        'a case is judged with the rule of its route for matchers that fail',
+        'a case is evaluated with its route’s rule for failing matchers',
         'decideFor(auth, onMatcherError, caller,',
         "decideFor(auth, 'skip', caller,",
       ],
@@ -366,7 +370,7 @@ export default [
   ...within(
     'src/examine/role-tests/reach.ts',
     ['test/unit/examine/role-tests/cases.test.ts'],
-    [['a mapping that no case reached is told', '.filter(([key]) => !taken.has(key))', '']],
+    [['a mapping that no case reached is reported', '.filter(([key]) => !taken.has(key))', '']],
   ),
   ...within(
     'src/examine/role-tests/run.ts',

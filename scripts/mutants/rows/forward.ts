@@ -67,7 +67,7 @@ export default [
         '      this.response.end()\n      return this.#done(true, abortedBy(',
       ],
       [
-        'what is left of a body whose answer is nobody’s can be sent',
+        'the rest of a body with an abandoned response can be sent',
         "if (body.kind === 'stream' && !body.stream.complete) return controller.abort(DISCARDED)",
         '',
         ['test/slow/proxy/body.test.ts'],
@@ -91,7 +91,7 @@ export default [
     ['test/unit/forward/odd-answers.test.ts'],
     [
       [
-        'an answer with a transfer coding that nobody takes off is refused',
+        'a response with an unsupported transfer coding is rejected',
         "return bad('unsupported transfer coding')",
         'return undefined',
       ],

@@ -32,7 +32,7 @@ export default [
     [
       ['no Cookie of a caller goes on', "'proxy-authorization', 'cookie', ", "'proxy-authorization', "],
       ['no Proxy-Authorization of a caller goes on', "['proxy-authorization', ", '['],
-      ['no X-Amz-* of a caller that signs or names somebody goes on', "  'x-amz-security-token',\n", ''],
+      ['X-Amz-* headers of a caller that sign or identify are dropped', "  'x-amz-security-token',\n", ''],
       ['X-Amz-* go on in the spelling that is signed', '$|x-amz-)/', '$)/', ['test/unit/http/gateway-headers.test.ts']],
       [
         'no token of another gateway goes on, on no account',
@@ -54,7 +54,7 @@ export default [
       ],
       ["no header with the caller's raw token goes on", 'value.includes(credentials)) ||', 'value === credentials) ||'],
       ['a token among WebSocket subprotocols stays here', 'const kept = withoutTokens(value)', 'const kept = value'],
-      ['nobody but us says who the client is', "  'true-client-ip',\n", ''],
+      ['only the proxy names the client', "  'true-client-ip',\n", ''],
     ],
   ),
   ...within(

@@ -40,7 +40,7 @@ export default [
       ['a refusal is no answer', 'if (answer.status >= 300) {', 'if (answer.status >= 500) {'],
       ['a refused watch is no watch', 'if (stream.status !== 200) {', 'if (stream.status === 0) {'],
       [
-        'a watch lets go of its connection',
+        'a watch releases its connection',
         "        signal.removeEventListener('abort', close)\n        close()\n",
         "        signal.removeEventListener('abort', close)\n",
       ],
@@ -145,7 +145,7 @@ export default [
         'seen = { version, atMs: 0 }',
       ],
       [
-        'a lease is taken over only as it was seen',
+        'a lease is acquired only at its observed version',
         'leaseObject({ leaseTransitions: transitions, acquireTime }, version)',
         'leaseObject({ leaseTransitions: transitions, acquireTime })',
       ],

@@ -32,13 +32,13 @@ export default [
         ['test/unit/listen/stop.test.ts'],
       ],
       [
-        'an answer that nobody reads ends the connection',
+        'an unread response closes the connection',
         "if (this.socket.writableLength > 0) return 'unread_answer'",
         '',
         ['test/slow/listen/stuck.test.ts'],
       ],
       [
-        'a body that nobody wants any more has an end',
+        'an abandoned body is bounded',
         "if (this.#hasUnreadBody && !this.isBusy) return 'unread_body'",
         '',
         ['test/slow/listen/stuck.test.ts'],

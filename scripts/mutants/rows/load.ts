@@ -51,7 +51,7 @@ export default [
     ['test/unit/load/workloads/oidc-config-refs.test.ts'],
     [
       [
-        'callers that are said by something unusable are nobody',
+        'an unusable callers setting accepts no caller',
         "    problems.push(manifest.problem([...path, 'name'], nowhere(declared, { kind, namespace, name })))\n",
         '    void nowhere\n',
       ],
@@ -62,7 +62,7 @@ export default [
     ['test/unit/load/routes/header-forward.test.ts'],
     [
       [
-        'a header of a type is set by nobody else, however it is spelled',
+        'a header of a type is set only by it, in any spelling',
         '.filter((name) => own.has(plainHeaderName(name)))',
         '.filter((name) => own.has(name))',
       ],

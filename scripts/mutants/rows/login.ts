@@ -14,19 +14,19 @@ export default [
       ],
       ['a refused token is not taken again', 'record.access_token !== used && isFresh(record)', 'isFresh(record)'],
       [
-        'a client that the server has forgotten logs nobody in',
+        'a client unknown to the server is not used for a login',
         'isClientKnown: !isTried || next?.isClientKnown !== false',
         'isClientKnown: true',
         ['test/system/login/again.test.ts'],
       ],
       [
-        'a client that the server may have forgotten is registered anew after a login from which nobody came back',
+        'a client that the server may have deleted is registered again after a login without callback',
         'if (record !== undefined && !isTried) await store.forget(record)',
         '',
         ['test/system/login/again.test.ts'],
       ],
       [
-        'a login that lacks scopes outlives one from which nobody came back',
+        'a login that lacks scopes outlives one without callback',
         'record?.refresh_token !== undefined || asked.lacksScopes',
         'record?.refresh_token !== undefined',
         ['test/system/login/again.test.ts'],
@@ -36,7 +36,7 @@ export default [
         'record === undefined || asked.lacksScopes ? undefined',
         'record === undefined ? undefined',
       ],
-      ['what nobody waits for opens no browser', 'if (!mayLogIn) return undefined', ''],
+      ['a background request opens no browser', 'if (!mayLogIn) return undefined', ''],
       [
         'a stream in the background opens no browser',
         'if (!mayAsk && running === undefined) {',
@@ -73,7 +73,7 @@ export default [
     ['test/system/login/discovery.test.ts'],
     [
       [
-        'a secret goes to nobody over plain http from a login',
+        'a login sends no secret over plain http',
         'if (!isSafeUrl(authorize) || !isSafeUrl(token))',
         'if (!isSafeUrl(authorize) || typeof token !== "string")',
       ],
@@ -171,7 +171,7 @@ export default [
         'if (leftMs <= 0) throw new LockTimeout()',
       ],
       [
-        'the lock is let go of when the work throws',
+        'the lock is released when the work throws',
         '  } finally {\n    await new Promise((resolve) => {',
         '  } catch (error) {\n    throw error\n  }\n  {\n    await new Promise((resolve) => {',
       ],
@@ -181,7 +181,7 @@ export default [
         'path.resolve(`/tmp/${digest}.lock`)',
       ],
       [
-        'who waits for the lock is told of its end',
+        'waiters are notified of the release of the lock',
         'for (const socket of waiters.get(held) ?? []) socket.destroy()',
         '',
       ],
@@ -209,7 +209,7 @@ export default [
         '      ...(wanted.length',
       ],
       ['the token request names the resource', "    ['resource', resource],\n", ''],
-      ['the port is let go of when the login is over', '    receiver.close()\n', '    await Promise.resolve()\n'],
+      ['the port is released when the login is over', '    receiver.close()\n', '    await Promise.resolve()\n'],
       [
         'the client of before is used with the same server and resource only',
         'before?.issuer === server.issuer && before.resource === resource',
@@ -261,7 +261,7 @@ export default [
         'const timer = undefined as NodeJS.Timeout | undefined',
         ['test/system/login/again.test.ts', 'test/system/login/login.test.ts'],
       ],
-      ['waiting ends when nobody waits for the login any more', 'if (options.signal?.aborted === true) onAbort()', ''],
+      ['waiting ends when the last request leaves', 'if (options.signal?.aborted === true) onAbort()', ''],
       ['an abort ends the waiting', "options.signal?.addEventListener('abort', onAbort, { once: true })", ''],
       [
         'a port that is taken gives way to another',
@@ -322,11 +322,7 @@ export default [
         ['test/system/dialects/logins.test.ts'],
       ],
       ['a refresh is for the same resource', "      ['resource', resource],\n", ''],
-      [
-        'a grant that is worth nothing leads to a login',
-        "new Set(['invalid_grant', 'invalid_token'])",
-        "new Set(['invalid_token'])",
-      ],
+      ['a dead grant leads to a login', "new Set(['invalid_grant', 'invalid_token'])", "new Set(['invalid_token'])"],
       [
         'a server that is away is no reason for a login',
         "    throw loginRefusal('the token refresh failed', error)",

@@ -12,7 +12,7 @@ export default [
         'void io.stopped.then(() => setTimeout(() => process.exit(), LAST_OUTPUT_MS).unref())',
       ],
       [
-        'output that nobody reads keeps no stopped server alive',
+        'unread output keeps no stopped server alive',
         'setTimeout(() => process.exit(), LAST_OUTPUT_MS).unref()',
         'undefined',
         ['test/slow/e2e/log-readers.test.ts'],

@@ -43,7 +43,7 @@ export default [
         'new Set(declared.map(({ header }) => header)).size === declared.length ? declared : []',
         'declared',
       ],
-      ['so many tools are remembered', 'if (this.#byTool.size > MAX_TOOLS) this.#byTool.clear()', ''],
+      ['the number of cached tools is limited', 'if (this.#byTool.size > MAX_TOOLS) this.#byTool.clear()', ''],
       ['a schema is followed to a depth', ' || path.length > MAX_DEPTH) return', ') return'],
     ],
   ),

@@ -122,7 +122,7 @@ export default [
         'createCircuit({ ...breaker, clock, onState })',
       ],
       [
-        'nobody waits for what was sent before an outage',
+        'no caller waits for a call sent before an outage',
         'for (const giveUp of hanging) giveUp()',
         '',
         ['test/slow/obtain/recovery.test.ts'],

@@ -16,14 +16,14 @@ export default [
   ...within(
     'src/oauth/client-assertion.ts',
     ['test/unit/obtain/token-exchange-request.test.ts'],
-    [['an assertion of ours lives for a minute', 'const LIFETIME_SECONDS = 60', 'const LIFETIME_SECONDS = 3_600']],
+    [['a client assertion is valid for a minute', 'const LIFETIME_SECONDS = 60', 'const LIFETIME_SECONDS = 3_600']],
   ),
   ...within(
     'src/oauth/client-authentication.ts',
     ['test/system/oauth/client-authentication.test.ts'],
     [
-      ['a token of ours whose time is over is not shown', 'if (!hasEnded(again)) return again', 'return again'],
-      ['a newer token of ours retires no credentials', '{ lasting: [] }', '{}'],
+      ['an expired token file is not sent', 'if (!hasEnded(again)) return again', 'return again'],
+      ['a renewed token file retires no credentials', '{ lasting: [] }', '{}'],
     ],
   ),
   ...within(
@@ -31,7 +31,7 @@ export default [
     ['test/system/oauth/client-authentication.test.ts'],
     [
       [
-        'a certificate of ours whose time is over is not shown',
+        'an expired client certificate is not presented',
         'if (certificate.validToDate.getTime() > clock.now()) return',
         'if (certificate.validToDate.getTime() > 0) return',
       ],
@@ -174,7 +174,7 @@ export default [
         ['test/unit/authenticate/token-keys.test.ts', 'test/unit/authenticate/token-shapes.test.ts'],
       ],
       [
-        'whoever cannot sign does not use up the refreshes',
+        'tokens with invalid signatures do not use up the refreshes',
         '!store.lists(kid)) && isSignatureLong(token, alg)',
         '!store.lists(kid))',
       ],

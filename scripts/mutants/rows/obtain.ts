@@ -34,7 +34,7 @@ export default [
         '[generation.secrets]',
       ],
       [
-        'a token of our own is nobody’s, and no purge of a caller takes it from all others',
+        'a service token has no owner, and a caller’s purge does not remove it',
         "    subject: '',\n",
         "    subject: 'caller-1',\n",
       ],
@@ -230,7 +230,7 @@ export default [
         'if (false)\n',
       ],
       [
-        'a profile takes no keys of a metadata service by itself',
+        'a profile does not use a metadata service implicitly',
         "if (place === 'Ec2InstanceMetadata' || place === 'EcsContainer')\n",
         "if (place === '')\n",
       ],
@@ -343,7 +343,7 @@ export default [
     'src/obtain/cloud-sts/sts-failure.ts',
     ['test/unit/obtain/cloud-sts/signed.test.ts'],
     [
-      ['no text of STS is told', 'hintOf(known, sdk.message)}`,', '` ${String(sdk.message)}`}`,'],
+      ['no text of STS is reported', 'hintOf(known, sdk.message)}`,', '` ${String(sdk.message)}`}`,'],
       [
         "an identity that STS refuses is ours, not the caller's",
         "  ExpiredToken: 'aws_identity_unavailable',\n",
@@ -373,7 +373,7 @@ export default [
         "oneOf(payload['resource']) === null",
       ],
       [
-        'an assertion that was refused twice makes nobody log in again',
+        'an assertion that was rejected twice causes no login',
         "  return code === 'invalid_token' ? 'exchange_denied' : code\n",
         '  return code\n',
       ],
@@ -445,7 +445,7 @@ export default [
     'src/obtain/obo.ts',
     ['test/unit/obtain/obo.test.ts'],
     [
-      ['the token of an application is shown on nobody’s behalf', '      refuseApplication(caller.claims)\n', ''],
+      ['an application’s token is not used on behalf of a user', '      refuseApplication(caller.claims)\n', ''],
       [
         'a token got on behalf of a caller is for one token of the caller',
         'spec.tenantId, clientId, scope, caller.tokenDigest]',
@@ -565,7 +565,7 @@ export default [
     ['test/unit/obtain/upstream-exchange.test.ts'],
     [
       [
-        'a refused token of an upstream is judged by its own age',
+        'a rejected upstream token is evaluated by its own age',
         'issuedAtMs: jwtIssuedMs(token.reveal())',
         'issuedAtMs: token.length === 0 ? jwtIssuedMs(token.reveal()) : undefined',
       ],
@@ -576,13 +576,13 @@ export default [
         ['test/unit/obtain/obo-upstream.test.ts'],
       ],
       [
-        'who has to log in in another way is not refreshed, and told so',
+        'a session that needs step-up is not refreshed, and challenged',
         ", 'insufficient_user_authentication'])",
         '])',
         ['test/unit/obtain/xaa-upstream.test.ts'],
       ],
       [
-        'nobody reaches an upstream token without a login',
+        'an upstream token requires a login',
         'if (holder === undefined) return true',
         'return true',
         ['test/unit/obtain/upstream-without-login.test.ts'],
@@ -604,7 +604,7 @@ export default [
         'secrets: clients.idp.secrets,',
       ],
       [
-        'what somebody is vouched for is given to no other caller',
+        'an assertion’s token is used for no other caller',
         '[leg, caller.tokenDigest]',
         '[leg]',
         ['test/unit/obtain/isolation.test.ts'],
@@ -627,7 +627,7 @@ export default [
         ['test/unit/obtain/xaa-upstream.test.ts'],
       ],
       [
-        'only a refused assertion is asked for anew',
+        'only a rejected assertion is requested again',
         "response.status === 400 && errorOf(response) === 'invalid_grant'",
         'response.status >= 400',
       ],

@@ -39,7 +39,7 @@ export default [
         'return client.apply(type, object)\n',
         'return client.apply(type, object).catch(ignoreGone)\n',
       ],
-      ['what belongs to somebody else is not taken over', "if (action.do === 'apply') await refuseForeign(action)", ''],
+      ['objects of other owners are not adopted', "if (action.do === 'apply') await refuseForeign(action)", ''],
       [
         'a copied annotation makes nothing ours that has another owner',
         'if (owner !== undefined) return owner.uid === controllerOf(wanted)?.uid',
@@ -138,7 +138,7 @@ export default [
     ['test/unit/operator/shared-configs.test.ts'],
     [
       [
-        'what says who may call is held while somebody refers to it',
+        'a referenced callers config is kept',
         'workloads: references.workloadsOf(configKey(kind, namespace, name))',
         'workloads: []',
       ],
@@ -149,7 +149,7 @@ export default [
     ['test/unit/operator/pods.test.ts'],
     [
       ['pods reach no metadata service', 'except: METADATA_RANGES.ipv4', 'except: []'],
-      ['a rule of the command line leads to somebody', '  .min(1)\n  .max(MAX_ENTRIES)\n', '  .max(MAX_ENTRIES)\n'],
+      ['a network rule of the command line has a peer', '  .min(1)\n  .max(MAX_ENTRIES)\n', '  .max(MAX_ENTRIES)\n'],
     ],
   ),
   ...within(
@@ -215,7 +215,7 @@ export default [
         "...(proxy.needsClusterToken ? [clusterMount('cluster', mode)] : [])",
         "clusterMount('cluster', mode)",
       ],
-      ['another role of AWS makes the pods anew', '{ [POD_AWS_ROLE]: proxy.awsRoleArn }', '{}'],
+      ['another AWS role recreates the pods', '{ [POD_AWS_ROLE]: proxy.awsRoleArn }', '{}'],
     ],
   ),
   ...within(
@@ -223,18 +223,18 @@ export default [
     ['test/unit/operator/reconcile-remote-proxy.test.ts'],
     [
       [
-        'pods read no document that somebody has put beside ours',
+        'pods read no foreign document',
         "type.kind === 'ConfigMap' ? strayKeys(object, before) : []",
         '([] as string[])',
       ],
       [
-        'a proxy whose callers nobody can tell does not run',
+        'a proxy without accepted callers does not run',
         '[externalAuth, authServer, callers, telemetry].every(',
         '[externalAuth, authServer, telemetry].every(',
         ['test/unit/operator/shared-configs.test.ts'],
       ],
       [
-        'accounts and budgets of somebody else stay',
+        'foreign service accounts and budgets stay',
         'object === undefined || !isOwned(object, snapshot.object) ? []',
         'object === undefined ? []',
       ],
@@ -294,7 +294,7 @@ export default [
     ['test/unit/operator/wanted.test.ts'],
     [
       [
-        'what somebody adds to a NetworkPolicy is put back',
+        'additions to a NetworkPolicy are reverted',
         "wanted.kind === 'NetworkPolicy' ? OWNERS_ONLY : KEYED_LISTS",
         'KEYED_LISTS',
       ],
@@ -353,7 +353,7 @@ export default [
         "        failurePolicy: 'Ignore',\n        matchPolicy: 'Equivalent',\n        reinvocationPolicy",
       ],
       [
-        'the operator waits for nobody',
+        'the webhook skips the operator’s own namespace and kube-system',
         "values: [...new Set([ownNamespace, 'kube-system'])]",
         "values: ['kube-system', ownNamespace].slice(0, 1)",
       ],
@@ -399,7 +399,7 @@ export default [
     ['test/unit/operator/review-turns.test.ts'],
     [
       [
-        'reviews of a namespace are judged one at a time',
+        'reviews of a namespace are evaluated one at a time',
         'if (line === undefined) {',
         'if (line === undefined || line.length === 0) {',
       ],
@@ -440,7 +440,7 @@ export default [
       ['a new certificate is served', '      pair = pairOf(certificate)\n', ''],
       ['a decision that throws is no leave', 'return refusal(500)', 'return refusal(200)'],
       [
-        'a review ends when its asker has gone',
+        'a review is aborted when its client leaves',
         'await turns.take(review.namespace, bytes, gone)',
         'await turns.take(review.namespace, bytes, AbortSignal.any([]))',
       ],

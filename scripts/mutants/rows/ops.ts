@@ -19,7 +19,7 @@ export default [
     [
       ["the page's session ends after eight hours", 'if (session.untilMs > clock.now() && session', 'if (session'],
       [
-        "the page's session ends when somebody logs out",
+        "the page's session ends with a logout",
         'if (key !== undefined) sessions.delete(key)',
         '',
         ['test/unit/ops/pages.test.ts'],

@@ -35,7 +35,7 @@ export default [
     ['test/slow/proxy/body.test.ts'],
     [
       [
-        'streamed bodies have room for so many',
+        'the number of streamed bodies is limited',
         'if (!isKept && watch.streams.isFull) throw crowded(watch)',
         '',
         ['test/unit/proxy/body-memory.test.ts'],

@@ -30,7 +30,7 @@ export default [
     ['test/unit/registry/registry-data.test.ts'],
     [
       [
-        'what a look finds after its registry has gone is not told, and brings no series back',
+        'a poll of a removed registry is not reported, and restores no series',
         '      if (isClosed) return\n      if (snapshot',
         '      if (snapshot',
       ],

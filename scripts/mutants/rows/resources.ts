@@ -69,7 +69,7 @@ export default [
       ['tokens for an issuer of manifests count once', 'isSingleUse: true', 'isSingleUse: false'],
       ['tokens for an issuer of manifests end with what was shown', 'endsWithToken: true', 'endsWithToken: false'],
       [
-        'an issuer of manifests vouches for the subjects that are listed',
+        'an issuer of manifests is accepted for listed subjects only',
         'match: `claims.sub == ${JSON.stringify(subject)}`',
         'match: `claims.sub != ""`',
       ],

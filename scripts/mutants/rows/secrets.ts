@@ -7,7 +7,7 @@ export default [
     ['test/unit/secrets'],
     [
       [
-        'what is no secret is told as a problem',
+        'an invalid secret is reported as a problem',
         'accept: (content) => valueOf(content, form) !== undefined',
         'accept: () => true',
       ],

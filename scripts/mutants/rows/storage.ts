@@ -18,7 +18,7 @@ export default [
     ['test/unit/storage/memory.test.ts'],
     [
       ['a full store refuses', "if (bytes - oldSize + size > maxBytes) throw new StoreError('overloaded')", ''],
-      ['what ended makes room', 'if (bytes - oldSize + size > maxBytes) sweepAll()\n', ''],
+      ['expired values free memory', 'if (bytes - oldSize + size > maxBytes) sweepAll()\n', ''],
       [
         'an entry is gone at its end',
         'clock.now() < entry.endMs) return entry',
@@ -29,7 +29,7 @@ export default [
   ...within(
     'src/storage/memory-locks.ts',
     ['test/unit/storage/memory.test.ts'],
-    [['a lock is let go once', 'if (!isMine) return Promise.resolve()\n', '']],
+    [['a lock is released once', 'if (!isMine) return Promise.resolve()\n', '']],
   ),
   ...within(
     'src/storage/memory.ts',
@@ -66,7 +66,7 @@ export default [
     ['test/slow/e2e/store-state.test.ts'],
     [
       [
-        'a store that lost what was in it is told',
+        'a store that lost its data is reported',
         'if (known !== undefined && known !== mark) {',
         "if (known !== undefined && known === '') {",
       ],
@@ -83,17 +83,17 @@ export default [
         ['test/system/storage/redis.test.ts'],
       ],
       [
-        'who lets go of a lock late lets go of nobody else’s',
+        'a late release does not release another’s lock',
         "if read('GET', KEYS[1]) ~= ARGV[1] then return 0 end\nredis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])",
         "redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])",
       ],
       [
-        'who renews a lock late renews nobody else’s',
+        'a late renewal does not renew another’s lock',
         "if read('GET', KEYS[1]) ~= ARGV[1] then return 0 end\nreturn redis.call('PEXPIRE', KEYS[1], ARGV[2])",
         "return redis.call('PEXPIRE', KEYS[1], ARGV[2])",
       ],
       [
-        'who stores a value late lets go of nobody else’s lock',
+        'a late write does not release another’s lock',
         "if read('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end",
         "redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])",
       ],
@@ -115,7 +115,7 @@ export default [
     ['test/slow/e2e/store-state.test.ts'],
     [
       [
-        'a store that throws keys away is told',
+        'a store that evicts keys is reported',
         'evicts.with().set(next === undefined || next === KEEPS ? 0 : 1)',
         'evicts.with().set(0)',
       ],
@@ -136,7 +136,7 @@ export default [
         "sealing: createSecretKey(expand('lookup', 32))",
       ],
       [
-        'what everybody can read of a record is of no key',
+        'the readable part of a record reveals no key',
         "id: expand('key id', ID_BYTES)",
         "id: expand('sealing', ID_BYTES)",
       ],
@@ -147,11 +147,11 @@ export default [
       ],
       ['another format is not opened', ' || sealed[0] !== FORMAT) return', ') return'],
       [
-        'an id that nobody knows makes secrets be read again at most each second',
+        'an unknown key id causes a read of the secrets at most each second',
         'if (isDuring(refreshed, clock.now())) return Promise.resolve()',
         '',
       ],
-      ['what was sealed by an older secret is sealed anew', 'isCurrent: entry === first()', 'isCurrent: true'],
+      ['values sealed with an older secret are sealed again', 'isCurrent: entry === first()', 'isCurrent: true'],
       [
         'each record is sealed by a key of its own',
         "createHmac('sha256', sealing).update(name).digest()",

@@ -58,7 +58,7 @@ export default [
     ['test/unit/upstreams/oauth2.test.ts'],
     [
       [
-        'who is told is somebody',
+        'a reported user has a subject',
         "if (subject === undefined) throw unusable('user-info endpoint: no subject field has a value')",
         '',
       ],
@@ -80,12 +80,12 @@ export default [
         ['test/unit/upstreams/oidc.test.ts'],
       ],
       [
-        'user info of somebody else is refused',
+        'user info of another subject is rejected',
         "if (answer.subject !== sub) throw unusable('user-info endpoint: sub differs from the ID token')",
         '',
       ],
       [
-        'what was signed counts before what was told',
+        'signed claims take precedence over user info',
         'Object.assign(Object.create(null) as Record<string, ClaimValue>, told, signed)',
         'Object.assign(Object.create(null) as Record<string, ClaimValue>, signed, told)',
         ['test/unit/upstreams/oidc.test.ts'],
@@ -118,7 +118,7 @@ export default [
         '',
       ],
       [
-        'what an upstream says of a refused registration is told by its code alone',
+        'a rejected registration is reported by its code alone',
         'error !== undefined && /^[a-z_]{1,64}$/.test(error)',
         'error !== undefined',
       ],
@@ -140,7 +140,7 @@ export default [
     ['test/unit/authserver/identity.test.ts'],
     [
       [
-        'nobody logs in without a subject in the answer of the token endpoint',
+        'a login requires a subject in the token response',
         'if (subject === undefined) throw unusable(`${WHERE}: no subject at subjectPath`)',
         "if (subject === undefined) return { subject: 'nobody', claims: Object.freeze({ sub: 'nobody' }) }",
       ],
@@ -151,7 +151,7 @@ export default [
     ['test/unit/oauth/client-auth.test.ts'],
     [
       [
-        'at an upstream no other method is tried than the one that is told',
+        'only the configured method is used at an upstream',
         "config.clientAuth === undefined && auth.method === 'clientSecretBasic'",
         "auth.method === 'clientSecretBasic'",
       ],

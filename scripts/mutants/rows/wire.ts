@@ -15,7 +15,7 @@ export default [
     ['test/unit/wire/answers.test.ts'],
     [
       ['trailers are lines', 'checkTrailers(text)', ''],
-      ['nobody waits for the head of another protocol', 'if (!BEGINNING.startsWith(begun))', 'if (false)'],
+      ['a head of another protocol fails early', 'if (!BEGINNING.startsWith(begun))', 'if (false)'],
       ['nor for the end of a head with bare LFs', 'if (!canBecomeSection(held, from))', 'if (false)'],
       ['the end of a connection ends no other answer', 'if (this.#state !== UNTIL_CLOSE) return false', ''],
     ],
@@ -75,7 +75,7 @@ export default [
         '      throw error',
       ],
       [
-        'kept connections make room for whoever waits',
+        'idle connections are closed for waiting requests',
         '    this.#makeRoom()\n    return promise',
         '    return promise',
       ],
@@ -86,7 +86,7 @@ export default [
     ['test/unit/wire/exchange.test.ts'],
     [
       [
-        'an answer that nobody asked for ends the connection',
+        'an unsolicited response closes the connection',
         'if (this.#exchange === undefined) return this.#lose()',
         'if (this.#exchange === undefined) return',
         ['test/system/wire/pool.test.ts'],
@@ -176,7 +176,7 @@ export default [
         '',
       ],
       [
-        'whoever has waited longest is served',
+        'the longest waiting request is served',
         'if (leftMs <= 0 || isWanted)',
         'if (leftMs <= 0)',
         ['test/unit/wire/connection-budget.test.ts'],
@@ -203,7 +203,7 @@ export default [
         'said.upgrade && !isOld',
       ],
       ['HTTP/1.0 has no second protocol', 'said.upgrade && !isOld && body === 0', 'said.upgrade && body === 0'],
-      ['HTTP/1.0 does not stay by itself', '(!isOld || said.keepAlive)', 'true'],
+      ['HTTP/1.0 is not kept alive by default', '(!isOld || said.keepAlive)', 'true'],
       ['close is heard beside other words', "close: says('close')", "close: options.length === 1 && says('close')"],
     ],
   ),
@@ -311,7 +311,7 @@ export default [
         ['test/unit/wire/served.test.ts'],
       ],
       [
-        'an error of ours is none of the client',
+        'an error of the proxy is not the client’s',
         'if (!(error instanceof WireError)) throw error',
         '',
         ['test/unit/wire/served.test.ts'],
@@ -336,7 +336,7 @@ export default [
         '',
       ],
       [
-        'whoever reads a body hears that its client has gone',
+        'the reader of a body is notified when its client leaves',
         "this.#request?.destroy(new Error('aborted'))",
         '',
         ['test/unit/listen/bodies.test.ts'],
@@ -348,18 +348,18 @@ export default [
     ['test/unit/listen/bodies.test.ts'],
     [
       [
-        'a body in pieces that nobody reads is thrown away',
+        'an unread chunked body is discarded',
         'this.readableFlowing !== null && !this.destroyed',
         'this.#isWanted && !this.destroyed',
       ],
       [
-        'nobody gets half a body for a whole one',
+        'a partial body does not count as complete',
         '!this.complete || this.#isWanted',
         'this.#isWanted',
         ['test/slow/proxy/body.test.ts'],
       ],
       [
-        'nobody gets the end of a body for all of it',
+        'the end of a body does not count as all of it',
         'this.#isSplit || this.destroyed',
         'this.destroyed',
         ['test/unit/wire/served.test.ts'],
