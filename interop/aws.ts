@@ -13,7 +13,7 @@ import { untilListening } from './moto.ts'
 import type { Python } from './python.ts'
 import { callerWith, clock, environmentOnly, portsFor, REGION, specOf } from './sources.ts'
 
-/** Who gave keys, by their ids; what STS gives has others. */
+/** Issuer of keys by their ids; keys of STS have other ids. */
 const KEYS = { environment: 'AKIAENVIRONMENT00001', profile: 'AKIAPROFILE000000001', metadata: 'ASIAMETADATA00000001' }
 const ROLE = 'arn:aws:iam::123456789012:role/reader'
 const TOKEN = 'the-token-of-the-pod'
@@ -126,7 +126,7 @@ for env in json.load(sys.stdin):
 print(json.dumps(found))
 `
 
-/** Whose keys they are: what STS gives has an id that nobody knows before. */
+/** Owner of keys: ids of STS keys are not known in advance. */
 const named = (accessKeyId: string): string =>
   accessKeyId === 'none' ? 'none' : (Object.entries(KEYS).find(([, id]) => id === accessKeyId)?.[0] ?? 'STS')
 

@@ -10,7 +10,7 @@ const ANSWER_MS = 60_000
 const ROOT = path.join(import.meta.dirname, '..')
 const SCHEMA = path.join(ROOT, 'config/generated/extauth.schema.json')
 
-/** Two documents, each with a field that nobody knows; the second is seen only by its own modeline. */
+/** Two documents, each with an unknown field; only its modeline covers the second. */
 const BROKEN = [
   'kind: MCPExternalAuthConfig\nspec: { type: bearerToken, bearerTokn: {} }',
   'kind: ProxyConfig\nspec: { rutes: [] }',
@@ -36,10 +36,11 @@ export function editorPeer(say: (line: string) => void): Peer {
         writeFileSync(broken, BROKEN)
         const patterns = ['config/*.yaml', 'config/{examples,init,lab}/*.yaml']
         const examples = globSync(patterns, { cwd: ROOT }).map((file) => path.join(ROOT, file))
-        const told = await ask(server, [...examples, broken])
-        const wrong = examples.filter((file) => told.get(file)?.length !== 0)
-        for (const file of wrong) say(`${path.relative(ROOT, file)}: ${told.get(file)?.join('; ') ?? 'no answer'}`)
-        const found = told.get(broken)?.join('\n') ?? ''
+        const diagnostics = await ask(server, [...examples, broken])
+        const wrong = examples.filter((file) => diagnostics.get(file)?.length !== 0)
+        for (const file of wrong)
+          say(`${path.relative(ROOT, file)}: ${diagnostics.get(file)?.join('; ') ?? 'no answer'}`)
+        const found = diagnostics.get(broken)?.join('\n') ?? ''
         const isSeen = found.includes('bearerTokn') && found.includes('rutes')
         const seen = isSeen ? 'seen' : 'NOT seen'
         say(
@@ -64,14 +65,14 @@ interface Message {
   }
 }
 
-/** What the server says of each file (Language Server Protocol 3.17, publishDiagnostics). */
+/** Diagnostics of each file (Language Server Protocol 3.17, publishDiagnostics). */
 async function ask(server: ChildProcess, files: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
   const send = (message: object): void => {
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message }))
     server.stdin?.write(Buffer.concat([Buffer.from(`Content-Length: ${body.length}\r\n\r\n`), body]))
   }
   const names = new Map(files.map((file) => [pathToFileURL(file).href, file]))
-  const told = new Map<string, readonly string[]>()
+  const diagnostics = new Map<string, readonly string[]>()
   const initialized = Promise.withResolvers<void>()
   const all = Promise.withResolvers<void>()
   server.stdout?.on(
@@ -87,8 +88,8 @@ async function ask(server: ChildProcess, files: readonly string[]): Promise<Read
         })
       const file = names.get(decodeURIComponent(params?.uri ?? '')) ?? names.get(params?.uri ?? '')
       if (method !== 'textDocument/publishDiagnostics' || file === undefined) return
-      told.set(file, params?.diagnostics?.map((one) => one.message) ?? [])
-      if (told.size === files.length) all.resolve()
+      diagnostics.set(file, params?.diagnostics?.map((one) => one.message) ?? [])
+      if (diagnostics.size === files.length) all.resolve()
     }),
   )
   const capabilities = { workspace: { configuration: true }, textDocument: { publishDiagnostics: {} } }
@@ -102,7 +103,7 @@ async function ask(server: ChildProcess, files: readonly string[]): Promise<Read
       send({ method: 'textDocument/didOpen', params: { textDocument } })
     }
     await all.promise
-    return told
+    return diagnostics
   } finally {
     clearTimeout(deadline)
   }

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { askInManyWays } from './gateways/bodies.ts'
 import { askAtOnce, askAtTheLastMoment, type CrowdVerdict } from './gateways/crowd.ts'
 import { installGateways, missingGateways, versionOf } from './gateways/programs.ts'
-import { CLIENTS, overCommand, told } from './gateways/traffic.ts'
+import { CLIENTS, overCommand, problemOf } from './gateways/traffic.ts'
 import { createGatewayWorld, type GatewayWorld } from './gateways/world.ts'
 import type { Peer } from './peers.ts'
 
@@ -14,7 +14,7 @@ const AT_ONCE = 200
 /** Part of the requests that may meet a connection which the other side is just ending: a POST is not repeated. */
 const MOST_LOST = 0.05
 const LANES = 60
-/** How long those behind us keep a connection that nobody uses, in milliseconds. */
+/** Keep-alive time of the servers behind the proxy, in milliseconds. */
 const RESTS = { nginx: 1000, haproxy: 500 }
 const MCP_REMOTE = 'mcp-remote@0.15.1'
 const INSTALL_MS = 180_000
@@ -37,7 +37,10 @@ export function gatewaysPeer(say: (line: string) => void): Peer {
         const { conversations, wrong } = await converseEverywhere(world)
         hear(`${conversations} conversations of MCP by both releases of the client, before, behind and both`, wrong)
         const crowd = await crowdEverywhere(world)
-        hear(`${crowd.right} requests, ${AT_ONCE} at once; ${crowd.lost} met a connection that ended`, judged(crowd))
+        hear(
+          `${crowd.right} requests, ${AT_ONCE} at once; ${crowd.lost} met a connection that ended`,
+          problemsOf(crowd),
+        )
         const last = await lastMoments(world)
         hear(`${last.right} requests as kept connections end, ${last.lost} more met one that ended`, last.wrong)
         hear('64 MiB both ways, chunks, 100-continue, HTTP/1.0, HEAD, an early answer, upgrades', await bodies(world))
@@ -57,7 +60,7 @@ async function converseEverywhere({ fronts, mcpRoutes }: GatewayWorld) {
     for (const route of mcpRoutes)
       for (const [client, talk] of Object.entries(CLIENTS)) {
         conversations++
-        const said = await told(talk(new URL(`${base}/${route}`)))
+        const said = await problemOf(talk(new URL(`${base}/${route}`)))
         if (said !== undefined) wrong.push(`${client} by ${front} to ${route} ${said}`)
       }
   return { conversations, wrong }
@@ -69,7 +72,7 @@ const together = (verdicts: readonly CrowdVerdict[]): CrowdVerdict => ({
   wrong: verdicts.flatMap(({ wrong }) => wrong),
 })
 
-const judged = ({ right, lost, wrong }: CrowdVerdict): readonly string[] =>
+const problemsOf = ({ right, lost, wrong }: CrowdVerdict): readonly string[] =>
   lost > MOST_LOST * (right + lost) ? [...wrong, `${lost} are too many`] : wrong
 
 async function crowdEverywhere({ fronts, plainRoutes }: GatewayWorld): Promise<CrowdVerdict> {
@@ -83,7 +86,7 @@ async function lastMoments({ fronts, plainRoutes }: GatewayWorld): Promise<Crowd
   const verdicts: CrowdVerdict[] = []
   for (const route of plainRoutes.filter((name) => !name.endsWith('none'))) {
     const restMs = route.includes('haproxy') ? RESTS.haproxy : RESTS.nginx
-    verdicts.push(await askAtTheLastMoment(`${fronts['nobody']}/${route}`, restMs, LANES))
+    verdicts.push(await askAtTheLastMoment(`${fronts['direct']}/${route}`, restMs, LANES))
   }
   return together(verdicts)
 }
@@ -91,7 +94,7 @@ async function lastMoments({ fronts, plainRoutes }: GatewayWorld): Promise<Crowd
 async function bodies({ fronts, plainRoutes }: GatewayWorld): Promise<readonly string[]> {
   const wrong: string[] = []
   for (const route of plainRoutes) {
-    const found = await askInManyWays(`${fronts['nobody']}/${route}`, { hasSmallLimit: route.includes('nginx') })
+    const found = await askInManyWays(`${fronts['direct']}/${route}`, { hasSmallLimit: route.includes('nginx') })
     wrong.push(...found.map((line) => `behind, ${route}: ${line}`))
   }
   for (const [front, base] of Object.entries(fronts)) {

@@ -19,7 +19,7 @@ export function javaPeer(say: (line: string) => void): Peer {
     language: 'Java',
     servers: [
       { kind: 'sessions', tellsProgress: true },
-      // Where there is no session, the SDK gives tools nobody whom they could tell.
+      // Without a session, the SDK gives tools no channel for progress.
       { kind: 'stateless', tellsProgress: false },
     ],
     missing() {

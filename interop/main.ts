@@ -44,7 +44,7 @@ const MINISTACK = 'ministack==1.5.33'
 const OTLP = 'opentelemetry-proto==1.45.2'
 const PACKAGES = [BOTOCORE, MCP, OTLP, 'moto[iam,s3,sts,server]==5.2.5']
 
-/** What is asked for by some of them is found out when the first asks. */
+/** Shared prerequisites, resolved on first use. */
 function once<T>(find: () => T): () => T {
   let found: { readonly value: T } | undefined
   return () => (found ??= { value: find() }).value
@@ -157,16 +157,16 @@ const keycloak: Peer = {
       const running = await startKeycloak(world.authority, realms)
       close = () => running.close()
       let isRight = true
-      const told = (what: string, wrong: readonly string[]): void => {
+      const report = (what: string, wrong: readonly string[]): void => {
         say(`Keycloak ${VERSION} ran: ${what}: ${wrong.length === 0 ? 'right' : wrong.join('; ')}`)
         isRight &&= wrong.length === 0
       }
       for (const clientId of Object.keys(LOGINS))
-        told(`login and refresh through client "${clientId}"`, await askLogin(running, world, clientId))
+        report(`login and refresh through client "${clientId}"`, await askLogin(running, world, clientId))
       const { wrong, rows, noAssertion } = await askProxy(running, world)
       const ways = 'client-secret, client-jwt, client-x509, federated (projected token, SVID)'
       const grants = 'token exchange, introspection, client_credentials, jwt-bearer (obo, second leg of xaa)'
-      told(`${rows} routes of docs/keycloak.md, ${ways}; ${grants}; thumbprints by openssl`, wrong)
+      report(`${rows} routes of docs/keycloak.md, ${ways}; ${grants}; thumbprints by openssl`, wrong)
       say(
         `Keycloak ${VERSION} has no first leg of xaa (${noAssertion}) and no path of Entra ID: stand-ins had those parts`,
       )

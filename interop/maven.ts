@@ -8,7 +8,7 @@ const PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1'
 const DOWNLOAD_MS = 240_000
 const JAVA = 17
 
-/** What is wanted of Maven's registry: files with these checksums (SHA-256 in hex by name), and nothing else. */
+/** Required files of Maven's registry, with checksums (SHA-256 in hex by name), and no others. */
 export interface Wanted {
   /** Goal and options of Maven's dependency plugin that put the files into `outputDirectory`. */
   readonly goal: 'copy' | 'copy-dependencies'
@@ -63,7 +63,7 @@ function missingJava(): string | undefined {
   return ask('mvn', ['--version']).status === 0 ? undefined : 'there is no mvn; in Debian: maven'
 }
 
-/** What of the folder is missing, more, or other than its checksum. */
+/** Files of the folder that are missing, unexpected, or differ from their checksum. */
 function differences(folder: string, checksums: ReadonlyMap<string, string>): readonly string[] {
   const found = readdirSync(folder)
   const isRight = (name: string): boolean =>

@@ -12,7 +12,7 @@ const ANY = { proxy: 0, admin: 0, identity: 0, identityTls: 0, backend: 0, sts: 
 const BIN = path.join(import.meta.dirname, '..', 'bin', 'extauth.cjs')
 const LIMIT_MS = 300_000
 
-/** What the official Python client found wrong with `extauth stdio` on the lab's routes, a line each. */
+/** Problems of the official Python client with `extauth stdio` on the lab's routes, one line each. */
 export async function askMcpClient(
   python: Python,
 ): Promise<{ readonly version: string; readonly wrong: readonly string[]; readonly tried: number }> {

@@ -85,7 +85,7 @@ async function makeRole(endpoint: string): Promise<void> {
       PolicyDocument: policy({ Effect: 'Allow', Action: '*', Resource: '*' }),
     },
   ]
-  // moto tells services apart by the scope of the signature, which it does not verify yet.
+  // moto selects services by the scope of the signature, which it does not verify yet.
   const scope = `AKIANOBODY/20260101/${REGION}/iam/aws4_request`
   const authorization = `AWS4-HMAC-SHA256 Credential=${scope}, SignedHeaders=host, Signature=0`
   for (const call of calls) {
@@ -118,7 +118,7 @@ export function signed(
   return draft
 }
 
-/** Sends what was signed, byte for byte. */
+/** Sends the signed request unchanged. */
 export function send(
   port: number,
   draft: Draft,

@@ -25,7 +25,7 @@ interface Span {
   readonly resource: Readonly<Record<string, string>>
 }
 
-/** What the receiver decoded of one exchanged request to the lab, and the version of its definitions. */
+/** Spans that the receiver decoded for one exchanged request to the lab, and the version of its definitions. */
 async function receive(python: Python): Promise<{ version: string; spans: readonly Span[]; token: string }> {
   const sockets = createSockets()
   try {
@@ -35,9 +35,9 @@ async function receive(python: Python): Promise<{ version: string; spans: readon
     const spans: Span[] = []
     const first = Promise.withResolvers<{ readonly port: number; readonly version: string }>()
     createInterface({ input: child.stdout }).on('line', (line) => {
-      const told = JSON.parse(line) as Span | { readonly port: number; readonly version: string }
-      if ('port' in told) first.resolve(told)
-      else spans.push(told)
+      const parsed = JSON.parse(line) as Span | { readonly port: number; readonly version: string }
+      if ('port' in parsed) first.resolve(parsed)
+      else spans.push(parsed)
     })
     child.once('exit', () => first.reject(new Error('the receiver of traces has ended')))
     const { port, version } = await first.promise
@@ -51,7 +51,7 @@ async function receive(python: Python): Promise<{ version: string; spans: readon
     const headers = { ...MCP, authorization: `Bearer ${token}`, traceparent: `00-${TRACE}-${PARENT}-01` }
     const { status } = await post(`${url}/token-exchange?secret=query-value`, CALL, headers)
     if (status !== 200) throw new Error(`the lab answered ${status}`)
-    // Whoever ends sends what is left.
+    // A process that exits sends the remaining spans.
     running.process.kill('SIGTERM')
     await running.ended
     return { version, spans, token }

@@ -3,13 +3,13 @@ export interface Peer {
   readonly name: string
   /** Why it can't be had on this machine, and what would help; undefined where it can. */
   missing(): string | undefined | Promise<string | undefined>
-  /** Whether it agrees with us; it has told what it found. Throws where it could be had and did not run. */
+  /** Returns whether it agrees with the proxy, after printing its results. Throws if it is available and did not run. */
   run(): Promise<boolean>
 }
 
 /**
  * Runs every peer that can be had. Gives the exit code: 1 when one disagrees, and when one that could be had did not run;
- * one that can't be had is told about.
+ * an unavailable one is reported.
  */
 export async function runPeers(peers: readonly Peer[], say: (line: string) => void): Promise<number> {
   const verdicts = { agreed: [] as string[], failed: [] as string[], missing: [] as string[] }

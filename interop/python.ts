@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { SigningCase } from './vectors-cases.ts'
 
-/** A Python with packages that nobody here wrote. */
+/** A Python with third-party packages. */
 export interface Python {
   readonly executable: string
   /** Where scripts of the packages are. */
@@ -56,7 +56,7 @@ export function systemPython(): Python | undefined {
   return status === 0 ? { executable: 'python3', scripts: '', close: () => undefined } : undefined
 }
 
-/** What botocore signs for the same requests. Throws when it does not run. */
+/** Signatures of botocore for the same requests. Throws when it does not run. */
 export function botocoreAuthorizations(
   python: Python,
   cases: readonly SigningCase[],

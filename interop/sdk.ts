@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { startLabBackend } from '../lab/index.ts'
 import { extauth } from '../test/support/e2e/process.ts'
 import { authConfig, configFolder, proxyConfig } from '../test/support/e2e/run.ts'
-import { CLIENTS, told } from './gateways/traffic.ts'
+import { CLIENTS, problemOf } from './gateways/traffic.ts'
 import type { Peer } from './peers.ts'
 
 const SECRET = 'what-the-server-wants'
@@ -23,7 +23,7 @@ interface Server {
 }
 
 /**
- * An official SDK in another language, in a program of ours. It serves MCP at `/sessions` and `/stateless`, prints a line of
+ * An official SDK in another language, in a test program. It serves MCP at `/sessions` and `/stateless`, prints a line of
  * JSON that says where (`url`) and with which `version`, and answers each line that is a `Conversation` with what went `wrong`.
  */
 export interface Sdk {
@@ -34,12 +34,12 @@ export interface Sdk {
   build(directory: string): readonly string[]
 }
 
-/** What the program's client is to do. */
+/** A task of the program's client. */
 interface Conversation {
   readonly name: string
   readonly url: string
   readonly token: string
-  /** What the server must have been shown; empty where it does not tell. */
+  /** Required credential at the server; empty if it does not report one. */
   readonly shows: string
   readonly progress: boolean
   readonly sessions: boolean
@@ -69,7 +69,7 @@ export const sdkPeer = (say: (line: string) => void, sdk: Sdk): Peer => ({
         for (let time = 0; time < TIMES; time++) hear(await program.converse({ ...route, token: 'of-the-caller' }))
         if (route.shows === '') continue
         for (const [client, talk] of Object.entries(CLIENTS)) {
-          const said = await told(talk(new URL(route.url), route.progress))
+          const said = await problemOf(talk(new URL(route.url), route.progress))
           hear(said === undefined ? undefined : `${client} to ${route.name} ${said}`)
         }
       }
@@ -99,7 +99,7 @@ async function startProgram(language: string, [command = '', ...args]: readonly 
   return {
     url,
     version,
-    /** What went wrong; empty where nothing did. */
+    /** The problem; empty without one. */
     async converse(wanted: Conversation): Promise<string> {
       stdin.write(`${JSON.stringify(wanted)}\n`)
       return z.object({ wrong: z.string() }).parse(await next()).wrong

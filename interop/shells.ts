@@ -10,7 +10,7 @@ import type { Peer } from './peers.ts'
 
 const INSTALL_MS = 180_000
 
-/** What is typed, and what the shell makes of it at the Tab key: one word each where only one fits. */
+/** Typed text, and its completion at the Tab key: one word each if only one fits. */
 const TYPED: readonly (readonly [typed: string, completed: string])[] = [
   ['extauth regi', 'extauth registry'],
   ['extauth lab tok', 'extauth lab token'],
@@ -72,15 +72,15 @@ function output(command: string, args: readonly string[], cwd: string): string {
   return stdout
 }
 
-/** fish tells the candidates for the last word itself. */
+/** fish prints the candidates for the last word itself. */
 function inFish(directory: string, typed: string): string {
-  const told = output('fish', ['--no-config', '-c', 'source script; complete -C $argv[1]', typed], directory)
-  const [first = '', ...more] = told.split('\n').filter((line) => line !== '')
-  if (more.length > 0) return told
+  const candidates = output('fish', ['--no-config', '-c', 'source script; complete -C $argv[1]', typed], directory)
+  const [first = '', ...more] = candidates.split('\n').filter((line) => line !== '')
+  if (more.length > 0) return candidates
   return `${typed.slice(0, typed.lastIndexOf(' ') + 1)}${first.split('\t')[0] ?? ''}`
 }
 
-/** zsh completes in a terminal only: one of its own, in which Tab and Enter are pressed and `extauth` tells its arguments. */
+/** zsh completes in a terminal only: one of its own, in which Tab and Enter are pressed and `extauth` prints its arguments. */
 function inZsh(directory: string, typed: string): string {
   const driver = `
     zmodload zsh/zpty
@@ -93,6 +93,6 @@ function inZsh(directory: string, typed: string): string {
     print -r -- "$line"
     zpty -d shell`
   const shown = output('zsh', ['-f', '-c', driver, 'driver', typed], directory)
-  const told = /<([^<>]*)>\s*$/.exec(shown.trimEnd())?.[1]
-  return told === undefined ? shown : `extauth ${told.trimEnd()}`
+  const typedArguments = /<([^<>]*)>\s*$/.exec(shown.trimEnd())?.[1]
+  return typedArguments === undefined ? shown : `extauth ${typedArguments.trimEnd()}`
 }

@@ -4,7 +4,7 @@ import { createOutbound } from '../src/net/index.ts'
 import { createIdentityPool } from '../src/obtain/index.ts'
 import type { CloudSts } from '../src/resources/index.ts'
 
-/** What sources of AWS credentials need, for those who are held against STS of others. */
+/** Requirements of AWS credential sources, for tests against other STS implementations. */
 
 export const REGION = 'us-east-1'
 export const clock = { now: () => Date.now() }

@@ -12,7 +12,7 @@ export interface TrustRow {
   readonly expect: string | RegExp
   /** Objects that the session may write, and may not. */
   readonly writes?: Readonly<Record<string, boolean>>
-  /** What the caller shows; opaque when absent. */
+  /** Token of the caller; opaque when absent. */
   readonly token?: string
 }
 
@@ -51,8 +51,8 @@ export const ROWS: readonly TrustRow[] = [
   { what: 'a JWT for others', spec: { fallbackRoleArn: ROLE(THEIRS, 'mcp-jwt') }, token: tokenOf({ ...CALLER, aud: 'x' }), expect: /^role_denied / },
   { what: 'IRSA, and a role per caller', spec: FROM_POD, expect: 'mcp-irsa' },
   { what: 'a role beyond the policy of who assumes', spec: { ...FROM_POD, fallbackRoleArn: ROLE(THEIRS, 'other') }, expect: denied('AssumeRole') },
-  { what: 'a role that trusts somebody else', spec: { ...FROM_POD, fallbackRoleArn: ROLE(THEIRS, 'mcp-jwt') }, expect: denied('AssumeRole') },
-  { what: 'a role that is not there', spec: { ...FROM_POD, fallbackRoleArn: ROLE(THEIRS, 'mcp-nobody') }, expect: denied('AssumeRole') },
+  { what: 'a role that trusts another principal', spec: { ...FROM_POD, fallbackRoleArn: ROLE(THEIRS, 'mcp-jwt') }, expect: denied('AssumeRole') },
+  { what: 'a role that is not there', spec: { ...FROM_POD, fallbackRoleArn: ROLE(THEIRS, 'mcp-missing') }, expect: denied('AssumeRole') },
   { what: 'tags where the role allows none', spec: { ...FROM_POD, sessionTags: TEAM }, claims: { team: 'search' }, expect: denied('TagSession') },
   { what: 'pod identity: tags where the role allows them', spec: { ...FROM_POD, fallbackRoleArn: ROLE(THEIRS, 'mcp-tagged'), sessionTags: TEAM }, claims: { team: 'search' }, expect: 'mcp-tagged', writes: { 'search/a': true, 'payments/a': false } },
   { what: 'the tag of another team', spec: { ...FROM_POD, fallbackRoleArn: ROLE(THEIRS, 'mcp-tagged'), sessionTags: TEAM }, claims: { team: 'payments' }, expect: 'mcp-tagged', writes: { 'search/a': false, 'payments/a': true } },
@@ -63,7 +63,7 @@ export const ROWS: readonly TrustRow[] = [
     what: 'a session policy by template', claims: { team: 'search' }, expect: 'mcp-tagged', writes: { 'search/public/a': true, 'search/a': false },
     spec: { source: POD_SOURCE, roleMappings: [{ matcher: 'true', roleArn: ROLE(THEIRS, 'mcp-tagged'), sessionTags: TEAM, sessionPolicy: { template } }] },
   },
-  { what: 'a managed policy that is not there', spec: { ...FROM_POD, policyArns: [`arn:aws:iam::${THEIRS}:policy/nobody`] }, expect: /^config_error .*ValidationError/ },
+  { what: 'a managed policy that is not there', spec: { ...FROM_POD, policyArns: [`arn:aws:iam::${THEIRS}:policy/missing`] }, expect: /^config_error .*ValidationError/ },
   { what: 'many accounts by template', spec: { ...MANY, externalId: 'mcp-extauth' }, claims: { account: MORE, team: 'many' }, expect: 'mcp-many' },
   { what: 'the same in another account', spec: { ...MANY, externalId: 'mcp-extauth' }, claims: { account: THEIRS, team: 'many' }, expect: 'mcp-many' },
   { what: 'an account without the role', spec: { ...MANY, externalId: 'mcp-extauth' }, claims: { account: OURS, team: 'many' }, expect: denied('AssumeRole') },

@@ -11,7 +11,7 @@ import { callerWith, environmentOnly, portsFor, REGION, specOf } from './sources
 import { FROM_POD, MORE, OURS, POD, ROLE, ROWS, THEIRS, tokenOf, type TrustRow } from './trust-rows.ts'
 
 /**
- * An IAM and STS that nobody here wrote (MiniStack), which judges trust policies, policies of who assumes, external ids, tags
+ * An independent IAM and STS (MiniStack), which evaluates trust policies, policies of who assumes, external ids, tags
  * and session policies, and whose S3 goes by them. The trust policies are those of docs/aws.md, word by word. Gives what was
  * not as it should be, and how many rows there were.
  */
@@ -32,10 +32,10 @@ export async function askTrust(python: Python): Promise<{ readonly wrong: readon
     const env = { AWS_REGION: REGION, AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile, AWS_ROLE_ARN: ROLE(OURS, 'mcp-extauth') }
     environmentOnly(env)
     const wrong: string[] = []
-    for (const row of ROWS) wrong.push(...(await judged(row, env, port)))
+    for (const row of ROWS) wrong.push(...(await problemsOf(row, env, port)))
     writeFileSync(tokenFile, tokenOf({ ...POD, sub: 'system:serviceaccount:other:pod' }))
     const other = { what: 'another service account', spec: FROM_POD, expect: /^config_error .*AccessDenied/ }
-    wrong.push(...(await judged(other, env, port)))
+    wrong.push(...(await problemsOf(other, env, port)))
     return { wrong, rows: ROWS.length + 1 }
   } finally {
     environmentOnly({})
@@ -45,8 +45,12 @@ export async function askTrust(python: Python): Promise<{ readonly wrong: readon
   }
 }
 
-/** What became of a row that is not what it says. */
-async function judged(row: TrustRow, env: Readonly<Record<string, string>>, port: number): Promise<readonly string[]> {
+/** The problem of a row with an unexpected result. */
+async function problemsOf(
+  row: TrustRow,
+  env: Readonly<Record<string, string>>,
+  port: number,
+): Promise<readonly string[]> {
   const { what, claims = {}, expect, writes = {}, token } = row
   const ports = portsFor(env, `http://127.0.0.1:${port}`)
   const spec = specOf(row.spec)
@@ -66,8 +70,8 @@ async function judged(row: TrustRow, env: Readonly<Record<string, string>>, port
     return wrong
   } catch (error) {
     const { code, detail = '' } = asFailure(error)
-    const told = `${code} ${detail}`
-    return expect instanceof RegExp && expect.test(told) ? [] : [`${what}: ${told}`]
+    const result = `${code} ${detail}`
+    return expect instanceof RegExp && expect.test(result) ? [] : [`${what}: ${result}`]
   } finally {
     await source.close?.()
     await ports.identities.release()

@@ -2,7 +2,7 @@ import { applyAws } from '../src/apply/aws.ts'
 import type { Draft } from '../src/apply/applier.ts'
 import { Secret } from '../src/core/index.ts'
 
-/** One request, its credentials and the time: everything that a signature depends on. */
+/** A request, its credentials and the time: all inputs of a signature. */
 export interface SigningCase {
   readonly method: string
   /** `https://host/path?query`, as sent. */

@@ -10,8 +10,8 @@ const SMALL_BYTES = 3 * 1024 * 1024
 const LIMIT_MS = 120_000
 
 /**
- * What curl sends in its ways, and an upgrade where one goes through, at this route: what did not go as it should, a line each.
- * `hasSmallLimit`: below it, somebody behind us refuses a body before it has come.
+ * Sends requests of curl in its variants, and an upgrade if supported, to this route. Returns the problems, one line each.
+ * `hasSmallLimit`: a server behind the proxy rejects a body before it has arrived.
  */
 export async function askInManyWays(
   route: string,

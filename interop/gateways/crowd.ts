@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
 
-/** What came of requests that went out at once. */
+/** The outcome of concurrent requests. */
 export interface CrowdVerdict {
   readonly right: number
   /** Answered with 502 because a kept connection died with them; a POST is not repeated. */
   readonly lost: number
-  /** What must never be, a line each. */
+  /** Violations, one line each. */
   readonly wrong: readonly string[]
 }
 

@@ -33,7 +33,7 @@ export function installGateways(programs: readonly Gateway[]): void {
   if (status !== 0) throw new Error(`apt-get install ${wanted.join(' ')} did not work`)
 }
 
-/** What `program` says of its version. */
+/** The version that `program` prints. */
 export function versionOf(program: Gateway): string {
   const { stdout, stderr } = spawnSync(program, ['-v'], { encoding: 'utf8' })
   return /\d+\.\d+\.\d+/.exec(stdout + stderr)?.[0] ?? 'of an unknown version'

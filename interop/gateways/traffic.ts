@@ -13,14 +13,14 @@ const LARGE = { name: 'large_result', arguments: { bytes: LARGE_BYTES } }
 const TEXT = z.object({ content: z.array(z.object({ text: z.string() })) })
 const textOf = (result: unknown): string => TEXT.parse(result).content[0]?.text ?? ''
 
-/** What one of the official clients can do, each with the words of its own release. */
+/** Operations of an official client, by the API of its release. */
 interface Talker {
   tools(): Promise<readonly string[]>
   call(request: { name: string; arguments: object }, onProgress?: (progress: number) => void): Promise<unknown>
   close(): Promise<void>
 }
 
-/** Begins, lists, calls, streams (unless told that nothing tells of progress) and ends; what went wrong, or undefined. */
+/** Initializes, lists, calls, streams (unless there is no progress) and ends. Returns the problem, or undefined. */
 async function converse(talker: Talker, hasProgress: boolean): Promise<string | undefined> {
   if (!(await talker.tools()).includes('show_request')) return 'lists no tools'
   const shown = textOf(await talker.call({ name: 'show_request', arguments: {} }))
@@ -80,8 +80,8 @@ export const CLIENTS = {
   'SDK 2': overSdk2,
 }
 
-/** What went wrong in a conversation, within bounds; undefined where nothing did. */
-export async function told(talking: Promise<string | undefined>): Promise<string | undefined> {
+/** The problem of a conversation, truncated; undefined without one. */
+export async function problemOf(talking: Promise<string | undefined>): Promise<string | undefined> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<string>((resolve) => (timer = setTimeout(resolve, LIMIT_MS, 'does not end')))
   try {
@@ -95,4 +95,4 @@ export async function told(talking: Promise<string | undefined>): Promise<string
 
 /** A command that carries MCP between its standard streams and a server, such as mcp-remote. */
 export const overCommand = (command: string, args: readonly string[], env: Readonly<Record<string, string>>) =>
-  told(overSdk1(new StdioClientTransport({ command, args: [...args], env: { ...env }, stderr: 'ignore' })))
+  problemOf(overSdk1(new StdioClientTransport({ command, args: [...args], env: { ...env }, stderr: 'ignore' })))

@@ -17,10 +17,10 @@ import { startGateway } from './programs.ts'
 export interface GatewayWorld {
   /** Where requests may come in, by name. */
   readonly fronts: Readonly<Record<string, string>>
-  /** Names of routes to the lab's MCP server, and to one that tells what it got. */
+  /** Names of routes to the lab's MCP server, and to the echo backend. */
   readonly mcpRoutes: readonly string[]
   readonly plainRoutes: readonly string[]
-  /** Requests that reached the backend that tells what it got. */
+  /** Requests that reached the echo backend. */
   readonly received: () => number
   close(): Promise<void>
 }
@@ -52,7 +52,7 @@ export async function createGatewayWorld(): Promise<GatewayWorld> {
     await writeFile(pem, inOne())
     for (const kind of ['mcp', 'plain'] as const) {
       const backend = kind === 'mcp' ? new URL(lab.url).host : plain.host
-      // One of each is before the proxy; the other's ports for that are nobody's.
+      // One of each is before the proxy; the other's ports for that are unused.
       const [nginx, haproxy] =
         kind === 'mcp'
           ? [ports.nginx, ports.haproxy]
@@ -97,7 +97,7 @@ export async function createGatewayWorld(): Promise<GatewayWorld> {
     await ready(admin)
     const local = (port: number): string => `http://127.0.0.1:${port}`
     const fronts = {
-      nobody: local(proxy),
+      direct: local(proxy),
       'nginx (HTTP/1.0)': local(ports.nginx.plain),
       'nginx (kept)': local(ports.nginx.kept),
       HAProxy: local(ports.haproxy.before),
@@ -122,7 +122,7 @@ async function ready(port: number): Promise<void> {
   throw new Error('extauth is not ready')
 }
 
-/** A backend that tells what it got: length and hash of the body; `?bytes=N` asks for so many back, `Upgrade: echo` for an echo. */
+/** A backend that returns the length and hash of the body; `?bytes=N` asks for so many back, `Upgrade: echo` for an echo. */
 async function startPlain() {
   let received = 0
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
@@ -146,7 +146,7 @@ async function startPlain() {
     })
   }
   const server = createServer(answer)
-  // Those before it end connections earlier; what they lose of theirs would be no matter of ours.
+  // Servers before the proxy close connections earlier; their losses are not tested.
   server.keepAliveTimeout = 300_000
   server.on('upgrade', (_request: IncomingMessage, socket: Duplex) => {
     received++

@@ -15,7 +15,7 @@ export interface Authority extends Pair {
   issue(file: string, of: { readonly subject: string; readonly names?: string }): Pair
 }
 
-/** What openssl says to this; throws where it fails. */
+/** Output of openssl; throws if it fails. */
 export function openssl(...args: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync('openssl', args, { encoding: 'utf8', timeout: 60_000 })
   if (status !== 0) throw new Error(`openssl ${args.slice(0, 2).join(' ')} did not work: ${stderr.slice(-300)}`)

@@ -17,11 +17,11 @@ const ANSWER_MS = 30_000
 
 type Members = Record<string, unknown>
 
-/** What came of it, for people. */
+/** The outcome as text. */
 export interface Verdict {
   readonly wrong: readonly string[]
   readonly rows: number
-  /** What it says to who asks it for an identity assertion. */
+  /** The response to a request for an identity assertion. */
   readonly noAssertion: string
 }
 
@@ -58,11 +58,11 @@ export async function askProxy(keycloak: Keycloak, world: World): Promise<Verdic
       const { status, text } = await call(url, token)
       const [, id = ''] = /"requestId":"([^"]+)"/.exec(text) ?? []
       const line = id === '' ? '' : await lineOf(id, proxy.stderr)
-      const problem = judged(row, status, text, line)
+      const problem = problemOf(row, status, text, line)
       if (problem !== undefined) wrong.push(`${row.what}: ${problem}`)
     }
     const { given, answer } = await askForAssertion(keycloak, world, people)
-    // What is said of it here and in docs/keycloak.md is no longer so.
+    // The statement here and in docs/keycloak.md is outdated.
     if (given) wrong.push('Keycloak gives identity assertions: the first leg of xaa is to be held against it')
     return { wrong: [...wrong, ...thumbprints(world)], rows: rows.length, noAssertion: answer }
   } finally {
@@ -83,13 +83,13 @@ async function lineOf(id: string, log: () => string): Promise<string> {
   throw new Error(`the log has no line of request ${id}`)
 }
 
-function judged(row: Row, status: number, text: string, line: string): string | undefined {
-  const told = `${status} ${text.slice(0, 300)} ${line}`
+function problemOf(row: Row, status: number, text: string, line: string): string | undefined {
+  const response = `${status} ${text.slice(0, 300)} ${line}`
   if (row.refused !== undefined) {
     const [reason, detail] = row.refused
-    return status >= 400 && text.includes(`"${reason}"`) && detail.test(line) ? undefined : told
+    return status >= 400 && text.includes(`"${reason}"`) && detail.test(line) ? undefined : response
   }
-  if (status !== 200) return told
+  if (status !== 200) return response
   const { azp, aud, preferred_username: name } = decodeJwt(text)
   const isFor = row.audience === undefined || [aud].flat().includes(row.audience)
   const isOf = row.spec['type'] === 'clientCredentials' || name === 'alice'
@@ -110,8 +110,11 @@ async function askForAssertion({ realms }: Keycloak, { authority }: World, token
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
   const url = `${realms.company}/protocol/openid-connect/token`
   const { status, body } = await visit(url, { ca: authority.pem, headers }, form.toString())
-  const { issued_token_type: issued, error, error_description: told } = JSON.parse(body) as Members
-  return { given: issued === form.get('requested_token_type'), answer: `${status} ${String(error)}: ${String(told)}` }
+  const { issued_token_type: issued, error, error_description: description } = JSON.parse(body) as Members
+  return {
+    given: issued === form.get('requested_token_type'),
+    answer: `${status} ${String(error)}: ${String(description)}`,
+  }
 }
 
 /** The header of the assertion that went by against what openssl says of the certificate. */

@@ -36,7 +36,7 @@ export const ALICE = {
   credentials: [{ type: 'password', value: 'alice' }],
 }
 
-/** One user, refresh tokens good for one use, clients that need PKCE: one for each way to authenticate. */
+/** A realm with one user, single-use refresh tokens, and a PKCE client for each authentication method. */
 export const peerRealm = ({ jwks }: World): object => ({
   enabled: true,
   revokeRefreshToken: true,
@@ -72,7 +72,7 @@ export const LOGINS: Readonly<Record<string, object>> = {
   },
 }
 
-/** What alice does in her browser. Gives the parameters of the way back. */
+/** Logs in as alice in a browser. Returns the callback parameters. */
 async function logIn(url: URL, ca: Buffer): Promise<URLSearchParams> {
   const page = await visit(url.href, { ca })
   const action = /<form[^>]*action="([^"]+)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&')
@@ -114,7 +114,7 @@ function open({ realms, authority }: Keycloak, { directory }: World, clientId: s
   })
 }
 
-/** Logs in through a client, refreshes, shows the spent refresh token; gives what was not as it should be. */
+/** Logs in through a client, refreshes, and replays the used refresh token. Returns the problems. */
 export async function askLogin(keycloak: Keycloak, world: World, clientId: string): Promise<readonly string[]> {
   const upstream = open(keycloak, world, clientId)
   const random = () => randomBytes(32).toString('base64url')
@@ -135,8 +135,10 @@ export async function askLogin(keycloak: Keycloak, world: World, clientId: strin
     const next = await upstream.refresh(tokens, subject, performance.now() + 10_000)
     expect(next.claims['sub'] === subject, 'claims after a refresh')
     expect(next.tokens.refreshToken?.equals(tokens.refreshToken ?? '') === false, 'rotation')
-    const spent = await upstream.refresh(tokens, subject, performance.now() + 10_000).catch((error: unknown) => error)
-    expect(spent instanceof Failure && spent.code === 'no_session', 'a spent refresh token')
+    const replayed = await upstream
+      .refresh(tokens, subject, performance.now() + 10_000)
+      .catch((error: unknown) => error)
+    expect(replayed instanceof Failure && replayed.code === 'no_session', 'a used refresh token')
   } finally {
     await upstream.close()
   }

@@ -3,7 +3,7 @@ import path from 'node:path'
 
 export type Members = Readonly<Record<string, unknown>>
 
-/** What stands below a heading of docs/keycloak.md. */
+/** The section below a heading of docs/keycloak.md. */
 export interface Section {
   readonly json: readonly Members[]
   readonly yaml: readonly string[]

@@ -4,13 +4,13 @@ import { type Members, section } from './page.ts'
 import { clusterOf, SECRET, SPIFFE_ID, WORKLOAD } from './realm.ts'
 import { ALGORITHMS, type World } from './world.ts'
 
-/** One route of the proxy, and what comes of a request there. */
+/** A route of the proxy, and the outcome of a request there. */
 export interface Row {
   readonly what: string
   readonly spec: Members
-  /** Whose token comes with the request: of alice in the realm, or of the other issuer, there somebody else too. */
+  /** Token of the request: of alice in the realm, or of a user of the other issuer. */
   readonly caller: 'people' | 'elsewhere' | 'stranger'
-  /** Who asks Keycloak about the caller's token; undefined: nobody has to. */
+  /** Client that introspects the caller's token at Keycloak; undefined: not needed. */
   readonly introspects?: Members
   /** The client that the backend's token is of; undefined: it is refused. */
   readonly client?: string
@@ -97,7 +97,9 @@ export async function rowsFor({ directory, standIn, secret }: World, realm: stri
       refused: ['exchange_denied', /invalid_request/],
     },
     refused('an audience that is no client', basic('mcp-extauth'), /invalid_client/, { audience: 'billing' }),
-    refused('another realm', basic('mcp-extauth'), /answered 404/, { tokenUrl: tokenUrl.replace('company', 'nobody') }),
+    refused('another realm', basic('mcp-extauth'), /answered 404/, {
+      tokenUrl: tokenUrl.replace('company', 'unknown'),
+    }),
     refused('a scope that is none', basic('mcp-extauth'), /invalid_scope/, { scopes: ['nothing'] }),
     exchanged('client-jwt, RS256', 'mcp-extauth-key', signed('mcp-extauth-key', key)),
     exchanged(
@@ -128,7 +130,7 @@ export async function rowsFor({ directory, standIn, secret }: World, realm: stri
     refused('client-x509, another subject', inTls('other')),
     {
       ...refused('client-x509, another authority', inTls('foreign')),
-      // Its TLS lets nobody in whom it does not know.
+      // Its TLS rejects unknown clients.
       refused: ['identity_provider_unavailable', /client certificate/],
     },
     exchanged('federated, a projected token', 'mcp-extauth-cluster', await ofCluster('projected')),

@@ -18,10 +18,10 @@ export interface Keycloak {
 
 /** The newest whose distribution is in Maven's registry; 26.8 has none there. */
 export const VERSION = '26.7.5'
-/** What of it is not switched on by itself. */
+/** Features that are off by default. */
 const FEATURES = 'jwt-authorization-grant,identity-assertion-jwt,client-auth-federated,spiffe'
 const UNPACK_MS = 240_000
-/** It makes itself anew at its first start, which takes minutes on a busy machine. */
+/** It rebuilds itself at its first start, which takes minutes on a busy machine. */
 const START_MS = 600_000
 
 const ARCHIVE = `keycloak-quarkus-dist-${VERSION}.zip`
@@ -75,7 +75,7 @@ export async function startKeycloak(
       ['--import-realm', '--cache=local', '--http-enabled=false', '--http-host=127.0.0.1', `--https-port=${port}`],
       [`--https-certificate-file=${server.certificate}`, `--https-certificate-key-file=${server.key}`],
       ['--https-client-auth=request', `--truststore-paths=${authority.certificate}`, `--hostname=${url}`],
-      // In this mode it listens without TLS too, whatever it is told.
+      // In this mode it listens without TLS too, whatever the configuration.
       [`--http-port=${await freePort()}`, `--features=${FEATURES}`],
     ]
     const env = { ...process.env, JAVA_OPTS_APPEND: '-Xmx512m' }

@@ -8,10 +8,10 @@ import { visit } from './visit.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** What Keycloak has no part for: another issuer that it trusts, and paths that are not its own. */
+/** Services that Keycloak does not have: another issuer that it trusts, and foreign paths. */
 export interface StandIn {
   readonly url: string
-  /** A token of this issuer that is good for five minutes; `forged` is signed by a key that it does not publish. */
+  /** A token of this issuer that is valid for five minutes; `forged` is signed by a key that it does not publish. */
   mint(claims: Claims, how?: { readonly typ?: string; readonly forged?: boolean }): Promise<string>
   /** Forms that came for Keycloak's token endpoint, the last one at the end. */
   readonly forms: readonly URLSearchParams[]

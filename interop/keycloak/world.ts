@@ -10,7 +10,7 @@ export interface World {
   readonly directory: string
   readonly authority: Authority
   readonly standIn: StandIn & { serves(realm: string): void }
-  /** `key` and `tls` are those that Keycloak knows; `other` it does not; `foreign` is of an authority that nobody trusts. */
+  /** `key` and `tls` are those that Keycloak knows; `other` it does not; `foreign` is of an untrusted CA. */
   readonly pairs: Readonly<Record<'key' | 'tls' | 'other' | 'foreign', Pair>>
   /** Public keys of the client that has several. */
   readonly jwks: { readonly keys: readonly JWK[] }
@@ -19,7 +19,7 @@ export interface World {
   close(): Promise<void>
 }
 
-/** What signs besides RSA with SHA-256. */
+/** Signature algorithms besides RSA with SHA-256. */
 export const ALGORITHMS = ['ES256', 'EdDSA', 'PS256'] as const
 
 export async function createWorld(): Promise<World> {
@@ -33,7 +33,7 @@ export async function createWorld(): Promise<World> {
   const pairs = {
     key: authority.issue('key', { subject: '/CN=assertions' }),
     tls: authority.issue('tls', { subject: '/CN=mcp-extauth' }),
-    other: authority.issue('other', { subject: '/CN=somebody' }),
+    other: authority.issue('other', { subject: '/CN=other' }),
     foreign: strangers.issue('foreign', { subject: '/CN=mcp-extauth' }),
   }
   for (const [name, pair] of Object.entries(pairs)) {
