@@ -1,5 +1,5 @@
 import type { KubeObject } from '../kube/index.ts'
-import { type Loaded, parseObjects, type Problem } from '../load/index.ts'
+import { type Loading, parseObjects, type Problem } from '../load/index.ts'
 
 /** `path: message` of a problem, as `validate` prints it, without the file and line that an object does not have. */
 export const formatProblem = ({ path, message }: Problem): string => (path === '' ? message : `${path}: ${message}`)
@@ -9,7 +9,7 @@ export const formatProblems = (problems: readonly Problem[]): string[] => [...ne
 
 /** The result of `validate` for one object. */
 export interface ValidatedObject {
-  readonly loaded: Loaded
+  readonly loaded: Loading
   readonly problems: readonly string[]
   readonly warnings: readonly string[]
 }

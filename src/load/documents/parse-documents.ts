@@ -75,13 +75,14 @@ export function parseDocuments(files: readonly SourceText[], options: ParseOptio
 
 /**
  * The same for parsed objects, such as those of a cluster; every location is line 1. References are checked only with
- * `references`, otherwise each object is validated alone. Never throws.
+ * `references`, otherwise each object is validated alone. `into`: an earlier result, to which these objects are
+ * added. Never throws.
  */
 export function parseObjects(
   objects: readonly unknown[],
-  options: ParseOptions & { readonly references?: boolean } = {},
-): Loaded {
-  const loading = nothingLoaded()
+  options: ParseOptions & { readonly references?: boolean; readonly into?: Loading | undefined } = {},
+): Loading {
+  const loading = options.into ?? nothingLoaded()
   const start = { line: 1, column: 1 }
   const anywhere = { start, warnings: [], locate: () => start, placeWithin: () => start }
   const context = { apiGroup: options.apiGroup ?? DEFAULT_API_GROUP, budget: objectBudget() }

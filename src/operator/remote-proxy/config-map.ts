@@ -30,6 +30,9 @@ export const documentsOf = (proxy: RemoteProxy): object[] => [
   ...proxy.documents.map(bare),
 ]
 
+/** All but the manifest of the proxy. */
+export const documentsBeside = (proxy: RemoteProxy): object[] => [proxyConfigOf(proxy), ...proxy.documents.map(bare)]
+
 /** What a configuration is called: pods that run it report it. */
 export const revisionOf = (proxy: RemoteProxy): string =>
   createHash('sha256')

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { NEWEST_VERSION, parseObjects, resolveProxy } from '../../load/index.ts'
-import { asWritten, formatProblems, validateObject } from '../object-rules.ts'
+import { type Loading, NEWEST_VERSION, parseObjects, resolveProxy } from '../../load/index.ts'
+import { asWritten, formatProblems, validateObject, type ValidatedObject } from '../object-rules.ts'
 import type { KnownConfigs, ValidConfig } from '../config/known-config.ts'
 import type { KnownSharedConfig } from '../config/known-shared-configs.ts'
 import { type Keys, mergedKeys } from '../key-refs.ts'
@@ -10,7 +10,7 @@ import type { Observed } from '../observed.ts'
 import { DEFAULT_POD_SETTINGS, type PodSettings } from '../pod-settings.ts'
 import type { SecretLookup } from '../secret-states.ts'
 import { serviceKey, servicePorts } from '../service-ports.ts'
-import { documentsOf } from './config-map.ts'
+import { documentsBeside, documentsOf } from './config-map.ts'
 import { OWNED_TYPES, type WantedObject } from './objects.ts'
 import { hostsOf } from './network-policy.ts'
 import { readRemoteProxySpec, type RemoteProxySpec } from './read-spec.ts'
@@ -75,8 +75,9 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
     one === undefined ? undefined : sharedReference(kind, one, namespace, deps)
   const callers = lookUpShared('MCPOIDCConfig', spec.oidcConfig)
   const telemetry = lookUpShared('MCPTelemetryConfig', spec.telemetryConfig)
+  const validated = validateProxy(object, spec, settings.apiGroup)
   const problems = [
-    ...validateObject(object, settings.apiGroup).problems,
+    ...validated.problems,
     ...podTemplateProblems(spec.fields.podTemplateSpec),
     ...(settings.restrictPodTemplate ? restrictedFields(object) : []),
   ]
@@ -84,7 +85,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
   const proxy = proxyOf(object, spec, references, settings, observed)
   // What the pods would be given must start: an address for everybody without a word about callers does not.
   if (problems.length === 0 && references.every(({ state }) => state.is === 'valid'))
-    problems.push(...startProblems(proxy, settings.apiGroup))
+    problems.push(...startProblems(proxy, settings.apiGroup, validated.loaded))
   const objectsNamed = (owned: string): WantedObject[] =>
     OWNED_TYPES.flatMap((type) => {
       const found = observed.owned(type, namespace, owned)
@@ -138,9 +139,23 @@ function assumedCallers(name: string, namespace: string, apiGroup: string): Refe
   return { state: { is: 'valid', configHash: '' }, object, valid: undefined }
 }
 
-/** What `extauth proxy` would refuse of these documents; a file that has to be mounted yet is none of it. */
-function startProblems(proxy: RemoteProxy, apiGroup: string): string[] {
-  const { problems } = resolveProxy(parseObjects(documentsOf(proxy), { apiGroup, references: true }), {
+/** The object as its pods read it, with the default of `resourceUrl`, which is rejected only in an otherwise valid object. */
+function validateProxy(object: KubeObject, spec: RemoteProxySpec, apiGroup: string): ValidatedObject {
+  const { spec: written } = object
+  const isRead = typeof written === 'object' && written !== null && !Array.isArray(written)
+  const read = isRead ? { ...object, spec: { ...written, ...defaultResource(object, spec) } } : object
+  const validated = validateObject(read, apiGroup)
+  const ownProblems = validated.problems.filter((problem) => !problem.startsWith('spec.resourceUrl:'))
+  return spec.lacksResource && ownProblems.length > 0 ? { ...validated, problems: ownProblems } : validated
+}
+
+/**
+ * Problems with which `extauth proxy` would refuse to start, except files that are not mounted yet. `validated`: the
+ * proxy itself where it was parsed before; the other documents are added to it.
+ */
+function startProblems(proxy: RemoteProxy, apiGroup: string, validated?: Loading): string[] {
+  const documents = validated === undefined ? documentsOf(proxy) : documentsBeside(proxy)
+  const { problems } = resolveProxy(parseObjects(documents, { apiGroup, references: true, into: validated }), {
     namespace: proxy.namespace,
     inCluster: true,
   })
@@ -246,8 +261,6 @@ function proxyOf(
   )
   const caBundleKeys = valid.reduce((all, one) => mergedKeys(all, one.caBundleKeys ?? new Map()), spec.caBundleKeys)
   const { name, namespace = 'default' } = object.metadata
-  const resourceUrl = spec.fields.externalUrl ?? serviceUrl({ name, namespace, port: spec.fields.port })
-  const resource = spec.lacksResource ? { resourceUrl } : {}
   const urls = [...spec.urls, ...valid.flatMap((one) => one.urls)]
   const documents = new Map(
     references.flatMap(({ object: one }) => (one === undefined ? [] : [[`${one.kind}/${one.metadata.name}`, one]])),
@@ -258,7 +271,7 @@ function proxyOf(
     namespace,
     ...spec.fields,
     image: spec.image ?? observed?.namespaceImage(namespace) ?? settings.image,
-    manifest: { ...asWritten(object), spec: { ...spec.routeFields, ...resource } },
+    manifest: { ...asWritten(object), spec: { ...spec.routeFields, ...defaultResource(object, spec) } },
     secretKeys,
     caBundleKeys,
     needsClusterToken: spec.needsClusterToken || valid.some((one) => one.needsClusterToken === true),
@@ -269,6 +282,11 @@ function proxyOf(
     pods: settings.pods ?? DEFAULT_POD_SETTINGS,
     documents: [...documents.values()].map(asWritten),
   }
+}
+
+function defaultResource({ metadata: { name, namespace = 'default' } }: KubeObject, spec: RemoteProxySpec): object {
+  const { externalUrl, port } = spec.fields
+  return spec.lacksResource ? { resourceUrl: externalUrl ?? serviceUrl({ name, namespace, port }) } : {}
 }
 
 function servicesOf(

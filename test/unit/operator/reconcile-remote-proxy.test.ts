@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { KubeObject } from '../../../src/kube/index.ts'
-import { parseDocuments } from '../../../src/load/index.ts'
+import { parseDocuments, parseObjects } from '../../../src/load/index.ts'
 import { createKnownConfigs } from '../../../src/operator/config/known-config.ts'
 import { createKnownSharedConfigs } from '../../../src/operator/config/known-shared-configs.ts'
 import { ownTypes } from '../../../src/operator/index.ts'
@@ -9,6 +9,8 @@ import { reconcileRemoteProxy } from '../../../src/operator/remote-proxy/reconci
 import { remoteProxySnapshot } from '../../../src/operator/remote-proxy/snapshot.ts'
 
 import { SPECS } from '../../support/load/documents/build.ts'
+
+vi.mock('../../../src/load/index.ts', { spy: true })
 
 const GROUP = 'extauth.dev'
 const types = ownTypes(GROUP)
@@ -208,4 +210,23 @@ test('what an earlier release made under the name of the proxy goes when it is r
     ]),
   )
   expect(removed(ready, foreign)).toEqual([])
+})
+
+test.each([
+  ['a valid one', {}],
+  ['one without a resourceUrl', { resourceUrl: undefined }],
+  ['one that cannot start', { externalAuthConfigRef: undefined, oidcConfig: undefined }],
+  ['an invalid one', { remoteUrl: 'nonsense' }],
+])('an MCPRemoteProxy is parsed once per reconciliation: %s', (_name, more) => {
+  vi.mocked(parseObjects).mockClear()
+  look(proxy(1, more), new Map())
+  const parsed = vi.mocked(parseObjects).mock.calls.flatMap(([objects]) => objects as readonly KubeObject[])
+  expect(parsed.filter(({ kind }) => kind === 'MCPRemoteProxy')).toHaveLength(1)
+})
+
+test('the default of resourceUrl adds no problem to an invalid externalURL', () => {
+  const { actions } = look(proxy(1, { resourceUrl: undefined, externalURL: 'nonsense' }), new Map())
+  const messages = JSON.stringify(actions)
+  expect(messages).toContain('spec.externalURL')
+  expect(messages).not.toContain('spec.resourceUrl')
 })
