@@ -10,15 +10,15 @@ export type ListenAddress =
       readonly isLoopback: boolean
     }
   | { readonly kind: 'unix'; readonly path: string; readonly isLoopback: true }
-  /** Nowhere: only this process connects, through `Listener.connect`. */
+  /** No socket: only this process connects, through `Listener.connect`. */
   | { readonly kind: 'process'; readonly isLoopback: true }
 
-/** For a listener that no socket leads to. */
+/** Address of a listener without a socket. */
 export const IN_PROCESS: ListenAddress = { kind: 'process', isLoopback: true }
 
 /**
- * Reads `host:port`, `[::1]:port`, `:port` (all interfaces) or `unix:/path`. Only a loopback host or a Unix socket is
- * `isLoopback` (decisions §2.1). Throws `config_error`.
+ * Parses `host:port`, `[::1]:port`, `:port` (all interfaces) or `unix:/path`. Only a loopback host or a Unix socket
+ * is `isLoopback` (decisions §2.1). Throws `config_error`.
  */
 export function parseListenAddress(text: string): ListenAddress {
   if (text.startsWith('unix:')) {
@@ -33,9 +33,9 @@ export function parseListenAddress(text: string): ListenAddress {
 }
 
 const unreadable = (text: string): Failure =>
-  new Failure('config_error', { detail: `"${text}" is not an address: host:port, :port or unix:/path` })
+  new Failure('config_error', { detail: `"${text}" is not an address, expected host:port, :port or unix:/path` })
 
-/** An address for messages: `*:8080` for all interfaces. */
+/** The address in messages: `*:8080` for all interfaces. */
 export const addressText = (address: ListenAddress): string => {
   if (address.kind === 'process') return 'this process'
   return address.kind === 'unix' ? address.path : `${address.host === '' ? '*' : address.host}:${address.port}`

@@ -5,20 +5,23 @@ import { causeOf, Failure } from '../core/index.ts'
 import { addressText, type ListenAddress } from './address.ts'
 import { clearStaleSocket } from './stale-socket.ts'
 
-/** Connections that may wait to be accepted: the default of 511 resets those of a burst while the event loop is busy. */
+/**
+ * Maximum connections waiting to be accepted: the default of 511 resets those of a burst while the event loop is
+ * busy.
+ */
 const BACKLOG = 4096
 
 export interface BindOptions {
-  /** Permissions of a Unix socket, whatever the umask says. Default 0o660: the group is how a neighbour is let in. */
+  /** Permissions of a Unix socket, independent of the umask. Default 0o660: another container gets access by group. */
   readonly socketMode?: number
-  /** Of the URL. Default `http`. */
+  /** Scheme of the URL. Default `http`. */
   readonly scheme?: 'http' | 'https'
 }
 
 /**
- * Makes a server listen and gives the URL to reach it by: `http://host:port` with the real port (`localhost` when it
- * listens on all interfaces), or `unix:/path`. A Unix socket that a killed process has left behind does not keep it from
- * starting. An address inside the process needs nothing. Rejects with `config_error`; its cause has the system's code (`EADDRINUSE`).
+ * Starts listening and returns the URL: `http://host:port` with the actual port (`localhost` if it listens on all
+ * interfaces), or `unix:/path`. Removes a stale Unix socket. An in-process address needs no socket. Rejects with
+ * `config_error`; its cause has the system's code (`EADDRINUSE`).
  */
 export async function bind(server: Server, address: ListenAddress, options: BindOptions = {}): Promise<string> {
   const { socketMode = 0o660, scheme = 'http' } = options
@@ -39,19 +42,19 @@ export async function bind(server: Server, address: ListenAddress, options: Bind
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** What the system's code leaves unsaid; of one in use, whoever knows the options says more. */
+/** Explains a system code; the caller adds options for an address in use. */
 function reasonOf(code: string, address: ListenAddress): string {
-  // Node tells a folder that is not there as one that may not be entered.
+  // Node reports a missing folder as a missing permission.
   if (address.kind === 'unix' && !existsSync(path.dirname(address.path)))
-    return `, there is no folder ${path.dirname(address.path)}`
+    return `, missing folder ${path.dirname(address.path)}`
   const reason = REASONS[code]
   return reason === undefined ? '' : `, ${reason}`
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'this user may not listen there',
+  EACCES: 'this user has no permission to listen there',
   EADDRNOTAVAIL: 'this machine has no such address',
-  ENOTFOUND: 'there is no host of this name',
+  ENOTFOUND: 'unknown host',
 }
 
 async function listening(server: Server, address: Exclude<ListenAddress, { kind: 'process' }>): Promise<void> {

@@ -3,17 +3,17 @@ import { BlockList, isIP } from 'node:net'
 import { Failure } from '../core/index.ts'
 import { parseForwarded, parseForwardedFor, type Hop, type Client } from './forwarded.ts'
 
-/** Whom to believe about where a request came from. */
+/** The proxies whose forwarding headers are trusted. */
 export interface TrustedProxies {
   includes(address: string): boolean
 }
 
-/** The address of a Unix socket's peer. */
+/** The peer address of a Unix socket. */
 export const UNIX = 'unix'
 
 /**
- * Reads `listen.trustedProxies`: ranges in CIDR notation. Whoever connects to a Unix socket is trusted when 127.0.0.1 is:
- * both are this machine. Throws `config_error`.
+ * Parses `listen.trustedProxies`: ranges in CIDR notation. Peers of a Unix socket are trusted if 127.0.0.1 is, since
+ * both are local. Throws `config_error`.
  */
 export function createTrustedProxies(entries: readonly string[]): TrustedProxies {
   const ranges = new BlockList()
@@ -34,14 +34,14 @@ function addRange(ranges: BlockList, entry: string): void {
     if (family === undefined) throw new TypeError('no address')
     ranges.addSubnet(address, Number(length), family)
   } catch (cause) {
-    throw new Failure('config_error', { detail: `"${entry}" is no range of addresses`, cause })
+    throw new Failure('config_error', { detail: `"${entry}" is not an address range, expected CIDR notation`, cause })
   }
 }
 
 /**
- * The client behind a trusted peer: from our end of the chain, each address that a trusted hop names is believed, and
- * the first that is not trusted itself is the client's. `Forwarded` (RFC 7239) and `X-Forwarded-For` are both read, since
- * hops that write one let callers send the other: where they disagree, neither is believed.
+ * The client behind a trusted peer: starting at the nearest hop, each address named by a trusted hop is trusted, and
+ * the first untrusted one is the client's. `Forwarded` (RFC 7239) and `X-Forwarded-For` are both read, since proxies
+ * that write one may pass the other from the caller: if they disagree, both are ignored.
  */
 export function clientBehind(peer: Client, headers: IncomingHttpHeaders, trusted: TrustedProxies): Client {
   const { forwarded } = headers
@@ -58,7 +58,7 @@ function walk(peer: Client, hops: readonly Hop[], trusted: TrustedProxies): Clie
   let { address, isSecure } = peer
   for (const hop of hops.toReversed()) {
     isSecure = hop.isSecure ?? isSecure
-    // An address that is hidden or none: the hop that wrote it is the last that is known.
+    // A hidden or invalid address: the hop that wrote it is the last known one.
     if (hop.address === undefined) break
     ;({ address } = hop)
     if (!trusted.includes(address)) break

@@ -2,34 +2,34 @@ import { readFileSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { causeOf, type Log } from '../core/index.ts'
 
-/** Descriptors that a process needs beside its connections: files, listeners, connections to services. */
+/** File descriptors reserved for files, listeners, and connections to services. */
 const RESERVED = 64
-/** However few there are, somebody is served. */
+/** Minimum connections, even with few descriptors. */
 const LEAST = 16
 
-/** Why a connection was not accepted: the limit, too few file descriptors, or an error of the system. */
+/** Why a connection was rejected: the limit, too few file descriptors, or a system error. */
 export type RefusedReason = 'limit' | 'descriptors' | 'error'
 
 export interface ConnectionLimit {
-  /** Most connections at once. */
+  /** Maximum concurrent connections. */
   readonly max: number
-  /** To be called for a connection that came another way and is one too many. */
+  /** Counts a connection from elsewhere that exceeds the limit. */
   refuse(): void
-  /** To be called now and then with the number of connections: says when they are accepted again. */
+  /** Called periodically with the number of connections: logs when they are accepted again. */
   look(count: number): void
 }
 
 /**
- * Bounds the connections of a server: `wanted` at most, and no more than the file descriptors of the process carry with
- * `perConnection` for each. That comes first because nobody is told when descriptors run out: the system's library then
- * closes new connections in silence. What is refused is counted each time and logged once, until there is room again.
+ * Limits the connections of a server to `wanted`, and to what the file descriptors of the process allow with
+ * `perConnection` each. The limit must come first: without descriptors the system closes new connections silently.
+ * Every rejection is counted, and logged once until there is capacity again.
  */
 export function limitConnections(
   server: Server,
   options: {
     readonly wanted: number
     readonly perConnection: number
-    /** Descriptors that the process may have; undefined when that is not known. Default: what the system says. */
+    /** Descriptor limit of the process; undefined if unknown. Default: the system's value. */
     readonly descriptors?: number | undefined
     readonly log: Log
     readonly onRefused: (reason: RefusedReason) => void
@@ -42,11 +42,11 @@ export function limitConnections(
   server.maxConnections = max
   const refuse = (reason: RefusedReason, fields: object): void => {
     onRefused(reason)
-    if (refused++ === 0) log.warn({ reason, ...fields }, 'new connections are refused')
+    if (refused++ === 0) log.warn({ reason, ...fields }, 'connection limit reached, rejecting new connections')
   }
   const drop = (): void => refuse(carried < wanted ? 'descriptors' : 'limit', { max, descriptors })
   server.on('drop', drop)
-  // Without anybody to hear it, an error of accepting would end the process.
+  // Without a listener, an accept error would terminate the process.
   server.on('error', (error) => refuse('error', { cause: causeOf(error) }))
 
   return {
@@ -54,22 +54,22 @@ export function limitConnections(
     refuse: drop,
     look(count) {
       if (refused === 0 || count >= max * 0.9) return
-      log.info({ refused }, 'new connections are accepted again')
+      log.info({ refused }, 'accepting new connections again')
       refused = 0
     },
   }
 }
 
 /**
- * The connections that the file descriptors of the process carry where each of them has `perConnection`; `Infinity` where
- * their number is not known.
+ * Maximum connections for the file descriptors of the process with `perConnection` each; `Infinity` if their number
+ * is unknown.
  */
 export function carriedConnections(perConnection: number, descriptors = openFilesLimit()): number {
   if (descriptors === undefined) return Infinity
   return Math.max(LEAST, Math.floor((descriptors - RESERVED) / perConnection))
 }
 
-/** Most open files of this process, as Linux says it; Node has raised it to the hard limit by then. */
+/** Maximum open files of this process on Linux; Node has raised it to the hard limit. */
 function openFilesLimit(): number | undefined {
   try {
     const limits = readFileSync('/proc/self/limits', 'latin1')

@@ -6,24 +6,24 @@ import { Peer } from './peer.ts'
 import { type ConnectionLimits, readingFailure, renderRefusal, type Refusal, toldOf } from './refusal.ts'
 import { StuckWatch, type CutReason, type StuckReason, type Patience } from './stuck.ts'
 
-/** How long a refused client may take to read why, in milliseconds. */
+/** Milliseconds for a rejected client to read the reason. */
 const CLOSING_MS = 2000
-/** How long what is missing of a head is waited for once no more requests are taken, in milliseconds. */
+/** Milliseconds to complete a started head once no more requests are accepted. */
 const HALF_HEAD_MS = 500
-/** How long a client that has ended its side gets for its answer, in milliseconds. */
+/** Milliseconds to finish the response after the client half-closed the connection. */
 export const HALF_CLOSED_MS = 500
 
 /**
- * One client connection. Its requests are answered one after the other (RFC 9112 §9.3.2 asks for that as soon as one of
- * them is not safe), so that a connection holds one answer at most, however much a client pipelines. `T` is what the
- * listener's owner wants to find again with the request that is being answered.
+ * One client connection. Requests are answered sequentially (RFC 9112 §9.3.2 requires that after an unsafe one), so a
+ * connection holds at most one response, however much a client pipelines. `T` is state that the owner attaches to the
+ * current request.
  */
 export class Connection<T = unknown> implements ServedOwner {
   readonly socket: Socket
   readonly peer: Peer
-  /** Set by the owner; undefined again some time after the answer is out. */
+  /** Set by the owner; undefined again some time after the response. */
   served: T | undefined = undefined
-  /** Its place among the connections of its listener. */
+  /** Its index among the connections of its listener. */
   slot = -1
 
   readonly #rules: ConnectionRules<T>
@@ -42,23 +42,24 @@ export class Connection<T = unknown> implements ServedOwner {
     this.#rules = rules
     this.peer = new Peer(socket, rules)
     this.#wire = new ServedConnection(socket, rules.wire, this)
-    // Who has ended his side may have gone, or has said all and waits for the answer (RFC 9112 §9.6): the bytes are the same.
-    // An answer that comes soon is given; after that nobody is taken to be there, and what works for him is let go (ADR 0198).
+    // A half-closed client may have gone, or may wait for the response (RFC 9112 §9.6): the two are
+    // indistinguishable. A prompt response is delivered; after that the client counts as gone, and its work is
+    // aborted (ADR 0198).
     socket.once('end', () => this.#afterMs(HALF_CLOSED_MS, () => this.#isUpgraded || this.cut(undefined)))
   }
 
-  /** A request whose answer is not out yet, or another protocol after an upgrade. */
+  /** Whether a response is pending, or another protocol runs after an upgrade. */
   get isBusy(): boolean {
     const response = this.#response
     return response !== undefined && !response.destroyed && !(response.writableFinished && response.socket === null)
   }
 
-  /** Another protocol was asked for; its ends are its own. */
+  /** Whether another protocol was requested; it handles its own end. */
   get #isUpgraded(): boolean {
     return this.#request?.isUpgrade === true
   }
 
-  /** Nobody is answered any more. */
+  /** Whether no more requests are answered. */
   get isOver(): boolean {
     return this.#isOver
   }
@@ -67,7 +68,7 @@ export class Connection<T = unknown> implements ServedOwner {
     return this.#rules.servesUpgrade(upgrade)
   }
 
-  /** A request has come, and the answer to the one before is out. */
+  /** Accepts a request after the previous response is sent. */
   take(request: ServedRequest, response: ClientResponse): void {
     if (this.#isOver) return
     this.#request = request
@@ -79,31 +80,31 @@ export class Connection<T = unknown> implements ServedOwner {
     else this.#rules.serve(request, response, this)
   }
 
-  /** Its owner has never seen this request. */
+  /** Rejects a request that its owner has never received. */
   #refuseUnserved(failure: Failure): void {
     this.served = undefined
     this.refuse(failure)
   }
 
-  /** The connection ends with the answer that is being given, or the body that still comes; at once when nothing was asked for. */
+  /** Closes the connection after the current response and request body; immediately if idle. */
   closeWhenFree(): void {
     this.#isClosing = true
     const response = this.#response
     if (response !== undefined && this.isBusy) {
       response.shouldKeepAlive = false
-      // It may have promised to stay.
+      // The head may have promised keep-alive.
       if (response.headersSent) response.once('close', () => this.socket.destroySoon())
     } else if (this.#hasUnreadBody) this.socket.destroySoon()
     else if (this.socket.bytesRead === 0) this.socket.destroy()
-    // What has come of a head, if anything has, is no request: there is a moment for the rest of it, and no more.
+    // A partial head is not a request: its rest gets a short time.
     else this.#afterMs(HALF_HEAD_MS, () => this.isBusy || this.#hasUnreadBody || this.socket.destroy())
     this.#wire.closeIdle()
   }
 
-  /** What came can't be read, a deadline has passed, or the socket failed. */
+  /** Handles unreadable input, a missed deadline, or a socket error. */
   onUnreadable(error: Error): void {
     const failure = readingFailure(error, this.#rules.limits, this.isBusy)
-    // What follows the first error is an echo.
+    // Errors after the first are consequences.
     if (failure === undefined) this.socket.destroy()
     else if (!this.#isOver) this.refuse(failure)
   }
@@ -114,14 +115,14 @@ export class Connection<T = unknown> implements ServedOwner {
   }
 
   /**
-   * Answers past the response and ends the connection: for what can't be read, and for bodies that stopped coming.
-   * When part of an answer is already out, the connection is cut instead: a client must not take it for whole.
+   * Answers without a response object and closes the connection: for unreadable input and stalled bodies. If part of
+   * a response was sent, the connection is aborted instead: the client must not take it for complete.
    */
   refuse(failure: Failure): void {
     const { socket, isBusy } = this
     const served = isBusy ? this.served : undefined
     const refusal = this.#rules.refusal(failure, served)
-    // What belongs to a request is in that request's line.
+    // A request in progress has a log line of its own.
     if (served === undefined) this.#rules.log.info(toldOf(failure), 'connection refused')
     this.#isOver = true
     if (!socket.writable || (isBusy && this.#response?.headersSent === true)) {
@@ -129,17 +130,18 @@ export class Connection<T = unknown> implements ServedOwner {
       return
     }
     socket.end(renderRefusal(failure, refusal))
-    // What the client still sends is thrown away; if we closed at once, it would be reset before it has read the answer.
+    // Remaining input is discarded; an immediate close would reset the connection before the client has read the
+    // response.
     socket.resume()
     this.#afterMs(CLOSING_MS, () => socket.destroy())
   }
 
-  /** What of its answer waits for the client, in bytes. */
+  /** Bytes of its response that wait for the client. */
   get unreadBytes(): number {
     return this.socket.destroyed ? 0 : this.socket.writableLength
   }
 
-  /** Since when, as `look` has seen it; 0 before. */
+  /** Time since `look` first saw waiting bytes; 0 before. */
   get unreadSinceMs(): number {
     return this.#watch.sinceMs('unread_answer')
   }
@@ -148,7 +150,7 @@ export class Connection<T = unknown> implements ServedOwner {
     return this.#request === undefined ? this.peer.address : this.peer.clientOf(this.#request).address
   }
 
-  /** To be called about each second: ends the connection when it is stuck for too long, or its client takes too long. */
+  /** Called about once per second: closes the connection after a stall or a missed deadline. */
   look(nowMs: number): void {
     this.#wire.look(performance.now())
     const stuck = this.#stuckIn()
@@ -157,26 +159,26 @@ export class Connection<T = unknown> implements ServedOwner {
       return
     }
     this.#watch.free()
-    // An idle connection holds nothing of its last request.
+    // An idle connection releases its last request.
     if (!this.isBusy) this.#request = this.#response = this.served = undefined
   }
 
-  /** Ends the connection at once, so that the client can tell that its answer is not whole. */
+  /** Aborts the connection, so that the client recognizes an incomplete response. */
   cut(reason: CutReason | undefined): void {
     const { socket } = this
     if (socket.destroyed) return
     if (reason !== undefined) this.#rules.onCut(reason, this.isBusy ? this.served : undefined)
     this.#isOver = true
-    // Where an answer ends with its connection (HTTP/1.0), only a reset shows that it is torn.
+    // A response that ends with its connection (HTTP/1.0) looks incomplete only after a reset.
     const isTorn = this.isBusy && this.#response?.headersSent === true && !this.#response.chunkedEncoding
     if (isTorn && this.#rules.canReset) socket.resetAndDestroy()
     else socket.destroy()
   }
 
-  /** The socket has closed. */
+  /** Handles the close of the socket. */
   closed(): void {
     this.#isOver = true
-    // One that has become another protocol's says nothing by itself.
+    // An upgraded connection reports its own end.
     if (this.isBusy) this.#response?.destroy()
   }
 
@@ -184,7 +186,7 @@ export class Connection<T = unknown> implements ServedOwner {
     return this.#request?.complete === false && !this.socket.destroyed
   }
 
-  /** Nothing is read any more, whoever reads a body, until that is called off; too long, and it ends the connection. */
+  /** Stops all reading until it is called off; after the limit the connection is closed. */
   pause(): void {
     if (this.#isPaused) return
     this.#isPaused = true
@@ -197,7 +199,7 @@ export class Connection<T = unknown> implements ServedOwner {
     if (!this.#isHeld) this.#readAgain()
   }
 
-  /** The same for as long as whoever takes the body of its request takes no more of it: that is not the client's fault. */
+  /** The same while the consumer of the request body is slow, which is not the client's fault. */
   holdBody(isHeld: boolean): void {
     if (this.#isHeld === isHeld) return
     this.#isHeld = isHeld
@@ -207,7 +209,7 @@ export class Connection<T = unknown> implements ServedOwner {
   }
 
   #stopReading(): void {
-    // Reading a body resumes its socket, whoever has paused it.
+    // Reading a body resumes its socket, even if it was paused.
     this.socket.on('resume', this.#pauseAgain).pause()
   }
 
@@ -217,7 +219,7 @@ export class Connection<T = unknown> implements ServedOwner {
 
   readonly #pauseAgain = (): void => void this.socket.pause()
 
-  /** Does so then, unless the connection has closed before. */
+  /** Runs `act` after the delay, unless the connection has closed. */
   #afterMs(delayMs: number, act: () => unknown): void {
     const timer = setTimeout(act, delayMs)
     timer.unref()
@@ -237,11 +239,11 @@ export class Connection<T = unknown> implements ServedOwner {
   }
 }
 
-/** What all connections of one listener have in common. */
+/** Settings shared by all connections of a listener. */
 export interface ConnectionRules<T> {
   readonly log: Log
   readonly isSecure: boolean
-  /** Plain TCP: the only connections that can be reset. */
+  /** Plain TCP: only such connections can be reset. */
   readonly canReset: boolean
   readonly trustedProxies: TrustedProxies | undefined
   readonly patience: Patience

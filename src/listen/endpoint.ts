@@ -1,16 +1,19 @@
 import type { Readable } from 'node:stream'
 import type { ClientRequest, ClientResponse, EndpointResponse } from '../core/index.ts'
 
-/** Responses without content, of which a length says nothing (RFC 9110 §8.6). */
+/** Responses without content, which have no length (RFC 9110 §8.6). */
 const WITHOUT_CONTENT: ReadonlySet<number> = new Set([204, 304])
 
-/** Gives the response to a request; undefined ends the connection. `gone` is aborted when the client has gone or has its response. */
+/**
+ * Returns the response to a request; undefined closes the connection. `gone` is aborted when the client disconnects
+ * or has its response.
+ */
 export type Endpoint = (
   request: ClientRequest,
   gone: AbortSignal,
 ) => EndpointResponse | undefined | Promise<EndpointResponse | undefined>
 
-/** What a listener serves whose requests are all for endpoints of the program itself. `onError` gets what `endpoint` throws. */
+/** Request handler of a listener with endpoints of the program only. `onError` receives what `endpoint` throws. */
 export function serveEndpoint(
   endpoint: Endpoint,
   onError: (error: unknown) => void,
@@ -31,7 +34,7 @@ export function serveEndpoint(
   }
 }
 
-/** Sends a response. `headers` (flat) are added where it does not set them. Gives all of them. */
+/** Sends a response. `headers` (flat) are defaults. Returns all sent headers. */
 export function respond(
   { method, complete }: ClientRequest,
   response: ClientResponse,
@@ -47,7 +50,7 @@ export function respond(
     for (const one of typeof value === 'string' ? [value] : value) flat.push(name, one)
   const isWhole = typeof body === 'string' || Buffer.isBuffer(body)
   if (isWhole && !WITHOUT_CONTENT.has(status)) flat.push('content-length', String(Buffer.byteLength(body)))
-  // What is left of its body would have to be read away.
+  // Otherwise the rest of the request body would have to be read.
   if (!complete && own['connection'] === undefined) flat.push('connection', 'close')
   if (response.destroyed) {
     if (!isWhole) body.destroy()
@@ -60,7 +63,7 @@ export function respond(
   return flat
 }
 
-/** As fast as the client reads; whichever side breaks off ends the other. */
+/** Streams at the speed of the client; an error on either side ends the other. */
 function stream(body: Readable, response: ClientResponse, isHead: boolean): void {
   response.once('close', () => body.destroy())
   body.on('error', () => response.destroy())

@@ -1,19 +1,19 @@
 import { isIP } from 'node:net'
 
-/** What one hop says of who came to it. */
+/** A forwarding hop, as described by the next one. */
 export interface Hop {
-  /** Undefined when it is hidden (RFC 7239 §6.3) or no IP address. */
+  /** Undefined if hidden (RFC 7239 §6.3) or not an IP address. */
   readonly address: string | undefined
-  /** Undefined when nothing was said. */
+  /** Undefined if not specified. */
   readonly isSecure: boolean | undefined
 }
 
-/** More hops than any real chain has; what is left of them is not looked at. */
+/** Maximum hops; further ones are ignored. */
 const MAX_HOPS = 32
 
 const PAIR = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"((?:[^"\\]|\\.)*)")\s*$/
 
-/** The hops of a `Forwarded` header (RFC 7239 §4), farthest first; an element that can't be read says nothing. */
+/** The hops of a `Forwarded` header (RFC 7239 §4), farthest first; an invalid element is an unknown hop. */
 export function parseForwarded(header: string): Hop[] {
   return splitOutsideQuotes(header, ',')
     .slice(-MAX_HOPS)
@@ -33,8 +33,9 @@ export function parseForwarded(header: string): Hop[] {
 }
 
 /**
- * The hops of `X-Forwarded-For`, farthest first, with what `X-Forwarded-Proto` says of them: counted from the near end,
- * and its first entry for all beyond. Hops that leave the latter alone give it one entry for the whole chain.
+ * The hops of `X-Forwarded-For`, farthest first, with schemes from `X-Forwarded-Proto`: matched from the near end,
+ * its first entry applies to all beyond. Proxies that leave the latter unchanged give it one entry for the whole
+ * chain.
  */
 export function parseForwardedFor(addresses: string, protos: string): Hop[] {
   const nodes = listOf(addresses)
@@ -59,14 +60,14 @@ const secure = (scheme: string): boolean | undefined => {
   return name === 'https' || name === 'wss' ? true : name === 'http' || name === 'ws' ? false : undefined
 }
 
-/** An address with or without port and brackets; undefined for anything else. */
+/** An address without port and brackets; undefined for anything else. */
 function nodeAddress(node: string): string | undefined {
   const bare = /^\[([0-9A-Fa-f:.]+)\](?::\d{1,5})?$/.exec(node)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(node)?.[1] ?? node
   const address = plainAddress(bare)
   return isIP(address) === 0 ? undefined : address
 }
 
-/** An IPv4 address without its IPv6 form (RFC 4291 §2.5.5.2); anything else as it is. */
+/** Removes the IPv6 form of an IPv4 address (RFC 4291 §2.5.5.2); other addresses are unchanged. */
 export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
 
 function splitOutsideQuotes(text: string, separator: string): string[] {
@@ -86,9 +87,9 @@ function splitOutsideQuotes(text: string, separator: string): string[] {
   return parts
 }
 
-/** True headers about where a request came from, flat: what a caller says of it is never passed on. */
+/** Forwarding headers with the actual client, flat; those of the caller are never forwarded. */
 export function forwardedHeaders({ address, isSecure }: Client, host: string): readonly string[] {
-  // A peer without an address is said to be unknown (RFC 7239 §6.2).
+  // A peer without an address is `unknown` (RFC 7239 §6.2).
   const peer = address === 'unix' ? 'unknown' : address
   const proto = isSecure ? 'https' : 'http'
   return [
@@ -103,10 +104,10 @@ export function forwardedHeaders({ address, isSecure }: Client, host: string): r
   ]
 }
 
-/** Who is at the other end, as far as trusted proxies let headers say it. */
+/** The client of a request, according to the peer and trusted proxies. */
 export interface Client {
   /** IP address; `unix` for a Unix socket without a trusted header. */
   readonly address: string
-  /** True when the client reached us, or a trusted proxy before us, over TLS. */
+  /** True if the client connected over TLS, to this listener or to a trusted proxy before it. */
   readonly isSecure: boolean
 }

@@ -1,12 +1,12 @@
-/** Something that knows its place in an `IntrusiveSet`; -1 when it is in none. */
+/** An item that stores its index in an `IntrusiveSet`; -1 if it is in none. */
 export interface Slotted {
   slot: number
 }
 
 /**
- * A set of what is going on now, for adding and removing on every request. Not a `Set`: V8 makes a new table every few
- * additions and links the old one to it, so a dead table that reached the old generation keeps all later ones alive, with
- * every request in them, until a full collection. That cost more than all of our own code.
+ * A set for adding and removing on every request. V8's `Set` allocates a new table every few additions and links the
+ * old one to it: a dead table in the old generation keeps all later ones alive, with every request in them, until a
+ * full collection. That cost more than all other code of the proxy.
  */
 export class IntrusiveSet<T extends Slotted> implements Iterable<T> {
   readonly #members: T[] = []
@@ -20,7 +20,7 @@ export class IntrusiveSet<T extends Slotted> implements Iterable<T> {
     member.slot = this.#members.push(member) - 1
   }
 
-  /** The last member takes the place of the one that leaves. */
+  /** Moves the last member to the place of the removed one. */
   delete(member: T): void {
     const { slot } = member
     if (slot < 0) return
@@ -31,7 +31,7 @@ export class IntrusiveSet<T extends Slotted> implements Iterable<T> {
     last.slot = slot
   }
 
-  /** Members may leave meanwhile: it goes over a copy. */
+  /** Iterates over a copy: members may be removed meanwhile. */
   [Symbol.iterator](): IterableIterator<T> {
     return [...this.#members].values()
   }

@@ -14,19 +14,19 @@ import { memoryConnection } from './memory-socket.ts'
 import { followCertificate, secureContext, type TlsMaterial } from './tls.ts'
 import { UnreadBudget } from './unread-budget.ts'
 
-/** How long a client may take, in milliseconds. */
+/** Time limits for clients, in milliseconds. */
 export interface ListenerDeadlines {
-  /** For the TLS handshake, and for a header section; 408 after it. Default 15 s, seen within a second. */
+  /** For the TLS handshake, and for a header section; then 408. Default 15 s, checked every second. */
   readonly headersMs: number
-  /** For a whole request, 408 after it; 0 (the default) where its owner looks after slow bodies. */
+  /** For a whole request, then 408; 0 (default) if the owner handles slow bodies. */
   readonly requestMs: number
   /** Between requests. Default 75 s. */
   readonly keepAliveMs: number
-  /** For taking 240 bytes of an answer a second, counted over this time. Default 60 s. */
+  /** For reading 240 bytes of a response per second, averaged over this time. Default 60 s. */
   readonly unreadAnswerMs: number
-  /** For a piece of what is left of a body when the answer is out, default 5 s; six times that for all of it. */
+  /** For a piece of the remaining body after the response, default 5 s; six times that for the whole. */
   readonly unreadBodyMs: number
-  /** For a connection that is read no further because too many requests wait for their turn. Default 30 s. */
+  /** For a connection that is paused because too many pipelined requests wait. Default 30 s. */
   readonly pipeliningMs: number
 }
 
@@ -40,11 +40,11 @@ const DEFAULT_DEADLINES: ListenerDeadlines = {
 }
 
 const DEFAULT_CONNECTIONS = 10_000
-/** How often connections are looked at, in milliseconds; a deadline is kept to about this. */
+/** Milliseconds between checks of the connections; the precision of deadlines. */
 const SWEEP_MS = 1000
-/** How often what waits for clients is counted: what comes in between is over the limit. */
+/** Milliseconds between checks of unread bytes; the limit may be exceeded in between. */
 const COUNT_MS = 250
-/** What a client has to take of an answer that waits: as much as other servers want of theirs. */
+/** Minimum speed of reading a response, as in other servers. */
 const LEAST_BYTES_PER_SECOND = 240
 const DEFAULT_UNREAD_BYTES = 64 * 1024 * 1024
 
@@ -52,38 +52,38 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   readonly address: ListenAddress
   /** Serves https instead of http. */
   readonly tls?: TlsMaterial | undefined
-  /** The URL of whoever accepts at `address` and hands connections to `take`; nothing is bound then. */
+  /** The URL of another process that accepts at `address` and passes connections to `take`; nothing is bound then. */
   readonly acceptedAt?: string | undefined
   /** Permissions of a Unix socket; see `bind`. */
   readonly socketMode?: number
   readonly headerLimitBytes: number
-  /** Where that is changed; undefined where it is fixed. */
+  /** The setting of that limit; undefined if it is fixed. */
   readonly headerLimitSetting?: ReachedLimit['setting']
-  /** Bytes beyond that limit that are read all the same, for an owner who judges by path. Default 0. */
+  /** Bytes beyond that limit that are still read, for an owner with limits per path. Default 0. */
   readonly readBeyondBytes?: number
   readonly deadlines?: Partial<ListenerDeadlines>
-  /** Most connections at once. Default 10,000, fewer where the process has too few file descriptors. */
+  /** Maximum concurrent connections. Default 10,000, fewer if the process has too few file descriptors. */
   readonly maxConnections?: number
-  /** Bytes of answers that may wait for their clients, of all connections together. Default 64 MiB. */
+  /** Maximum bytes of unread responses, all connections together. Default 64 MiB. */
   readonly unreadAnswersBytes?: number | undefined
-  /** File descriptors that a connection costs: 2 for one that opens another one. Default 1. */
+  /** File descriptors per connection: 2 if it opens another one. Default 1. */
   readonly descriptorsPerConnection?: number
-  /** CIDRs of peers that may say for whom they ask (`listen.trustedProxies`). Default: nobody may. */
+  /** CIDRs of peers whose forwarding headers are trusted (`listen.trustedProxies`). Default: none. */
   readonly trustedProxies?: readonly string[]
-  /** Which upgrade requests are served, by what they ask for; others are answered as if they asked for none. Default: none is. */
+  /** Whether an upgrade to this protocol is served; other requests are answered without an upgrade. Default: none. */
   readonly servesUpgrade?: (upgrade: string) => boolean
-  /** A client was cut off in the middle of the answer to this. */
+  /** Called when a client is disconnected during its response. */
   readonly onCut?: (failure: Failure, served: T) => void
-  /** Of all deadlines. Default `STEADY_CLOCK`. */
+  /** Clock of all deadlines. Default `STEADY_CLOCK`. */
   readonly steadyClock?: Clock
   readonly log: Log
   readonly metrics?: Metrics
 }
 
-/** An idle connection is kept so much longer than `Keep-Alive` promises, in milliseconds: who uses the promise to its end is not cut off. */
+/** Extra milliseconds for an idle connection beyond `Keep-Alive`: a request at the last moment is still served. */
 const KEEP_ALIVE_SPARE_MS = 1000
 
-/** What clients are held to, as it is told them. */
+/** The limits of clients, as reported to them. */
 const limitsOf = (
   { headerLimitBytes, headerLimitSetting }: Pick<ListenerOptions<unknown>, 'headerLimitBytes' | 'headerLimitSetting'>,
   { headersMs, requestMs }: ListenerDeadlines,
@@ -109,40 +109,40 @@ const patienceOf = ({ unreadAnswerMs, unreadBodyMs, pipeliningMs }: ListenerDead
   pipelining: { withinMs: pipeliningMs, least: 1, totalMs: Number.POSITIVE_INFINITY },
 })
 
-/** Why a client that was being answered was cut off. */
+/** The failure of an aborted response. */
 function cutFailure(reason: CutReason, { unreadAnswerMs }: ListenerDeadlines, unreadBytes: number): Failure {
   if (reason === 'crowded') {
     const setting = { name: 'the memory limit', of: 'the process' }
-    const detail = 'answers that wait for their clients take too much memory together'
+    const detail = 'unread responses of all clients exceed the memory limit'
     return new Failure('overloaded', { detail, limit: { amount: unreadBytes, unit: 'bytes', setting } })
   }
-  if (reason === 'pipelining') return new Failure('bad_request', { detail: 'too many requests wait for their turn' })
+  if (reason === 'pipelining') return new Failure('bad_request', { detail: 'too many pipelined requests' })
   const limit: ReachedLimit = { amount: unreadAnswerMs, unit: 'ms' }
   return new Failure('request_timeout', { rule: 'client_reads_slowly', limit })
 }
 
-/** A listener of the product: what every one of them needs beside answering requests. */
+/** A listener of the product, with everything except the answers to requests. */
 export interface Listener {
   /** `http://host:port` with the real port, or `unix:/path`. */
   readonly url: string
   /**
-   * The client end of a new connection from inside the process: the only way in where `address` is `IN_PROCESS`, and
-   * meant for that. For whoever serves it is a connection like any other.
+   * The client end of a new in-process connection: the only way to connect if `address` is `IN_PROCESS`. The server
+   * treats it like any other.
    */
   connect(): Duplex
-  /** Serves a connection that another process has accepted. False, and it is left alone, once this one has stopped. */
+  /** Serves a connection that another process has accepted. Returns false and leaves it unchanged once stopped. */
   take(socket: Socket): boolean
-  /** No new connections; those that are open end with the answer that they are giving, idle ones at once. */
+  /** Accepts no new connections; open ones close after their current response, idle ones immediately. */
   stop(): void
-  /** Resolves when no connection is left, and after `limitMs` in any case. */
+  /** Resolves when no connection is left, and after `limitMs` at the latest. */
   emptied(limitMs: number): Promise<void>
-  /** Cuts what is left and lets go of everything. */
+  /** Aborts remaining connections and releases all resources. */
   close(): Promise<void>
 }
 
 /**
- * Listens and serves requests, each connection's one after the other. What can't be read is answered as `refusal` says; connections are bounded in number, in what they may hold and in how long they may be stuck. Rejects with
- * `config_error` when the address can't be bound.
+ * Listens and serves requests, sequentially per connection. Unreadable input is answered with `refusal`; connections
+ * are limited in number, memory and stall time. Rejects with `config_error` if the address cannot be bound.
  */
 export async function openListener<T>(options: ListenerOptions<T>): Promise<Listener> {
   const { address, tls, steadyClock = STEADY_CLOCK, log, metrics, serve, refusal } = options
@@ -184,7 +184,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     })
     if (isStopped) connection.closeWhenFree()
   }
-  // A client that has ended its side is answered all the same.
+  // A half-closed client still gets its response.
   const settings = { allowHalfOpen: true, noDelay: true }
   const secure =
     tls &&
@@ -195,7 +195,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     socket.destroy()
   })
   const server = secure ?? createServer(settings, serveConnection)
-  // Those whose TLS handshake is not over are no connections of ours yet, but the server waits for them.
+  // Sockets during the TLS handshake are not connections yet, but the server waits for them.
   const sockets = new Set<Socket>()
   const count = (): number => (tls === undefined ? connections.size : sockets.size)
   if (tls !== undefined)
@@ -205,7 +205,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     })
 
   const url = await placed(server, options)
-  // Only now: until here an error is that of the address.
+  // Only from here on: earlier errors are errors of the address.
   const limit = limitConnections(server, {
     wanted: options.maxConnections ?? DEFAULT_CONNECTIONS,
     perConnection: options.descriptorsPerConnection ?? 1,
@@ -269,14 +269,14 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
   }
 }
 
-/** Opens the port, unless another process does so for this server. Gives where clients find it. */
+/** Opens the port, unless another process does so for this server. Returns its URL. */
 function placed<T>(server: Server, { address, tls, socketMode, acceptedAt }: ListenerOptions<T>): Promise<string> {
   if (acceptedAt !== undefined) return Promise.resolve(acceptedAt)
   const scheme = tls === undefined ? 'http' : 'https'
   return bind(server, address, { scheme, ...(socketMode === undefined ? {} : { socketMode }) })
 }
 
-/** What the server sets on the connections that it accepts itself. */
+/** Sets the options that the server sets on connections it accepts itself. */
 function asAccepted(socket: Socket): Socket {
   socket.allowHalfOpen = true
   socket.setNoDelay()

@@ -1,12 +1,12 @@
 import { Duplex } from 'node:stream'
 
-/** How a stream hears that a chunk was taken. */
+/** Callback of a stream after a chunk was consumed. */
 type Callback = (error?: Error | null) => void
 
 /**
- * One end of a connection inside the process, with as much of a socket's shape as HTTP code asks for. Whoever writes waits
- * for whoever reads, and an end that is destroyed shows at the other as it would on a socket: what was sent still
- * arrives, then the end, and writing fails with EPIPE.
+ * One end of an in-process connection, with the socket interface that HTTP code needs. Writers wait for readers.
+ * Destroying an end looks like a closed socket at the other: sent data still arrives, then the end, and writing fails
+ * with EPIPE.
  */
 export class MemorySocket extends Duplex {
   bytesRead = 0
@@ -46,14 +46,14 @@ export class MemorySocket extends Duplex {
     callback(error)
   }
 
-  /** Closes as soon as what was written has been taken, as `net.Socket` has it. */
+  /** Closes as soon as written data was consumed, like `net.Socket`. */
   destroySoon(): void {
     if (this.writable) this.end()
     if (this.writableFinished) this.destroy()
     else this.once('finish', () => this.destroy())
   }
 
-  // What a socket can be told and memory need not know.
+  // Socket options without meaning in memory.
   setTimeout(): this {
     return this
   }
@@ -85,7 +85,7 @@ export class MemorySocket extends Duplex {
 
 const brokenPipe = (): Error => Object.assign(new Error('the other end is closed'), { code: 'EPIPE' })
 
-/** The two ends of a new connection inside the process. */
+/** The two ends of a new in-process connection. */
 export function memoryConnection(): readonly [MemorySocket, MemorySocket] {
   const [one, other] = [new MemorySocket(), new MemorySocket()]
   one.other = other

@@ -3,10 +3,10 @@ import type { Socket } from 'node:net'
 import { clientBehind, createTrustedProxies, UNIX, type TrustedProxies } from './client.ts'
 import { forwardedHeaders, plainAddress, type Client } from './forwarded.ts'
 
-/** The other end of a connection: a client, or a proxy that may say for whom it asks. */
+/** The other end of a connection: a client, or a proxy that forwards for clients. */
 export class Peer {
   readonly #own: Client
-  /** Given only when this peer is trusted. */
+  /** Set only if this peer is trusted. */
   readonly #trusted: TrustedProxies | undefined
   #host: string | undefined = undefined
   #client: Client | undefined = undefined
@@ -25,12 +25,12 @@ export class Peer {
     return this.#own.address
   }
 
-  /** Who sent a request: the peer itself, or whom it may speak for as `listen.trustedProxies` says. */
+  /** The client of a request: the peer itself, or the one named by a trusted proxy (`listen.trustedProxies`). */
   clientOf({ headers }: ClientRequest): Client {
     return this.#trusted === undefined ? this.#own : clientBehind(this.#own, headers, this.#trusted)
   }
 
-  /** True headers about where a request came from, flat; kept, since a client's requests are mostly alike. */
+  /** Forwarding headers with the actual client, flat; cached, since requests of a client are mostly alike. */
   forwarded(request: ClientRequest): readonly string[] {
     const host = request.headers.host ?? ''
     const client = this.clientOf(request)
@@ -46,8 +46,8 @@ export class Peer {
 }
 
 /**
- * Says who sent a request where `entries` may say for whom they ask; for a server whose content, and whom it believes,
- * may change while it listens. Throws `config_error` for what is no range.
+ * Determines the client of a request behind trusted `entries`, for a server whose trusted proxies may change while it
+ * listens. Throws `config_error` for an invalid range.
  */
 export function createClientOf(entries: readonly string[]): (request: ClientRequest) => Client {
   const trustedProxies = createTrustedProxies(entries)

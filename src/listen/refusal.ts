@@ -1,24 +1,24 @@
 import { STATUS_CODES } from 'node:http'
 import { causeOf, explain, Failure, type FailureCode, type ReachedLimit } from '../core/index.ts'
 
-/** What a client gets that no response object can answer: header lines beside framing, and a body. */
+/** The answer to a client without a response object: header lines beside framing, and a body. */
 export interface Refusal {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** What clients are held to before there is a request, as it is told them. */
+/** Limits before a request is complete, as reported to the client. */
 export interface ConnectionLimits {
-  /** Bytes of a header section, and how long it and a whole request may take. */
+  /** Maximum bytes of a header section, and the time for it and for a whole request. */
   readonly headers: ReachedLimit
   readonly header: ReachedLimit
   readonly request: ReachedLimit
 }
 
-/** Codes of a connection that the client has broken off. */
+/** Error codes of a connection that the client closed. */
 const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE'])
 
-/** The failure for what can't be read, or did not come in time; undefined when the client has merely left. */
+/** The failure for unreadable or late input; undefined if the client has merely disconnected. */
 export function readingFailure(error: Error, limits: ConnectionLimits, isInRequest: boolean): Failure | undefined {
   const { code } = error as NodeJS.ErrnoException
   if (code !== undefined && GONE.has(code)) return undefined
@@ -28,7 +28,7 @@ export function readingFailure(error: Error, limits: ConnectionLimits, isInReque
   return new Failure(failed, { cause: error, limit })
 }
 
-/** What the log says of a connection that was refused before there was a request. */
+/** Log fields of a connection that was rejected before a request. */
 export function toldOf(failure: Failure): object {
   const { cause: why, remedy } = explain(failure)
   return { status: failure.status, reason: failure.code, cause: causeOf(failure.cause), why, remedy }
@@ -40,7 +40,7 @@ function failureCode(code: string | undefined): FailureCode {
   return 'bad_request'
 }
 
-/** A whole answer as it goes over the wire; the connection ends with it (RFC 9112 §2.2). */
+/** The complete answer on the wire; the connection ends with it (RFC 9112 §2.2). */
 export function renderRefusal({ status }: Failure, { headers, body }: Refusal): string {
   const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' })
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')

@@ -1,24 +1,24 @@
 import type { Log, Metrics } from '../core/index.ts'
 import { networkOf } from '../http/index.ts'
 
-/** A connection, as far as it matters who reads. */
+/** A connection with an unread response. */
 export interface Reader {
-  /** What of an answer waits for the client, in bytes. */
+  /** Bytes of a response that wait for the client. */
   readonly unreadBytes: number
-  /** Since when something has waited without a break, in milliseconds; 0 while nobody has looked. */
+  /** Start of the uninterrupted wait in milliseconds; 0 before the first check. */
   readonly unreadSinceMs: number
-  /** Address of the client whose answer waits. */
+  /** Address of the client with the unread response. */
   readonly clientAddress: string
   cut(reason: 'crowded'): void
 }
 
-/** It is over when so many looks in a row found nothing to cut: who is cut comes again. */
+/** Consecutive checks below the limit that end an overload: disconnected clients come back. */
 const CALM_LOOKS = 40
 
 /**
- * Memory for answers that wait for their clients, of all connections of a listener together. Over the limit, the client
- * that holds most loses connections first (IPv6: its /64), the one that has waited longest before the others, until what is
- * left fits: many slow readers cost nobody else an answer.
+ * Memory budget for unread responses, all connections of a listener together. Over the limit, the client with the
+ * most bytes (IPv6: its /64) loses connections first, longest waiting first, until the rest fits: many slow readers
+ * do not affect other clients.
  */
 export class UnreadBudget {
   readonly #limitBytes: number
@@ -35,7 +35,7 @@ export class UnreadBudget {
       .with()
   }
 
-  /** To be called often: cuts what is too much. */
+  /** Called frequently: aborts connections over the limit. */
   look(readers: Iterable<Reader>): void {
     const waiting: Reader[] = []
     let heldBytes = 0
@@ -50,7 +50,7 @@ export class UnreadBudget {
     this.#held?.set(heldBytes)
     this.#calm = isCrowded ? 0 : this.#calm + 1
     if (this.#cut === 0 || this.#calm < CALM_LOOKS) return
-    this.#log.info({ cut: this.#cut }, 'answers that wait for clients fit again')
+    this.#log.info({ cut: this.#cut }, 'unread responses below the memory limit again')
     this.#cut = 0
   }
 
@@ -59,7 +59,7 @@ export class UnreadBudget {
     if (this.#cut === 0)
       this.#log.warn(
         { heldBytes: atFirst, limitBytes: this.#limitBytes, clients: holders.length },
-        'clients do not read their answers: connections of those that hold most are cut',
+        'unread responses exceed the memory limit, aborting connections of the largest clients',
       )
     const share = fairShare(holders, this.#limitBytes)
     let heldBytes = atFirst
@@ -81,7 +81,7 @@ interface Holder {
   bytes: number
 }
 
-/** Who holds most comes first; of its connections the one that has waited longest is the last. */
+/** Clients by bytes, most first; the longest waiting connection of each is last. */
 function byClient(waiting: readonly Reader[]): Holder[] {
   const clients = new Map<string, Holder>()
   for (const reader of waiting) {
@@ -91,7 +91,7 @@ function byClient(waiting: readonly Reader[]): Holder[] {
     holder.readers.push(reader)
     holder.bytes += reader.unreadBytes
   }
-  // One that nobody has looked at yet has just begun.
+  // A connection without a check has just started to wait.
   const since = ({ unreadSinceMs }: Reader): number => unreadSinceMs || Number.POSITIVE_INFINITY
   for (const { readers } of clients.values()) readers.sort((one, other) => compare(since(other), since(one)))
   return [...clients.values()].toSorted((one, other) => other.bytes - one.bytes)
@@ -99,7 +99,7 @@ function byClient(waiting: readonly Reader[]): Holder[] {
 
 const compare = (one: number, other: number): number => (one === other ? 0 : one < other ? -1 : 1)
 
-/** What each may hold so that all together hold `limitBytes`: those that want less leave the rest to the others. */
+/** The share of each client so that the total is `limitBytes`: clients below their share leave the rest to others. */
 function fairShare(holders: readonly Holder[], limitBytes: number): number {
   let rest = limitBytes
   let others = holders.length

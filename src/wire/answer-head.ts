@@ -1,19 +1,19 @@
 import { checkSection, type Fields, readFields } from './fields.ts'
 import { malformed } from './wire-error.ts'
 
-/** The head of an answer, as it stands on the wire. */
+/** The head of a response as received. */
 export interface AnswerHead {
   /** 100 to 599. */
   readonly status: number
-  /** HTTP/1.0; everything else is HTTP/1.1. */
+  /** HTTP/1.0; otherwise HTTP/1.1. */
   readonly isOld: boolean
   readonly fields: Fields
 }
 
-/** RFC 9112 §4; the blank before an empty reason is often left out. */
+/** RFC 9112 §4; the space before an empty reason is often missing. */
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: .*)?$/
 
-/** Reads a head without the empty line that ends it. Throws `WireError`. */
+/** Parses a head without its final empty line. Throws `WireError`. */
 export function readAnswerHead(text: string): AnswerHead {
   checkSection(text)
   const end = text.indexOf('\r\n')

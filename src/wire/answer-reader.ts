@@ -7,7 +7,7 @@ import { malformed } from './wire-error.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** How a head begins. */
+/** The first bytes of every head. */
 const BEGINNING = 'HTTP/1.'
 
 const IDLE = 0
@@ -17,22 +17,22 @@ const CHUNKS = 3
 const TRAILERS = 4
 const UNTIL_CLOSE = 5
 
-/** Who is told what has been read. */
+/** Receives the parsed response. */
 export interface AnswerSink {
-  /** An interim head, or the final one with its framing. `false`: nothing more is read. */
+  /** An interim head, or the final one with its framing. `false` stops reading. */
   onHead(head: AnswerHead, framing: Framing): boolean
-  /** `false`: nothing more is read. */
+  /** `false` stops reading. */
   onBody(data: Buffer): boolean
-  /** The answer is whole; nothing more is read. */
+  /** The response is complete; reading has stopped. */
   onEnd(): void
 }
 
-/** Reads the answers of a connection, one after the other. */
+/** Reads the responses of a connection, one after the other. */
 export class AnswerReader {
   readonly #sink: AnswerSink
   #state = IDLE
   #isHead = false
-  /** What is left of a body with a length. */
+  /** Remaining bytes of a body with a length. */
   #left = 0
   #chunks = new ChunkReader()
   readonly #sections = new SectionReader(MAX_SECTION_BYTES)
@@ -41,13 +41,13 @@ export class AnswerReader {
     this.#sink = sink
   }
 
-  /** An answer is expected: to HEAD or to another method. */
+  /** Expects a response: to HEAD or to another method. */
   expect(isHead: boolean): void {
     this.#state = HEAD
     this.#isHead = isHead
   }
 
-  /** Takes the next bytes; gives those that belong to no answer. Throws `WireError`. */
+  /** Consumes bytes; returns those after the response. Throws `WireError`. */
   read(bytes: Buffer): Buffer {
     let at = 0
     while (at < bytes.length) {
@@ -68,14 +68,14 @@ export class AnswerReader {
     return NOTHING
   }
 
-  /** The peer has ended its side; true when that ends an answer, which is then told. */
+  /** The peer half-closed; true if that completes a response, which is then reported. */
   end(): boolean {
     if (this.#state !== UNTIL_CLOSE) return false
     this.#finish()
     return true
   }
 
-  /** Nothing more is read. */
+  /** Stops reading. */
   stop(): void {
     this.#state = IDLE
     this.#sections.clear()
@@ -90,12 +90,12 @@ export class AnswerReader {
     }
     const { next } = this.#sections
     this.#section(text)
-    // An answer without a body ends with its head, wherever the bytes do.
+    // A response without a body ends with its head, wherever the bytes end.
     if (this.#state === LENGTH && this.#left === 0) this.#finish()
     return next
   }
 
-  /** Nobody waits for the end of what has none. */
+  /** Fails early on a head that cannot become valid. */
   #checkBegun(from: number): void {
     const { held } = this.#sections
     if (this.#state === HEAD && from < BEGINNING.length) {

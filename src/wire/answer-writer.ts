@@ -2,26 +2,26 @@ import { STATUS_CODES } from 'node:http'
 import { fieldNameOf, isFieldValue } from './fields.ts'
 import { WireError } from './wire-error.ts'
 
-/** What the head of an answer depends on beside its status and headers. */
+/** Inputs for the head of a response besides status and headers. */
 export interface AnswerContext {
   readonly isHead: boolean
-  /** It is an answer to HTTP/1.0, which knows no chunks. */
+  /** The response to HTTP/1.0, which has no chunks. */
   readonly isOld: boolean
-  /** The connection stays, as far as that is ours to say. */
+  /** Whether the server side keeps the connection. */
   readonly keeps: boolean
   /** Value of `Keep-Alive`; undefined for none. */
   readonly keepAlive: string | undefined
-  /** Bytes of the body, where all of it is there. */
+  /** Length of the body, if it is complete. */
   readonly length: number | undefined
 }
 
-/** The head of an answer, and what follows from it. */
+/** The head of a response and its consequences. */
 export interface AnswerHeadWritten {
-  /** Up to and with the empty line, Latin-1. */
+  /** Including the final empty line, Latin-1. */
   readonly text: string
   readonly isChunked: boolean
   readonly hasBody: boolean
-  /** Bytes of the body, where they are said. */
+  /** Length of the body, if declared. */
   readonly length: number | undefined
   readonly keeps: boolean
 }
@@ -29,11 +29,10 @@ export interface AnswerHeadWritten {
 const CLOSE = /(?:^|,)[\t ]*close[\t ]*(?:,|$)/i
 
 /**
- * Writes the head of an answer of HTTP/1.1. The framing is that of the headers; without any it is made here: the length of
- * a body that is there, chunks for any other (to HTTP/1.0 the end of the connection), nothing where there is none (HEAD, 1xx,
- * 204, 304). `Date`, `Connection` and `Keep-Alive` are added where they are missing. Throws `WireError` WIRE_REQUEST for a name that is no token and for a value with
- * control characters.
- * @param headers flat (name, value, …)
+ * Writes the head of an HTTP/1.1 response. Framing comes from the headers; without any it is derived: the length of a
+ * complete body, chunks for any other (for HTTP/1.0 the end of the connection), nothing without a body (HEAD, 1xx,
+ * 204, 304). `Date`, `Connection` and `Keep-Alive` are added if missing. Throws `WireError` WIRE_REQUEST for a name
+ * that is not a token and for a value with control characters. `headers` is flat (name, value, …).
  */
 export function writeAnswerHead(status: number, headers: readonly string[], context: AnswerContext): AnswerHeadWritten {
   const hasBody = !context.isHead && status >= 200 && status !== 204 && status !== 304
@@ -59,7 +58,7 @@ export function writeAnswerHead(status: number, headers: readonly string[], cont
     }
   }
   if (!hasDate) text += dateLine()
-  // Only the end of the connection ends it.
+  // Only the end of the connection delimits it.
   if (isOld && hasBody && length === undefined && context.length === undefined) keeps = false
   if (!hasConnection) text += keeps ? KEEPS : CLOSES
   if (!hasConnection && keeps && context.keepAlive !== undefined) text += `Keep-Alive: ${context.keepAlive}\r\n`
@@ -73,7 +72,7 @@ export function writeAnswerHead(status: number, headers: readonly string[], cont
   return { text: `${text}\r\n`, isChunked, hasBody, length, keeps }
 }
 
-/** The head of an interim answer (RFC 9110 §15.2). Throws `WireError` as `writeAnswerHead` does. */
+/** The head of an interim response (RFC 9110 §15.2). Throws `WireError` like `writeAnswerHead`. */
 export function writeInterimHead(status: number, headers: readonly string[]): string {
   let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
   for (let index = 0; index < headers.length; index += 2) {
@@ -96,7 +95,7 @@ const CLOSES = 'Connection: close\r\n'
 let date = ''
 let dateUntilMs = 0
 
-/** Made once a second. */
+/** Computed once per second. */
 function dateLine(): string {
   const nowMs = Date.now()
   if (nowMs >= dateUntilMs || nowMs < dateUntilMs - 1000) {

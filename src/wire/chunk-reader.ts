@@ -4,15 +4,15 @@ const CR = 0x0d
 const LF = 0x0a
 const SEMICOLON = 0x3b
 
-/** Of the size of a chunk: 2⁵² bytes. */
+/** Maximum digits of a chunk size: 2⁵² bytes. */
 const MAX_DIGITS = 13
-/** Characters of the extensions of one chunk, which are dropped, and of those of all chunks together. */
+/** Maximum characters of the extensions of one chunk, which are dropped, and of all chunks together. */
 const MAX_EXTENSIONS = 256
 const MAX_ALL_EXTENSIONS = 16 * 1024
-/** Chunks below this size that come together are joined: each costs whoever takes it more than a copy of it. */
+/** Smaller chunks that arrive together are joined: each costs its consumer more than a copy. */
 const JOINED_BYTES = 4096
 
-/** RFC 9112 §7.1.1, without blanks. */
+/** RFC 9112 §7.1.1, without whitespace. */
 const EXTENSIONS =
   /^(?:;[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e]|\\[\t\x20-\x7e])*"))?)*$/
 
@@ -24,8 +24,8 @@ const DATA_CR = 4
 const DATA_LF = 5
 
 /**
- * Reads chunks (RFC 9112 §7.1): hexadecimal size, extensions, CRLF, data, CRLF. It ends behind the digits of the last
- * chunk, whose CRLF begins the trailer section.
+ * Reads chunks (RFC 9112 §7.1): hexadecimal size, extensions, CRLF, data, CRLF. It stops behind the digits of the
+ * last chunk, whose CRLF begins the trailer section.
  */
 export class ChunkReader {
   #state = SIZE
@@ -33,15 +33,15 @@ export class ChunkReader {
   #digits = 0
   #extensions = ''
   #allExtensions = 0
-  /** Of these bytes: data of small chunks that is not handed out, in one piece or joined. */
+  /** Data of small chunks that was not passed on, in one piece or joined. */
   #joined: Buffer | undefined = undefined
   #joinedLength = 0
-  /** The last chunk has been read. */
+  /** The last chunk was read. */
   isOver = false
 
   /**
-   * Reads from `at` up to the end of what there is or of the chunks; gives where it stopped. Data goes to `onData`, which
-   * returns false to stop: that of small chunks together. Throws `WireError`, behind what was good of the data.
+   * Reads from `at` up to the end of the bytes or of the chunks; returns where it stopped. Data goes to `onData`,
+   * which returns false to stop; small chunks are joined. Throws `WireError` after passing on all valid data.
    */
   read(bytes: Buffer, at: number, onData: (data: Buffer) => boolean): number {
     let next: number
@@ -78,7 +78,7 @@ export class ChunkReader {
     return at
   }
 
-  /** @param room bytes that may still come of these, with `data` */
+  /** `room` is the number of bytes that may still follow, including `data`. */
   #join(data: Buffer, room: number): void {
     const joined = this.#joined
     if (joined === undefined) {
@@ -103,7 +103,7 @@ export class ChunkReader {
     return onData(joined.length === this.#joinedLength ? joined : joined.subarray(0, this.#joinedLength))
   }
 
-  /** Whether the digits, and the extensions if there are any, are those of the last chunk. */
+  /** Whether digits and extensions are those of the last chunk. */
   #isLast(): boolean {
     if (this.#size !== 0 || this.#digits === 0) return false
     if (this.#state === EXTENSION) checkExtensions(this.#extensions)
@@ -159,7 +159,7 @@ function checkExtensions(text: string): void {
   if (!EXTENSIONS.test(text)) throw malformed('extensions of a chunk that are none')
 }
 
-/** Of a hexadecimal digit; -1 for anything else. */
+/** Value of a hexadecimal digit; -1 for anything else. */
 function digitOf(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
   const lower = byte | 0x20

@@ -9,24 +9,24 @@ import { sendRequest } from './send-request.ts'
 import { hear } from './socket-events.ts'
 import { malformed, WireError } from './wire-error.ts'
 
-/** How long an exchange may take, in milliseconds; 0 = no bound. */
+/** Time limits of an exchange, in milliseconds; 0 = none. */
 export interface ExchangeBounds {
-  /** From the end of the request, or from when the peer reads no more of it, to the head of the answer. */
+  /** From the end of the request, or of its transfer, to the head of the response. */
   readonly firstByteMs: number
-  /** Longest silence within the answer, while somebody reads it. */
+  /** Maximum silence within the response while it is being read. */
   readonly idleMs: number
 }
 
-/** Who has the connections. */
+/** The pool that owns the connections. */
 export interface ConnectionOwner {
   readonly bounds: ExchangeBounds
-  /** It may be used again, for so many milliseconds; undefined: the peer said nothing of it. */
+  /** The connection may be reused, for so many milliseconds; undefined: the peer did not specify it. */
   free(connection: WireConnection, keepMs: number | undefined): void
-  /** It is used no more. Called once. */
+  /** The connection is no longer used. Called once. */
   lost(connection: WireConnection): void
 }
 
-/** One connection to a peer, on which one exchange at a time runs. */
+/** One connection to a peer, with one exchange at a time. */
 export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
   readonly #socket: Socket
   readonly #owner: ConnectionOwner
@@ -34,7 +34,7 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
   readonly #deadline: Deadline
   readonly #unhear: () => void
   #exchange: Exchange | undefined
-  /** Of the request that is out: its text is not kept for as long as its answer streams. */
+  /** Whether the request was sent: its text is released while the response streams. */
   #isSent = false
   #isUpgrade = false
   #keeps = false
@@ -42,7 +42,7 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
   #framing: Framing | undefined
   #switched: AnswerHead | undefined
   #isLost = false
-  /** For its owner: until when it may be used, by `performance.now()`. */
+  /** For the owner: the end of its reuse, by `performance.now()`. */
   keptUntilMs = 0
 
   constructor(socket: Socket, owner: ConnectionOwner) {
@@ -60,13 +60,13 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
     })
   }
 
-  /** It was not lost, and nothing has come on it that nobody asked for. */
+  /** Whether it is open and no unrequested data has arrived. */
   get isUsable(): boolean {
     const socket = this.#socket
     return !this.#isLost && !socket.destroyed && socket.writable && !socket.readableEnded
   }
 
-  /** Starts an exchange. To be called on a free connection only. */
+  /** Starts an exchange. The connection must be free. */
   begin(exchange: Exchange): void {
     const { request } = exchange
     if (request === undefined) return this.#owner.free(this, undefined)
@@ -88,11 +88,11 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
     if (this.#sender === undefined) this.#deadline.set(this.#owner.bounds.firstByteMs)
   }
 
-  /** Ends `exchange` with an error, if it is still running. */
+  /** Aborts `exchange` if it is still running. */
   abort(exchange: Exchange, reason: Error): void {
     if (this.#exchange !== exchange) return
     if (this.#isSent) return this.#fail(reason)
-    // Nothing was written yet, so that the connection is as good as before.
+    // Nothing was written, so the connection is unaffected.
     this.#exchange = exchange.place = undefined
     this.#owner.free(this, undefined)
     exchange.handler.onResponseError(exchange, reason)
@@ -110,7 +110,7 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
     this.#deadline.set(this.#framing === undefined ? this.#owner.bounds.firstByteMs : this.#owner.bounds.idleMs)
   }
 
-  /** Ends the connection, and with `reason` what runs on it. */
+  /** Closes the connection, and fails the exchange with `reason`. */
   destroy(reason: Error): void {
     if (this.#exchange === undefined) this.#lose()
     else this.#fail(reason)
@@ -125,7 +125,7 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
       this.#switched = head
       return false
     }
-    // One deadline for the head of the answer, however many interim ones come before it.
+    // One deadline for the final head, regardless of interim ones.
     if (status >= 200) {
       this.#framing = framing
       this.#deadline.set(this.#owner.bounds.idleMs)
@@ -145,7 +145,7 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
     const exchange = this.#exchange
     const keepMs = this.#framing?.keepMs
     if (exchange === undefined) return
-    // An answer that came before its request was out leaves the peer in the middle of that.
+    // A response before the end of its request leaves the peer in the middle of reading.
     const isWhole = this.#sender === undefined || this.#sender.isOver
     const isKept = isWhole && this.#keeps && keepMs !== 0
     this.#over()
@@ -175,7 +175,7 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
   }
 
   readonly #onData = (bytes: Buffer): void => {
-    // An answer that nobody asked for must not become that to the next request.
+    // An unrequested response must not become the response to the next request.
     if (this.#exchange === undefined) return this.#lose()
     let rest: Buffer
     try {
@@ -205,7 +205,7 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
     )
   }
 
-  /** Gives the socket away. */
+  /** Hands over the socket. */
   #switch(head: AnswerHead, rest: Buffer): void {
     const exchange = this.#exchange
     const socket = this.#socket
@@ -232,7 +232,7 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
     exchange?.handler.onResponseError(exchange, error)
   }
 
-  /** What was good of these bytes is on its way to whoever waits for it before the error is. */
+  /** Valid data of these bytes is delivered before the error. */
   #failLater(error: Error): void {
     const exchange = this.#exchange
     this.#over()
@@ -240,7 +240,7 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
     if (exchange !== undefined) process.nextTick(() => exchange.handler.onResponseError(exchange, error))
   }
 
-  /** The exchange is over, however it ended. */
+  /** Ends the exchange, with any result. */
   #over(): void {
     this.#sender?.stop()
     this.#reader.stop()

@@ -1,6 +1,6 @@
 /**
- * A deadline that is moved often and hardly ever reached: to move it costs a look at the clock. The timer behind it runs on and
- * looks again when it fires, at least each `everyMs`, so that it is never later than a new deadline.
+ * A deadline that is moved often and rarely reached: moving it costs reading the clock. The timer continues and
+ * checks when it fires, at least every `everyMs`, so it is never later than a new deadline.
  */
 export class Deadline {
   readonly #everyMs: number
@@ -8,13 +8,13 @@ export class Deadline {
   #atMs = 0
   #timer: NodeJS.Timeout | undefined
 
-  /** @param everyMs the shortest time that will be set; above 0 */
+  /** `everyMs` is the shortest time that will be set; above 0. */
   constructor(everyMs: number, onLate: () => void) {
     this.#everyMs = everyMs
     this.#onLate = onLate
   }
 
-  /** In so many milliseconds from now; 0 = none. */
+  /** Sets the deadline, in milliseconds from now; 0 = none. */
   set(ms: number): void {
     if (ms === 0) return this.clear()
     this.#atMs = performance.now() + ms
@@ -25,7 +25,7 @@ export class Deadline {
     this.#atMs = 0
   }
 
-  /** To be called when it is not needed any more. */
+  /** Stops the timer for good. */
   stop(): void {
     this.#atMs = 0
     clearTimeout(this.#timer)
@@ -33,7 +33,7 @@ export class Deadline {
   }
 
   #wait(ms: number): void {
-    // A timer of zero milliseconds would be one of a millisecond again and again.
+    // A timer of zero milliseconds would fire every millisecond.
     this.#timer = setTimeout(this.#look, Math.min(this.#everyMs, Math.ceil(ms)))
     this.#timer.unref()
   }

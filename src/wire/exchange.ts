@@ -2,51 +2,51 @@ import type { Duplex } from 'node:stream'
 import type { Fields } from './fields.ts'
 import type { WrittenRequest } from './request-head.ts'
 
-/** What a handler may do with its exchange, from `dispatch` on. After its end, nothing happens. */
+/** Controls of a handler for its exchange, from `dispatch` on. No effect after its end. */
 export interface ExchangeControl {
-  /** Reads no further; what has been read may still come. */
+  /** Pauses reading; data read before may still arrive. */
   pause(): void
   resume(): void
   /**
-   * Ends the exchange at once, wherever it is: one that waits for a connection leaves its queue, with its body and the
-   * attempt to connect for it; one that runs ends its connection. The handler gets `reason` as its error.
+   * Aborts the exchange in any state: a queued one leaves its queue with its body and its connection attempt; a
+   * running one closes its connection. The handler gets `reason` as its error.
    */
   abort(reason: Error): void
 }
 
 /**
- * Who is told of an exchange, in this order: start, heads (interim ones first), data, and either end, upgrade or error. What
- * it throws ends the exchange with that error.
+ * Receives the events of an exchange, in this order: start, heads (interim ones first), data, and finally end,
+ * upgrade or error. An exception ends the exchange with that error.
  */
 export interface ExchangeHandler {
-  /** There is a connection, and the request goes out on it next, unless it is aborted now. */
+  /** There is a connection, and the request is sent next unless it is aborted now. */
   onRequestStart(control: ExchangeControl): void
   onResponseStart(control: ExchangeControl, status: number, headers: Fields): void
   onResponseData(control: ExchangeControl, data: Buffer): void
   onResponseEnd(control: ExchangeControl): void
-  /** Nothing more comes; `control` is undefined where there was no connection. */
+  /** The last event; `control` is undefined without a connection. */
   onResponseError(control: ExchangeControl | undefined, error: Error): void
-  /** The peer speaks the other protocol from here on; the socket is the handler's. */
+  /** The peer switched protocols; the handler owns the socket. */
   onRequestUpgrade?(control: ExchangeControl, status: number, headers: Fields, socket: Duplex): void
 }
 
-/** Where an exchange is: in a queue or on a connection. */
+/** The location of an exchange: a queue or a connection. */
 export interface ExchangePlace {
   pause(exchange: Exchange): void
   resume(exchange: Exchange): void
   abort(exchange: Exchange, reason: Error): void
 }
 
-/** One exchange, from its request to the end of its answer. */
+/** One exchange, from its request to the end of its response. */
 export class Exchange implements ExchangeControl {
   readonly handler: ExchangeHandler
-  /** Since when it waits for a connection, by `performance.now()`. */
+  /** Start of waiting for a connection, by `performance.now()`. */
   readonly sinceMs = performance.now()
   /** Undefined once it is on a connection or over: nothing keeps its body from then on but who sends it. */
   request: WrittenRequest | undefined
-  /** Undefined when it is over. */
+  /** Undefined when finished. */
   place: ExchangePlace | undefined
-  /** Ends the attempt to connect that was made for it. */
+  /** Aborts its connection attempt. */
   attempt: AbortController | undefined = undefined
   /** Its neighbors in a queue. */
   before: Exchange | undefined = undefined
@@ -71,7 +71,7 @@ export class Exchange implements ExchangeControl {
   }
 }
 
-/** Exchanges in the order in which they came; any of them can leave at once. */
+/** Exchanges in order of arrival; each can be removed in constant time. */
 export class ExchangeQueue {
   first: Exchange | undefined = undefined
   last: Exchange | undefined = undefined
@@ -85,7 +85,7 @@ export class ExchangeQueue {
     this.length++
   }
 
-  /** To be called for one that is in it. */
+  /** Removes a member; it must be in the queue. */
   remove(exchange: Exchange): void {
     const { before, after } = exchange
     if (before === undefined) this.first = after

@@ -1,85 +1,84 @@
 import { malformed } from './wire-error.ts'
 
-/** Header lines by lower-case name; repeated ones as an array, in their order. It has no prototype of `Object`. */
+/** Header lines by lower-case name; repeated ones as an array in order. It has no prototype of `Object`. */
 export type Fields = Record<string, string | string[] | undefined>
 
-/** Lines of the head of an answer, and of a trailer section. */
+/** Maximum lines of a response head or trailer section. */
 const MAX_LINES = 256
 
 /** RFC 9110 §5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
-/** RFC 9110 §5.5, Latin-1 as Node reads and writes it: no control characters but tabs. */
+/** RFC 9110 §5.5, Latin-1 as Node reads and writes it: no control characters except tabs. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** A section of lines that end with CRLF, without the last one: CR and LF stand nowhere else, and no control characters. */
+/** Lines separated by CRLF, without other CR, LF or control characters. */
 const SECTION = /^[\t\x20-\x7e\x80-\xff]*(?:\r\n[\t\x20-\x7e\x80-\xff]*)*$/
 
 const SPACE = 0x20
 const TAB = 0x09
 
-/** Names that are remembered; beyond it the memory starts anew, so that random names cost time, not space. */
-const MAX_REMEMBERED = 1024
-const MAX_REMEMBERED_LENGTH = 64
-const remembered = new Map<string, Name>()
+/** Maximum cached names; then the cache is cleared, so random names cost time instead of memory. */
+const MAX_CACHED_NAMES = 1024
+const MAX_CACHED_NAMES_LENGTH = 64
+const cachedNames = new Map<string, Name>()
 
-/** A name as it stood and in lower case, neither of them a part of a head. */
+/** A name as received and in lower case, both independent of the head's text. */
 interface Name {
   readonly raw: string
   readonly name: string
 }
 
-// Objects of a constructor are faster than those without a prototype, and `__proto__` is a name like others in both.
+// Objects of a constructor are faster than those without a prototype, and `__proto__` is an ordinary name in both.
 const NoPrototype = function () {} as unknown as new () => Fields
 NoPrototype.prototype = Object.create(null) as object
 
 export const isToken = (text: string): boolean => TOKEN.test(text)
 export const isFieldValue = (text: string): boolean => VALUE.test(text)
 
-/** A name in lower case; undefined for what is no token (RFC 9110 §5.1). */
+/** A name in lower case; undefined if it is not a token (RFC 9110 §5.1). */
 export function fieldNameOf(raw: string): string | undefined {
   return nameOf(raw)?.name
 }
 
 function nameOf(raw: string): Name | undefined {
-  const known = remembered.get(raw)
+  const known = cachedNames.get(raw)
   if (known !== undefined) return known
   if (!TOKEN.test(raw)) return undefined
   const own = copied(raw)
   const name = { raw: own, name: own.toLowerCase() }
-  if (raw.length <= MAX_REMEMBERED_LENGTH) {
-    if (remembered.size >= MAX_REMEMBERED) remembered.clear()
-    remembered.set(own, name)
+  if (raw.length <= MAX_CACHED_NAMES_LENGTH) {
+    if (cachedNames.size >= MAX_CACHED_NAMES) cachedNames.clear()
+    cachedNames.set(own, name)
   }
   return name
 }
 
-/** V8 copies what is shorter; a longer part of a text holds all of that text, and with it the secrets of a head. */
+/** V8 copies shorter substrings; a longer one keeps the whole text alive, including the secrets of a head. */
 const LEAST_PART = 13
 
-/** The same text, as a part of no other. */
+/** A copy of the text that is not a substring. */
 const copied = (text: string): string =>
   text.length < LEAST_PART ? text : Buffer.from(text, 'latin1').toString('latin1')
 
-/** Throws `WireError` for a section with a character that stands in none, or with a CR or LF by itself. */
+/** Throws `WireError` for a section with an invalid character, or with a bare CR or LF. */
 export function checkSection(text: string): void {
   if (!SECTION.test(text)) throw malformed('a control character in the head')
 }
 
-/** The bytes of a section, from which each of its lines is read once more as a text of its own. */
+/** The bytes of a section, from which each line is read as a string of its own. */
 export interface OwnLines {
   readonly bytes: Buffer
-  /** Where the section begins in them. */
+  /** Offset of the section in the bytes. */
   readonly from: number
-  /** Gets the lines as they stand, flat (name, value, …). */
+  /** Receives the lines as received, flat (name, value, …). */
   readonly lines: string[]
 }
 
 /**
- * The field lines of a checked section from `at` on (RFC 9112 §5): `name:` without blanks before the colon, no folding.
- * Throws `WireError` for any other line, and for more than 256.
- * @param own the lines of a request: their number is bounded by the size of its head, and repeated names become one value
- * (see `addRequestField`)
+ * The field lines of a checked section from `at` on (RFC 9112 §5): `name:` without whitespace before the colon, no
+ * folding. Throws `WireError` for any other line, and for more than 256. `own` receives the lines of a request: their
+ * number is limited by the size of its head, and repeated names become one value (see `addRequestField`).
  */
 export function readFields(text: string, at: number, own?: OwnLines): Fields {
   const fields = new NoPrototype()
@@ -105,7 +104,7 @@ export function readFields(text: string, at: number, own?: OwnLines): Fields {
   return fields
 }
 
-/** What decides where a request ends, what follows it, and for whom it is. */
+/** Fields that determine the end of a request, its successor, and its destination. */
 const FRAMING: ReadonlySet<string> = new Set([
   'content-length',
   'transfer-encoding',
@@ -115,7 +114,7 @@ const FRAMING: ReadonlySet<string> = new Set([
   'host',
 ])
 
-/** Fields with one value. The first line counts, as Node has it; who must not be misled looks at the lines. */
+/** Fields with one value. The first line counts, as in Node; security checks read all lines. */
 const SINGULAR: ReadonlySet<string> = new Set([
   'age',
   'authorization',
@@ -137,8 +136,8 @@ const SINGULAR: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Adds a line of a request: lists are joined (RFC 9110 §5.3), `cookie` with a semicolon (RFC 6265 §5.4), `set-cookie` is
- * an array. Throws `WireError` for a second length or coding.
+ * Adds a line of a request: lists are joined (RFC 9110 §5.3), `cookie` with a semicolon (RFC 6265 §5.4), `set-cookie`
+ * is an array. Throws `WireError` for a second length or coding.
  */
 function addRequestField(fields: Fields, name: string, value: string): void {
   const known = fields[name]
@@ -156,14 +155,14 @@ function add(fields: Fields, name: string, value: string): void {
   else known.push(value)
 }
 
-// The blanks around a value are not part of it.
+// Whitespace around a value is not part of it.
 
 function afterBlanks(text: string, start: number, end: number): number {
   while (start < end && isBlank(text.charCodeAt(start))) start++
   return start
 }
 
-/** A tab behind a value is a blank as well, but parsers differ about that: to Node's, `chunked` with one is another coding. */
+/** A trailing tab is whitespace as well, but parsers differ: for Node's, `chunked` with one is another coding. */
 function beforeBlanks(text: string, start: number, end: number, isStrict: boolean): number {
   while (end > start && isBlank(text.charCodeAt(end - 1))) {
     if (isStrict && text.charCodeAt(end - 1) === TAB) throw malformed('a tab behind a header value')

@@ -2,11 +2,11 @@ import type { AnswerHead } from './answer-head.ts'
 import type { Fields } from './fields.ts'
 import { malformed } from './wire-error.ts'
 
-/** Where an answer ends, and whether its connection may be used again. */
+/** The end of a response, and whether its connection may be reused. */
 export interface Framing {
-  /** Bytes of the body, or what ends it. */
+  /** Length of the body, or its delimiter. */
   readonly body: number | 'chunked' | 'until-close'
-  /** Milliseconds for which the connection may be kept, as the peer says; 0 = it may not, undefined = it says nothing. */
+  /** Milliseconds for which the peer keeps the connection; 0 = not at all, undefined = not specified. */
   readonly keepMs: number | undefined
 }
 

@@ -7,40 +7,43 @@ import { malformed } from './wire-error.ts'
 /** The head of a request. */
 export interface ReceivedHead {
   readonly method: string
-  /** Origin-form (path and query), absolute-form or `*`; whatever it is for CONNECT. */
+  /** Origin-form (path and query), absolute-form or `*`; unrestricted for CONNECT. */
   readonly target: string
-  /** HTTP/1.0; everything else is HTTP/1.1. */
+  /** HTTP/1.0; otherwise HTTP/1.1. */
   readonly isOld: boolean
-  /** Header lines as they stand, flat (name, value, …). */
+  /** Header lines as received, flat (name, value, …). */
   readonly lines: string[]
-  /** The same by lower-case name, each a string but `set-cookie`; see `readFields` for names that stand twice. */
+  /** The same by lower-case name, each a string except `set-cookie`; see `readFields` for repeated names. */
   readonly fields: Fields
-  /** Bytes of the body, or what ends it. */
+  /** Length of the body, or its delimiter. */
   readonly body: number | 'chunked'
-  /** The connection stays after the answer. */
+  /** Whether the connection is kept after the response. */
   readonly keeps: boolean
-  /** The client waits for `100 Continue` before it sends the body, or for something that no server here gives. */
+  /** The client waits for `100 Continue` before it sends the body, or has an unsupported expectation. */
   readonly expects: 'continue' | 'other' | undefined
-  /** The protocol that is asked for instead (RFC 9110 §7.8); undefined also where it can't begin behind this request. */
+  /** The requested protocol (RFC 9110 §7.8); undefined also if it cannot begin after this request. */
   readonly upgrade: string | undefined
 }
 
-/** RFC 9112 §3; several blanks between the parts are taken for one, as §3 allows. */
+/** RFC 9112 §3; several spaces between the parts count as one, as §3 allows. */
 const REQUEST_LINE = /^([A-Z-]+) +([\x21-\x7e]+) +HTTP\/1\.([01])$/
 
 const SLASH = 0x2f
-/** Beside origin-form: asterisk-form, or absolute-form without user information. What of it is served is decided elsewhere. */
+/**
+ * Besides origin-form: asterisk-form, or absolute-form without user information. The server decides which of them it
+ * supports.
+ */
 const TARGET = /^(?:\*$|https?:\/\/[A-Za-z0-9._~:[\]-]+(?:[/?]|$))/i
 
-/** Those that Node's parser knows but for the source of a stream (ICE); the usual ones are compared first. */
+/** Methods of Node's parser except SOURCE (ICE); common ones are compared first. */
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS.filter((method) => method !== 'SOURCE'))
 const isMethod = (method: string): boolean =>
   method === 'POST' || method === 'GET' || method === 'DELETE' || method === 'OPTIONS' || KNOWN_METHODS.has(method)
 
 /**
- * Reads the head of a request, without the empty line that ends it. Throws `WireError` for what is not HTTP/1.1 or 1.0 in
- * one reading: a request line in any other form, a method that HTTP does not have, control characters, framing that is refused (see `requestFramingOf`).
- * @param bytes hold it from `from` on; what is kept of it is read from them and not a part of `text`
+ * Parses the head of a request, without its final empty line. Throws `WireError` for anything that is not unambiguous
+ * HTTP/1.1 or 1.0: any other form of request line, an unknown method, control characters, invalid framing (see
+ * `requestFramingOf`). `bytes` contain it from `from` on; kept strings are read from them instead of `text`.
  */
 export function readReceivedHead(text: string, bytes: Buffer = Buffer.from(text, 'latin1'), from = 0): ReceivedHead {
   checkSection(text)
@@ -50,11 +53,11 @@ export function readReceivedHead(text: string, bytes: Buffer = Buffer.from(text,
   const lines: string[] = []
   const fields = readFields(text, end === -1 ? text.length : end + 2, { bytes, from, lines })
   const framed = requestFramingOf(fields, isOld)
-  // It has none, and what follows it is not read.
+  // CONNECT has no body, and following data is not read.
   const body = method === 'CONNECT' ? 0 : framed
   const targetAt = from + line.indexOf(asked, method.length)
   const said = connectionOf(fields['connection'])
-  // Some take it for `Connection`: what follows would be another request to them.
+  // Some servers treat it like `Connection`: they would read following data as another request.
   const closes = said.close || connectionOf(fields['proxy-connection']).close
   return {
     method,
@@ -80,7 +83,7 @@ export function requestLineOf(line: string): Pick<ReceivedHead, 'method' | 'targ
   return { method, target, isOld: minor === '0' }
 }
 
-/** RFC 9110 §10.1.1. Nobody waits to send what has no bytes. */
+/** RFC 9110 §10.1.1. An empty body needs no expectation. */
 function expectationOf(expect: string | string[], body: number | 'chunked'): 'continue' | 'other' | undefined {
   if (joined(expect)?.toLowerCase() !== '100-continue') return 'other'
   return body === 0 ? undefined : 'continue'
@@ -95,7 +98,7 @@ interface ConnectionOptions {
 const NOTHING_SAID: ConnectionOptions = { close: false, keepAlive: false, upgrade: false }
 const KEEP_ALIVE: ConnectionOptions = { ...NOTHING_SAID, keepAlive: true }
 
-/** What the list says of what is known here (RFC 9110 §7.6.1). */
+/** The supported options of the list (RFC 9110 §7.6.1). */
 function connectionOf(value: string | string[] | undefined): ConnectionOptions {
   if (value === undefined) return NOTHING_SAID
   if (value === 'keep-alive') return KEEP_ALIVE
@@ -111,8 +114,8 @@ const BEGINNINGS = [...KNOWN_METHODS].map((method) => `${method} `)
 const LONGEST_BEGINNING = Math.max(...BEGINNINGS.map(({ length }) => length))
 
 /**
- * Whether what has come of a head can still become one, so that nobody waits for the end of what has none. Looks at
- * no byte before `from - 1`, but for the first ones while there are few.
+ * Whether a partial head can still become valid, to fail early. Reads no byte before `from - 1`, except the first
+ * few.
  */
 export function canBecomeHead(held: Buffer, from: number): boolean {
   if (from < LONGEST_BEGINNING) {

@@ -2,15 +2,18 @@ import type { Readable } from 'node:stream'
 import { fieldNameOf, isFieldValue, isToken } from './fields.ts'
 import { WireError } from './wire-error.ts'
 
-/** A request as it is to stand on the wire. */
+/** A request to be written. */
 export interface WireRequest {
   readonly method: string
   /** Origin-form: path and query. */
   readonly path: string
-  /** Flat (name, value, …), without framing: that is made of the body. `content-length` may stand there and must be right. */
+  /**
+   * Flat (name, value, …), without framing, which is derived from the body. `content-length` is allowed and must be
+   * correct.
+   */
   readonly headers: readonly string[]
   readonly body: Buffer | Readable | null
-  /** Asks for this protocol instead (RFC 9110 §7.8). */
+  /** Requests this protocol instead (RFC 9110 §7.8). */
   readonly upgrade?: string | undefined
 }
 
@@ -23,22 +26,22 @@ export type BodyPlan =
 
 /** A request that can be written. */
 export interface WrittenRequest {
-  /** Up to and with the empty line. */
+  /** Including the final empty line. */
   readonly head: string
   readonly body: BodyPlan
   readonly isHead: boolean
   readonly isUpgrade: boolean
-  /** The connection may be used again after the answer. */
+  /** The connection may be reused after the response. */
   readonly keeps: boolean
 }
 
-/** To whom requests are written. */
+/** The destination of requests. */
 export interface RequestTarget {
-  /** `host[:port]`, for `Host` where a request has none. */
+  /** `host[:port]`, for requests without `Host`. */
   readonly authority: string
-  /** The origin before each path, for a proxy that forwards them (RFC 9112 §3.2.2). Default: none. */
+  /** The origin before each path, for a forwarding proxy (RFC 9112 §3.2.2). Default: none. */
   readonly absolute?: string | undefined
-  /** Header lines of each request beside its own, flat. */
+  /** Additional header lines of each request, flat. */
   readonly headers?: readonly string[]
 }
 
@@ -46,10 +49,10 @@ const NO_BODY: BodyPlan = { kind: 'none' }
 const TARGET = /^\/[\x21\x22\x24-\x7e]*$/
 const LENGTH = /^\d{1,15}$/
 
-/** Those of which a server expects a body, so that its absence is said (RFC 9110 §8.6). */
+/** Methods with an expected body, so that its absence is declared (RFC 9110 §8.6). */
 const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 
-/** What frames a message or concerns one connection is written here and by nobody else. */
+/** Framing and connection headers, which only this module writes. */
 const OURS: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'connection',
@@ -63,9 +66,9 @@ const OURS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Writes the head of a request. Throws `WireError` WIRE_REQUEST for one that two parties could read differently: a method
- * or a name that is no token, a target that is not in origin-form, a value with control characters, two hosts, a length that
- * is not that of the body, framing among the headers.
+ * Writes the head of a request. Throws `WireError` WIRE_REQUEST for an ambiguous one: a method or a name that is not
+ * a token, a target not in origin-form, a value with control characters, two hosts, a length that differs from the
+ * body, framing among the headers.
  */
 export function writeRequest(
   request: WireRequest,
@@ -78,7 +81,7 @@ export function writeRequest(
   const isPayload = WITH_BODY.has(method)
   const { lines, length, hasHost } = writeFields(headers)
   const body = planOf(request.body, length)
-  // Servers that send a body with an answer to HEAD, or do not read that of a GET, would be out of step with us.
+  // Servers that send a body with a response to HEAD, or do not read that of a GET, would get out of sync.
   const keeps = upgrade === undefined && !isHead && (body === NO_BODY || isPayload)
   let head = `${method} ${absolute}${path} HTTP/1.1\r\n`
   if (!hasHost) head += `host: ${authority}\r\n`

@@ -15,29 +15,29 @@ const STOPPED = 4
 const HELD = 5
 const OTHER = 6
 
-/** Who is told what has been read: a head, its body, its end, and then the next one. */
+/** Receives parsed requests: a head, its body, its end, and then the next one. */
 export interface RequestSink {
-  /** True: another protocol begins behind this head, and nothing of it is read. */
+  /** True: another protocol follows this head and is not parsed. */
   onHead(head: ReceivedHead): boolean
   onBody(data: Buffer): void
-  /** The request is whole. False: what follows it is read after `next`. */
+  /** The request is complete. False: following data is read after `next`. */
   onEnd(): boolean
 }
 
 /**
- * Reads the requests of a connection, one after the other. It stops behind each request for as long as its sink wants. Behind a
- * request that ends its connection nothing is read.
+ * Reads the requests of a connection, one after the other. It stops after each request for as long as its sink
+ * requires. Nothing is read after a request that ends its connection.
  */
 export class RequestReader {
   readonly #sink: RequestSink
   readonly #heads: SectionReader
   readonly #trailers = new SectionReader(MAX_SECTION_BYTES)
   #state = HEAD
-  /** A CR before a head has come: the LF of an empty line follows. */
+  /** A CR before a head was read: the LF of an empty line follows. */
   #isInEmptyLine = false
-  /** The request line of the head that is being read has been looked at. */
+  /** The request line of the current head was checked. */
   #hasLine = false
-  /** What is left of a body with a length. */
+  /** Remaining bytes of a body with a length. */
   #left = 0
   #keeps = true
   #chunks = new ChunkReader()
@@ -47,12 +47,12 @@ export class RequestReader {
     this.#heads = new SectionReader(maxHeadBytes)
   }
 
-  /** Whether it is at the beginning of a head of which nothing has come. */
+  /** Whether it is at the beginning of a head, without any bytes. */
   get isBetween(): boolean {
     return this.#state === HEAD && this.#heads.heldLength === 0
   }
 
-  /** Whether it reads nothing: before `next`, or because another protocol has begun. */
+  /** Whether reading has stopped: before `next`, or because another protocol has begun. */
   get isHeld(): boolean {
     return this.#state === HELD || this.#state === OTHER
   }
@@ -62,14 +62,14 @@ export class RequestReader {
     return this.#heads.heldLength > 0
   }
 
-  /** Whether it is within a request whose head was told. */
+  /** Whether it is within a request whose head was reported. */
   get isInBody(): boolean {
     return this.#state === LENGTH || this.#state === CHUNKS || this.#state === TRAILERS
   }
 
   /**
-   * Takes the next bytes; gives those that it did not read: behind a request that is still being answered, or of another
-   * protocol. Throws `WireError` for what is no request; nothing can be read behind that.
+   * Consumes bytes; returns the unread ones: after a request that is being answered, or of another protocol. Throws
+   * `WireError` for an invalid request, after which nothing can be read.
    */
   read(bytes: Buffer): Buffer | undefined {
     let at = 0
@@ -97,12 +97,12 @@ export class RequestReader {
     return undefined
   }
 
-  /** The answer to the request that was read last is out. */
+  /** The response to the last request was sent. */
   next(): void {
     if (this.#state === HELD) this.#state = HEAD
   }
 
-  /** Nothing more is read; gives whether something has come of a head. */
+  /** Stops reading; returns whether a head had begun. */
   stop(): boolean {
     const { isInHead } = this
     this.#state = STOPPED
@@ -138,7 +138,7 @@ export class RequestReader {
     return at
   }
 
-  /** Nobody waits for the end of what has none. */
+  /** Fails early on a head that cannot become valid. */
   #checkBegun(before: number): void {
     const { held } = this.#heads
     if (!canBecomeHead(held, before)) throw malformed('no request of HTTP/1.1 or 1.0')

@@ -1,6 +1,6 @@
 import { WireError } from './wire-error.ts'
 
-/** Bytes of a head, and of a trailer section. */
+/** Maximum bytes of a head or trailer section. */
 export const MAX_SECTION_BYTES = 16 * 1024
 
 const TAB = 0x09
@@ -10,39 +10,39 @@ const SPACE = 0x20
 const DEL = 0x7f
 
 const SECTION_END = '\r\n\r\n'
-/** Room for a section of which a first piece has come; it doubles from there. */
+/** Initial buffer for an incomplete section; doubled as needed. */
 const FIRST_ROOM_BYTES = 1024
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Finds where a section of lines ends, however it is cut into pieces: each byte is looked at once and copied a bounded number
+ * Finds the end of a section of lines, for any fragmentation: each byte is examined once and copied a bounded number
  * of times, and a piece is kept only while more is missing.
  */
 export class SectionReader {
   readonly #maxBytes: number
   #held = NOTHING
   #length = 0
-  /** Where the section that was read ends, its empty line included, in the bytes that were handed in last. */
+  /** End of the section, including its empty line, in the bytes passed last. */
   next = 0
 
-  /** @param maxBytes most that a section may have, without the empty line that ends it */
+  /** `maxBytes` is the limit without the final empty line. */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
 
-  /** Bytes of a section that is not whole yet. */
+  /** Bytes of an incomplete section. */
   get held(): Buffer {
     return this.#held.subarray(0, this.#length)
   }
 
-  /** How many they are. */
+  /** Their number. */
   get heldLength(): number {
     return this.#length
   }
 
   /**
-   * Reads from `at` on; gives the section without the empty line that ends it, undefined while more has to come. Throws `WireError`
-   * WIRE_HEAD_TOO_LARGE, and has taken nothing of these bytes then.
+   * Reads from `at` on; returns the section without its final empty line, undefined if it is incomplete. Throws
+   * `WireError` WIRE_HEAD_TOO_LARGE without consuming these bytes.
    */
   read(bytes: Buffer, at: number): string | undefined {
     if (this.#length === 0) {
@@ -77,15 +77,15 @@ export class SectionReader {
 
   #makeRoom(length: number, most: number): void {
     if (length <= this.#held.length) return
-    const room = Buffer.allocUnsafeSlow(Math.min(most, Math.max(FIRST_ROOM_BYTES, 2 * length)))
-    this.#held.copy(room, 0, 0, this.#length)
-    this.#held = room
+    const grown = Buffer.allocUnsafeSlow(Math.min(most, Math.max(FIRST_ROOM_BYTES, 2 * length)))
+    this.#held.copy(grown, 0, 0, this.#length)
+    this.#held = grown
   }
 }
 
 /**
- * Whether what has come of a section can still become lines, so that nobody waits for the end of what has none: no control
- * characters, and CR and LF only together. Looks at no byte before `from - 1`.
+ * Whether a partial section can still become valid, to fail early: no control characters, and CR and LF only
+ * together. Reads no byte before `from - 1`.
  */
 export function canBecomeSection(held: Buffer, from: number): boolean {
   for (let at = Math.max(0, from - 1); at < held.length; at++) {

@@ -3,20 +3,23 @@ import { Readable } from 'node:stream'
 import { type BodyOwner, BodySender } from './body-sender.ts'
 import type { WrittenRequest } from './request-head.ts'
 
-/** A body up to this size is written in one piece with its head: to copy it costs less than a second piece. */
+/** A body up to this size is written together with its head: a copy is cheaper than a second write. */
 const ONE_PIECE_BYTES = 16 * 1024
 
-/** A larger body goes out in pieces of this size, as the peer reads: written whole, TLS would hold all of it again, encrypted. */
+/**
+ * A larger body is sent in pieces of this size, at the speed of the peer: TLS would keep a second, encrypted copy of
+ * all of it.
+ */
 const PIECE_BYTES = 64 * 1024
 
-/** Bytes as a stream of small pieces. */
+/** Splits bytes into a stream of small pieces. */
 export const inPieces = (bytes: Buffer): Readable => Readable.from(piecesOf(bytes), { objectMode: false })
 
 function* piecesOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES)
 }
 
-/** Writes a request; gives who sends its body, where that is a stream. */
+/** Writes a request; returns the sender of a streamed body. */
 export function sendRequest(socket: Socket, { head, body }: WrittenRequest, owner: BodyOwner): BodySender | undefined {
   if (body.kind === 'none') {
     socket.write(head, 'latin1')
@@ -26,7 +29,7 @@ export function sendRequest(socket: Socket, { head, body }: WrittenRequest, owne
     socket.write(joined(head, body.bytes))
     return undefined
   }
-  // What there is of the body already goes out with the head.
+  // Available body data is sent together with the head.
   socket.cork()
   socket.write(head, 'latin1')
   if (body.kind === 'bytes' && body.bytes.length <= PIECE_BYTES) {

@@ -6,45 +6,45 @@ import { type ResponseOwner, ServedResponse } from './served-response.ts'
 import { hear } from './socket-events.ts'
 import { malformed, WireError } from './wire-error.ts'
 
-/** Bytes behind a request that is being answered, and pieces of them; beyond it nothing more is read. */
+/** Maximum bytes and pieces queued behind the current request; then reading pauses. */
 const MAX_WAITING_BYTES = 64 * 1024
 const MAX_WAITING_PIECES = 256
-/** Bytes of another protocol that a client may send before its backend has agreed to it; more ends the connection. */
+/** Maximum bytes of another protocol before the backend has accepted it; more closes the connection. */
 const MAX_EARLY_BYTES = 128 * 1024
 
-/** How long a client may take, in milliseconds. */
+/** Time limits for clients, in milliseconds. */
 export interface ServedDeadlines {
   /** For a head. */
   readonly headersMs: number
-  /** For a whole request; 0 = no bound. */
+  /** For a whole request; 0 = none. */
   readonly requestMs: number
-  /** Between requests; 0 = no bound. */
+  /** Between requests; 0 = none. */
   readonly keepAliveMs: number
 }
 
 export interface ServedOptions {
   readonly deadlines: ServedDeadlines
-  /** Larger heads are refused. */
+  /** Larger heads are rejected. */
   readonly maxHeadBytes: number
   /** Value of `Keep-Alive`; undefined for none. */
   readonly keepAlive: string | undefined
 }
 
-/** Who serves the requests of a connection. */
+/** The owner of a connection, which serves its requests. */
 export interface ServedOwner {
-  /** It answers nobody any more: what comes is thrown away, but for the rest of a body. */
+  /** No more requests are answered: input is discarded, except the rest of a body. */
   readonly isOver: boolean
-  /** Whether this protocol may begin behind the request that asks for it; otherwise it is a request like any other. */
+  /** Whether this protocol may follow the request; otherwise it is an ordinary request. */
   servesUpgrade(upgrade: string): boolean
-  /** A request, when the answer to the one before is out. */
+  /** Serves a request, after the previous response was sent. */
   take(request: ServedRequest, response: ServedResponse): void
-  /** What came can't be read, a deadline has passed, or the socket failed. */
+  /** Unreadable input, a missed deadline, or a socket error. */
   onUnreadable(error: Error): void
-  /** Nobody reads on before this is called off. */
+  /** Pauses or resumes all reading. */
   stall(isStalled: boolean): void
 }
 
-/** Serves the requests of a connection: one after the other, however many come at once. */
+/** Serves the requests of a connection sequentially, however many arrive at once. */
 export class ServedConnection implements RequestSink, ResponseOwner {
   readonly keepAlive: string | undefined
   readonly #socket: Socket
@@ -52,25 +52,25 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   readonly #deadlines: ServedDeadlines
   readonly #reader: RequestReader
   readonly #unhear: () => void
-  /** What was read last; until it is whole and answered, and all that came with it has been read. */
+  /** The last request read; kept until it is complete and answered, and all its data has been read. */
   #request: ServedRequest | undefined = undefined
-  /** Until it is out. */
+  /** Kept until it is sent. */
   #response: ServedResponse | undefined = undefined
-  /** It is served when what came with its head has been read. */
+  /** It is served after the data that arrived with its head was read. */
   #isPending = false
-  /** What came behind the request that is being answered. */
+  /** Data behind the current request. */
   readonly #waiting: Buffer[] = []
   #waitingBytes = 0
   #isStalled = false
   #hasEnded = false
-  /** The last answer is out. */
+  /** The last response was sent. */
   #isEnding = false
   #isGone = false
-  /** Since when a request comes or is awaited, by `performance.now()`. */
+  /** Start of the current request or of waiting for one, by `performance.now()`. */
   #sinceMs = performance.now()
   /** Nothing has come at all. */
   #isFresh = true
-  /** Nothing has come since the last answer. */
+  /** No data since the last response. */
   #isIdle = false
 
   constructor(socket: Socket, options: ServedOptions, owner: ServedOwner) {
@@ -100,9 +100,9 @@ export class ServedConnection implements RequestSink, ResponseOwner {
     } else if (this.#isIdle && keepAliveMs > 0 && sinceMs >= keepAliveMs) this.#socket.destroy()
   }
 
-  /** Ends the connection when it has nothing to do. */
+  /** Closes the connection if it is idle. */
   closeIdle(): void {
-    // Behind a request that is being answered nothing is read.
+    // Data behind the current request is not read.
     if (!this.#isGone && this.#reader.isBetween) this.#socket.destroy()
   }
 
@@ -127,7 +127,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
 
   onEnd(): boolean {
     this.#request?.receiveEnd()
-    // Its reader may not have taken all of it yet, and asks for nothing more.
+    // Its reader may not have consumed all of it, and requests no more.
     this.#resume()
     this.#sinceMs = performance.now()
     if (this.#isEnding) this.#socket.destroySoon()
@@ -140,19 +140,19 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   onAnswered(response: ServedResponse): void {
     const request = this.#request
     this.#response = undefined
-    response.letGo()
+    response.release()
     const { keeps } = response
     if (!keeps) this.#endWith(request)
     else if (request?.complete === false) request.dump()
     else {
-      // An idle connection holds nothing of its last request.
+      // An idle connection releases its last request.
       this.#request = undefined
       this.#reader.next()
       this.#isIdle = true
       this.#sinceMs = performance.now()
     }
     response.close()
-    // Only now: whoever waited for this end may have ended the connection with it.
+    // Last, because a listener for this end may have closed the connection.
     if (keeps && request?.complete === true && this.#socket.writable) this.#readWaiting()
   }
 
@@ -166,20 +166,20 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   }
 
   /**
-   * Ends the connection. What is left of a body is read before it closes, when no more will come for the client: one that is closed
-   * with unread data in it is reset, and the client sees an error instead of the answer (RFC 9112 §9.6).
+   * Closes the connection. The rest of a body is read before, without a client waiting for it: closing with unread
+   * data resets the connection, and the client sees an error instead of the response (RFC 9112 §9.6).
    */
   #endWith(request: ServedRequest | undefined): void {
     this.#isEnding = true
     if (request === undefined || request.complete) return this.#socket.destroySoon()
     this.#socket.end()
-    // Whoever was sending it on may give it up now.
+    // The consumer of the body may stop now.
     if (request.destroyed) request.dump()
     else request.once('close', () => request.dump()).resume()
   }
 
   readonly #onData = (bytes: Buffer): void => {
-    // The rest of a body may be what is waited for before the connection closes.
+    // The close may be waiting for the rest of a body.
     if ((this.#isEnding || this.#owner.isOver) && !this.#reader.isInBody) return
     if (this.#waiting.length === 0) return this.#read(bytes)
     this.#wait(bytes, this.#waiting.length)
@@ -195,10 +195,10 @@ export class ServedConnection implements RequestSink, ResponseOwner {
       this.#serve()
       return this.#fail(error)
     }
-    // Empty lines before a request are nothing yet.
+    // Empty lines before a request do not count.
     if (beganMs !== undefined && !this.#reader.isBetween) this.#sinceMs = beganMs
     this.#serve()
-    // What was read is all that came, or the first of what waits.
+    // The rest is all new data, or the first of the queued data.
     if (unread !== undefined) this.#wait(unread, 0)
   }
 
@@ -211,12 +211,12 @@ export class ServedConnection implements RequestSink, ResponseOwner {
 
   readonly #onEnd = (): void => {
     this.#hasEnded = true
-    // Nothing else tells that its client has left.
+    // Nothing else reports that the client has disconnected.
     if (this.#request?.isUpgrade === true) this.#socket.destroy()
     else if (!this.#owner.isOver && this.#waiting.length === 0) this.#endRead()
   }
 
-  /** The client has ended its side, and all that came before has been read. */
+  /** The client half-closed, and all data before has been read. */
   #endRead(): void {
     if (this.#reader.isInBody) return this.#fail(malformed('the client ended its side within a body'))
     if (this.#reader.stop()) return this.#fail(malformed('the client ended its side within a head'))
@@ -231,7 +231,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
     this.#response?.close()
   }
 
-  /** Only now: what came of its body with the head is there when it is served. */
+  /** Deferred, so that body data that arrived with the head is available. */
   #serve(): void {
     if (!this.#isPending || this.#request === undefined || this.#response === undefined) return
     this.#isPending = false
@@ -245,7 +245,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   }
 
   #wait(bytes: Buffer, at: number): void {
-    // It is answered, and nothing else is spoken.
+    // It is answered without an upgrade.
     if (this.#request?.isUpgrade === true && this.#response?.headersSent !== false) return
     if (at === 0) this.#waiting.unshift(bytes)
     else this.#waiting.push(bytes)
@@ -253,7 +253,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
     this.#boundWaiting()
   }
 
-  /** Reads what waits, up to the end of the next request. */
+  /** Reads queued data, up to the end of the next request. */
   #readWaiting(): void {
     while (!this.#reader.isHeld && !this.#isGone && !this.#owner.isOver) {
       const bytes = this.#waiting.shift()
@@ -266,7 +266,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
     if (this.#hasEnded && this.#waiting.length === 0) this.#endRead()
   }
 
-  /** Nothing more is read while too much waits. */
+  /** Pauses reading while too much is queued. */
   #boundWaiting(): void {
     if (this.#request?.isUpgrade === true) {
       if (this.#waitingBytes > MAX_EARLY_BYTES) this.#socket.destroy()

@@ -5,10 +5,10 @@ import type { ClientRequest } from '../core/index.ts'
 import type { ReceivedHead } from './received-head.ts'
 
 const NOTHING = Buffer.alloc(0)
-/** What is read ahead of who reads a body; a piece that comes at once may be larger. */
+/** Read-ahead of a body; a single piece may be larger. */
 const OPTIONS = { highWaterMark: 16 * 1024 }
 
-/** A request that was read here. Nothing of its body flows before somebody asks for it. */
+/** A received request. Its body is read only on demand. */
 export class ServedRequest extends Readable implements ClientRequest {
   readonly method: string
   readonly url: string
@@ -20,16 +20,15 @@ export class ServedRequest extends Readable implements ClientRequest {
   socket: Socket
   complete = false
   readonly #onWanted: () => void
-  /** Somebody has asked for the body. */
+  /** Whether the body was requested. */
   #isWanted = false
-  /** The first piece of the body, until it is asked for or another one comes. */
+  /** The first piece of the body, until it is requested or another one arrives. */
   #first: Buffer | undefined = undefined
   #isSplit = false
   #isDumped = false
 
   /**
-   * @param isUpgrade another protocol comes behind it, and no body
-   * @param onWanted called when more of the body is wanted
+   * `isUpgrade`: another protocol follows instead of a body. `onWanted` is called when more of the body is requested.
    */
   constructor(head: ReceivedHead, isUpgrade: boolean, socket: Socket, onWanted: () => void) {
     super(OPTIONS)
@@ -38,7 +37,7 @@ export class ServedRequest extends Readable implements ClientRequest {
     this.httpVersion = head.isOld ? '1.0' : '1.1'
     this.expects = head.expects
     this.isUpgrade = isUpgrade
-    // Each is one string, but for `set-cookie`.
+    // Each is one string, except `set-cookie`.
     this.headers = head.fields
     this.rawHeaders = head.lines
     this.socket = socket
@@ -72,12 +71,12 @@ export class ServedRequest extends Readable implements ClientRequest {
     else this.#onWanted()
   }
 
-  /** As Node has it: a client that has gone is an error only to who asks for errors. */
+  /** Like Node: a disconnected client is an error only for listeners of errors. */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     process.nextTick(() => callback(this.listenerCount('error') > 0 ? error : null))
   }
 
-  /** A piece of the body has come; false: no more for now. */
+  /** Adds a piece of the body; false: pause. */
   receive(data: Buffer): boolean {
     if (this.#isDumped || this.destroyed) return true
     if (!this.#isWanted && !this.#isSplit && this.#first === undefined) {
@@ -89,13 +88,13 @@ export class ServedRequest extends Readable implements ClientRequest {
     return this.push(data)
   }
 
-  /** All of it has come. */
+  /** The body is complete. */
   receiveEnd(): void {
     this.complete = true
     if (this.#isWanted || this.destroyed) this.push(null)
   }
 
-  /** The answer is out: what is left of a body that nobody reads, or whose reader has gone, is thrown away. */
+  /** After the response, discards the rest of a body without a reader. */
   dump(): void {
     if (this.readableFlowing !== null && !this.destroyed) return
     this.#isDumped = true

@@ -4,23 +4,23 @@ import type { ClientResponse } from '../core/index.ts'
 import { type AnswerHeadWritten, writeAnswerHead, writeInterimHead } from './answer-writer.ts'
 import type { ReceivedHead } from './received-head.ts'
 
-/** Pieces up to this size are copied into one; larger ones are written as they are, together. */
+/** Smaller pieces are copied into one; larger ones are written unchanged, together. */
 const ONE_PIECE_BYTES = 16 * 1024
 const NOTHING = Buffer.alloc(0)
 const OK = 200
 const CHUNKS_END = '0\r\n\r\n'
 
-/** Whose answer it is. */
+/** The connection of the response. */
 export interface ResponseOwner {
   /** Value of `Keep-Alive`; undefined for none. */
   readonly keepAlive: string | undefined
-  /** All of the answer is out. Called once. */
+  /** The response was sent completely. Called once. */
   onAnswered(response: ServedResponse): void
-  /** There is no answer: the connection becomes another protocol's. */
+  /** There is no response: the connection switches to another protocol. */
   onDetached(): void
 }
 
-/** An answer that is written here: its head leaves with the first piece of the body, or when it is flushed. */
+/** A response: its head is sent with the first piece of the body, or when flushed. */
 export class ServedResponse extends EventEmitter implements ClientResponse {
   shouldKeepAlive: boolean
   chunkedEncoding = false
@@ -29,16 +29,16 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
   writableNeedDrain = false
   destroyed = false
   socket: Socket | null = null
-  /** The connection ends with it, whatever its head says. */
+  /** The connection ends with it, regardless of its head. */
   isLast = false
   readonly #isHead: boolean
   readonly #isOld: boolean
-  /** The client may send its body or not, now that it gets an answer without `100 Continue`: nobody can say what follows. */
+  /** Without `100 Continue` the client may send its body or not: following data is ambiguous. */
   #isHesitant: boolean
   readonly #owner: ResponseOwner
   #head: AnswerHeadWritten | undefined = undefined
   #isHeadOut = false
-  /** Bytes of the body so far. */
+  /** Bytes of the body sent so far. */
   #sent = 0
   #isClosed = false
 
@@ -55,13 +55,13 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
     return this.#head !== undefined
   }
 
-  /** Whether the connection stays behind it. */
+  /** Whether the connection is kept after it. */
   get keeps(): boolean {
     return !this.isLast && this.#head?.keeps === true
   }
 
   writeHead(status: number, headers: readonly string[] = []): this {
-    if (this.#head !== undefined) throw new Error('the head of this answer is fixed already')
+    if (this.#head !== undefined) throw new Error('the head of this response was sent already')
     this.#fix(status, headers, undefined)
     return this
   }
@@ -74,7 +74,7 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
   write(chunk: Buffer | string): boolean {
     if (this.writableEnded || this.destroyed) return false
     if (this.#head === undefined) this.#fix(OK, [], undefined)
-    // A large piece that the kernel has taken whole leaves as much room as there was.
+    // A large piece that the kernel has accepted completely leaves the buffer empty.
     const hasRoom = this.#send(bytesOf(chunk), false, undefined) || isEmpty(this.socket)
     if (!hasRoom) this.writableNeedDrain = true
     return hasRoom
@@ -95,7 +95,7 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
   }
 
   writeInterim(status: number, headers: readonly string[]): void {
-    // HTTP/1.0 knows none (RFC 9110 §15.2).
+    // HTTP/1.0 has none (RFC 9110 §15.2).
     if (this.#isOld) return
     const head = writeInterimHead(status, headers)
     if (this.#head === undefined && this.socket?.writable === true) this.socket.write(head, 'latin1')
@@ -107,7 +107,7 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
     return this
   }
 
-  /** It has its turn. */
+  /** Its turn on the connection has come. */
   assignSocket(socket: Socket): void {
     this.socket = socket
   }
@@ -117,19 +117,19 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
     this.#owner.onDetached()
   }
 
-  /** It is out. */
-  letGo(): void {
+  /** It was sent. */
+  release(): void {
     this.socket = null
   }
 
-  /** The client takes more again. */
+  /** The client reads again. */
   drained(): void {
     if (!this.writableNeedDrain) return
     this.writableNeedDrain = false
     this.emit('drain')
   }
 
-  /** Nothing more is done for it: it is out, or its connection has gone. */
+  /** Ends it: it was sent, or its connection has closed. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -137,7 +137,7 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
     this.emit('close')
   }
   readonly #onWritten = (error?: Error | null): void => {
-    // The connection has gone with it, and says so.
+    // The connection has closed with it and reports the error.
     if (error) return
     this.writableFinished = true
     this.emit('finish')
@@ -155,16 +155,16 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
     this.chunkedEncoding = this.#head.isChunked
   }
 
-  /** Head, piece and end as far as they are due, in one write. */
+  /** Writes pending head, piece and end at once. */
   #send(data: Buffer | undefined, isEnd: boolean, onWritten: ((error?: Error | null) => void) | undefined): boolean {
     const { socket } = this
     const head = this.#head
-    // A refusal may have been written past it.
+    // A refusal may have been written instead.
     if (socket === null || !socket.writable || head === undefined) return false
     let body = head.hasBody && data !== undefined ? data : NOTHING
     this.#sent += body.length
     if (isOtherThanSaid(head, this.#sent, isEnd)) {
-      // What is too much, or missing, would be taken from the next answer.
+      // A wrong length would corrupt the next response.
       this.destroy()
       return false
     }

@@ -1,17 +1,17 @@
 import type { Socket } from 'node:net'
 
-/** What is heard of a socket. */
+/** The handled events of a socket. */
 export interface SocketEvents {
   readonly onData: (bytes: Buffer) => void
-  /** The peer has ended its side. */
+  /** The peer half-closed the connection. */
   readonly onEnd: () => void
   readonly onError: (error: Error) => void
   readonly onClose: () => void
-  /** What was written is out. */
+  /** Written data was flushed. */
   readonly onDrain: () => void
 }
 
-/** From here on `events` hears of a socket; gives what ends that. */
+/** Subscribes `events` to a socket; returns a function that unsubscribes. */
 export function hear(socket: Socket, { onData, onEnd, onError, onClose, onDrain }: SocketEvents): () => void {
   socket.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose).on('drain', onDrain)
   return () =>

@@ -1,13 +1,13 @@
 import { checkSection, readFields } from './fields.ts'
 import { malformed } from './wire-error.ts'
 
-/** What would say where the message ends, when that has been decided (RFC 9110 §6.5.1). */
+/** Fields that would change the framing after the fact (RFC 9110 §6.5.1). */
 const FRAMING = ['content-length', 'transfer-encoding'] as const
 
 /**
- * Reads the trailers of a message, which are then dropped: whoever would read them decided on them without our header policy.
- * Throws `WireError` for lines that are none, and for those that frame a message.
- * @param text begins with the CRLF of the last chunk, and lacks the empty line at its end
+ * Validates the trailers of a message, which are then dropped: their consumer would bypass the header policy. Throws
+ * `WireError` for invalid lines, and for framing fields. `text` begins with the CRLF of the last chunk, and lacks the
+ * final empty line.
  */
 export function checkTrailers(text: string): void {
   checkSection(text)

@@ -1,25 +1,25 @@
-/** What went wrong on a connection; the codes are shown in logs. */
+/** Error of a connection; the codes appear in logs. */
 export type WireErrorCode =
-  /** The peer ended the connection before its answer was whole. */
+  /** The peer closed the connection before its response was complete. */
   | 'WIRE_CLOSED'
-  /** What the peer sent is not HTTP/1.1 as it is read here. */
+  /** The peer sent invalid HTTP/1.1. */
   | 'WIRE_MALFORMED'
-  /** The same, because its head is too large. */
+  /** The head of the peer is too large. */
   | 'WIRE_HEAD_TOO_LARGE'
-  /** A request did not come in time. */
+  /** A request did not arrive in time. */
   | 'WIRE_REQUEST_LATE'
-  /** No answer began in time. */
+  /** No response began in time. */
   | 'WIRE_FIRST_BYTE'
-  /** The peer fell silent within its answer. */
+  /** The peer fell silent within its response. */
   | 'WIRE_IDLE'
-  /** A request that can't be written without a doubt about what it is. */
+  /** A request that would be ambiguous. */
   | 'WIRE_REQUEST'
-  /** All connections, of the peer or of all pools together, were taken for too long. */
+  /** All connections, of the peer or of all pools together, were in use for too long. */
   | 'WIRE_CROWDED'
   /** The pool is closed. */
   | 'WIRE_POOL_CLOSED'
 
-/** An error of this room; everything else that a handler is told comes from the socket or from whoever aborted. */
+/** An error of this module; other errors of a handler come from the socket or from an abort. */
 export class WireError extends Error {
   readonly code: WireErrorCode
 
@@ -30,5 +30,5 @@ export class WireError extends Error {
   }
 }
 
-/** What is told of bytes that break the grammar. */
+/** The error for bytes that violate the grammar. */
 export const malformed = (what: string): WireError => new WireError('WIRE_MALFORMED', what)

@@ -318,7 +318,7 @@ export default [
       ],
       [
         'an idle connection holds nothing of its last request',
-        '      // An idle connection holds nothing of its last request.\n      this.#request = undefined',
+        '      // An idle connection releases its last request.\n      this.#request = undefined',
         '',
         ['test/slow/e2e/kept-tokens.test.ts'],
       ],

@@ -23,12 +23,9 @@ describe('bind', () => {
   })
 
   it.each([
-    [
-      'unix:/nowhere/at/all/socket',
-      'cannot listen on /nowhere/at/all/socket: EACCES, there is no folder /nowhere/at/all',
-    ],
+    ['unix:/nowhere/at/all/socket', 'cannot listen on /nowhere/at/all/socket: EACCES, missing folder /nowhere/at/all'],
     ['192.0.2.1:0', 'cannot listen on 192.0.2.1:0: EADDRNOTAVAIL, this machine has no such address'],
-    ['nobody.invalid:0', 'cannot listen on nobody.invalid:0: ENOTFOUND, there is no host of this name'],
+    ['nobody.invalid:0', 'cannot listen on nobody.invalid:0: ENOTFOUND, unknown host'],
   ])('says what is wrong with %s', async (address, detail) => {
     const server = sockets.closing(createServer())
     await expect(bind(server, parseListenAddress(address))).rejects.toMatchObject({ code: 'config_error', detail })

@@ -23,10 +23,11 @@ describe('a limit of connections', () => {
     }
     const count = () => listener.metrics.value('extauth_connections_refused_total', 'limit')
     expect(count()).toBe(5)
-    const warnings = () => listener.log.lines.filter((line) => line.includes('new connections are refused'))
+    const warnings = () =>
+      listener.log.lines.filter((line) => line.includes('connection limit reached, rejecting new connections'))
     expect(warnings()).toEqual([expect.stringMatching(/"level":"warn".*"reason":"limit","max":3/)])
     for (const { socket } of first) socket.destroy()
-    await vi.waitFor(() => expect(listener.log.lines.join()).toContain('accepted again'), 5000)
+    await vi.waitFor(() => expect(listener.log.lines.join()).toContain('accepting new connections again'), 5000)
     await rawConnect(listener.url, get('/')).until(/ok/)
     expect(listener.log.lines.join()).toContain('"refused":5')
   })
@@ -82,7 +83,7 @@ describe('a limit of connections', () => {
     sockets.closing({ close: () => clients.forEach((client) => client.destroy()) })
     // (128 - 64) / 2 connections are let in.
     await vi.waitFor(() => expect(output.match(/refused descriptors/g)).toHaveLength(8), 5000)
-    expect(output.match(/new connections are refused/g)).toHaveLength(1)
+    expect(output.match(/connection limit reached, rejecting new connections/g)).toHaveLength(1)
     expect(output).toContain('"reason":"descriptors","max":32,"descriptors":128')
     clients[0]?.write(get('/'))
     expect(String((await once(clients[0] as Socket, 'data'))[0])).toContain('200 OK')

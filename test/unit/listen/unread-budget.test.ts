@@ -66,6 +66,6 @@ describe('memory for answers that wait for their clients', () => {
     for (let calm = 0; calm < 39; calm++) budget.look([reader('10.0.0.1', 95)])
     expect(log.lines).toEqual([expect.stringMatching(/"level":"warn".*"heldBytes":160,"limitBytes":100,"clients":1/)])
     budget.look([reader('10.0.0.1', 20)])
-    expect(log.lines.at(-1)).toMatch(/fit again.*"cut":2/)
+    expect(log.lines.at(-1)).toMatch(/below the memory limit again.*"cut":2/)
   })
 })
