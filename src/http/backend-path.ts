@@ -1,16 +1,16 @@
-/** How the paths of a route and of its target belong together. */
+/** The relation between the paths of a route and of its target. */
 export interface PathMapping {
   /** Path prefix of the route; `/` matches all. */
   readonly path: string
-  /** Exactly the target's path is sent, whatever follows the prefix. */
+  /** Always sends exactly the target's path, without the rest after the prefix. */
   readonly exactTarget: boolean
   /** Its raw path, never empty. */
   readonly target: { readonly path: string }
 }
 
 /**
- * The backend's path for a request path that lies under the route: the target's path, then what follows the prefix, byte
- * for byte (decisions §7, Path). Where both have a slash at the seam there is one.
+ * The backend's path for a request path under the route: the target's path, then the rest after the prefix, exactly
+ * as received (decisions §7, Path). Two slashes at the seam become one.
  */
 export function backendPathOf(mapping: PathMapping, path: string): string {
   const { path: targetPath } = mapping.target
@@ -26,9 +26,9 @@ export function isUnder(prefix: string, path: string): boolean {
 }
 
 /**
- * A backend's `Location` in terms of our addresses: path, query and fragment under the route's prefix when it is on the
- * target's own origin and below the target's path. Undefined for everything else (decisions §7, Responses).
- * `backendPath` is what the request was sent to; relative locations are relative to it.
+ * Maps a backend's `Location` to the route: path, query and fragment under the route's prefix if it is on the
+ * target's own origin and below the target's path. Undefined otherwise (decisions §7, Responses). `backendPath` is
+ * the path of the request; relative locations are resolved against it.
  */
 export function rewriteLocation(
   location: string,
@@ -43,7 +43,7 @@ export function rewriteLocation(
   if (!isUnder(route.target.path, url.pathname)) return undefined
   const rest = url.pathname.slice(withoutSlash(route.target.path).length)
   const path = withoutSlash(route.path) + rest || '/'
-  // Two slashes at the start would make the rest of it a host (RFC 3986 §4.2).
+  // Two leading slashes would turn the rest into a host (RFC 3986 §4.2).
   return path.startsWith('//') ? undefined : path + suffix
 }
 

@@ -1,19 +1,18 @@
 import { Failure, type RuleCode, Secret, type PresentedToken } from '../core/index.ts'
 
-/** Longest access token that is looked at, in bytes (decisions §2.2). */
+/** Maximum length of an access token, in bytes (decisions §2.2). */
 export const MAX_TOKEN_BYTES = 16 * 1024
 
 /** `Bearer` in any case, one or more spaces, token68 (RFC 6750 §2.1, RFC 9110 §11.4). */
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i
 
-/** Says that a bearer token follows, whatever does. */
+/** The scheme Bearer, with or without a valid token. */
 const SCHEME = /^bearer(?:\s|$)/i
 
 /**
- * The access token in the values of the `Authorization` header lines; undefined when there is none: no such line, an empty
- * one, or another scheme, which the challenge must not call an error (RFC 6750 §3.1). Throws `bad_request` (challenge
- * `invalid_request`) for more than one line, `invalid_token` for a bearer token that is missing, not token68 or longer
- * than 16 KiB (decisions §2.2).
+ * The access token in the `Authorization` header lines; undefined without one: no such line, an empty one, or another
+ * scheme, which is not an error (RFC 6750 §3.1). Throws `bad_request` (challenge `invalid_request`) for more than one
+ * line, `invalid_token` for a bearer token that is missing, not token68 or longer than 16 KiB (decisions §2.2).
  */
 export function parseBearer(values: readonly string[]): string | undefined {
   const [value] = values
@@ -24,14 +23,14 @@ export function parseBearer(values: readonly string[]): string | undefined {
       challenge: { error: 'invalid_request' },
     })
   if (!SCHEME.test(value)) return undefined
-  // The length first: what follows costs time in proportion to it.
+  // Check the length first: the following checks cost linear time.
   if (value.length > MAX_TOKEN_BYTES + 'Bearer '.length) throw unusable('token_too_long')
   const token = BEARER.exec(value)?.[1]
   if (token === undefined) throw unusable('bearer_malformed')
   return token
 }
 
-/** Schemes of the registry of IANA, by their names in lower case: a header may hold anything, these may be repeated. */
+/** IANA's registered schemes by lower-case name: only these are safe to repeat in messages. */
 const SCHEMES: ReadonlyMap<string, string> = new Map(
   [
     'Basic',
@@ -48,7 +47,7 @@ const SCHEMES: ReadonlyMap<string, string> = new Map(
   ].map((name) => [name.toLowerCase(), name]),
 )
 
-/** What is wrong with an `Authorization` header without a bearer token, in words that repeat nothing of it but a known scheme. */
+/** Describes an `Authorization` header without a bearer token, quoting only registered schemes. */
 export function otherScheme([value = '']: readonly string[]): string | undefined {
   const text = value.trim()
   if (text === '') return undefined
@@ -60,12 +59,12 @@ export function otherScheme([value = '']: readonly string[]): string | undefined
     : 'the Authorization header has another scheme than Bearer'
 }
 
-/** The token in the same values, read when somebody needs it. Throws `internal_error` where there is none. */
+/** The presented token, read on demand. Throws `internal_error` without one. */
 export const presentedToken =
   (authorization: readonly string[]): PresentedToken =>
   () => {
     const token = parseBearer(authorization)
-    if (token === undefined) throw new Failure('internal_error', { detail: 'there is no token to be shown' })
+    if (token === undefined) throw new Failure('internal_error', { detail: 'no token presented' })
     return new Secret(token)
   }
 

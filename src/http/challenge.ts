@@ -2,7 +2,7 @@ import { FAILURES, type Failure } from '../core/index.ts'
 
 export interface Challenge {
   readonly realm: string
-  /** Absent when the request carried no credentials (RFC 6750 §3.1). */
+  /** Absent if the request had no credentials (RFC 6750 §3.1). */
   readonly error?: string | undefined
   readonly errorDescription?: string | undefined
   /** Space-separated. */
@@ -17,7 +17,7 @@ export interface Challenge {
 
 /**
  * The value of a `WWW-Authenticate` header with the scheme Bearer (RFC 6750 §3, RFC 9728 §5.1), parameters in a fixed
- * order. Characters that a quoted-string may not have are left out (RFC 9110 §5.6.4).
+ * order. Characters that are invalid in a quoted-string are removed (RFC 9110 §5.6.4).
  */
 export function renderChallenge(challenge: Challenge): string {
   let text = `Bearer realm=${quoted(challenge.realm)}`
@@ -32,14 +32,14 @@ export function renderChallenge(challenge: Challenge): string {
 
 export interface ProtectedResource {
   readonly realm: string
-  /** URL of the RFC 9728 document; undefined when the resource has no public URL. */
+  /** URL of the RFC 9728 document; undefined if the resource has no public URL. */
   readonly resourceMetadata: string | undefined
   readonly requiredScopes: readonly string[]
 }
 
 /**
- * The challenge that a failure calls for, or undefined: every 401, a missing scope (403), and a request whose
- * credentials were malformed (400) (RFC 6750 §3.1, decisions §2.7). Never with `error` when there were no credentials.
+ * The challenge for a failure, or undefined: for every 401, a missing scope (403), and malformed credentials (400)
+ * (RFC 6750 §3.1, decisions §2.7). Without `error` if the request had no credentials.
  */
 export function challengeFor(failure: Failure, resource: ProtectedResource): string | undefined {
   const row = FAILURES[failure.code]
@@ -60,8 +60,8 @@ export function challengeFor(failure: Failure, resource: ProtectedResource): str
 }
 
 /**
- * The challenge of the authorization server behind us that a failure carries, or undefined: it has no realm of ours, and stands
- * beside our own (Entra ID, claims challenge).
+ * The challenge of the upstream authorization server in a failure, or undefined: without a realm, sent in addition to
+ * the proxy's own (Entra ID, claims challenge).
  */
 export function stepUpChallengeFor({ challenge }: Failure): string | undefined {
   if (challenge?.stepUp === undefined) return undefined

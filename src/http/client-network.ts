@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 
-/** What counts as one client: an IPv4 address, or the network of an IPv6 one. */
+/** The unit of limits per client: an IPv4 address, or the network of an IPv6 one. */
 export function networkOf(address: string): string {
   const bare = address.split('%', 1)[0] ?? ''
   if (!isIPv6(bare)) return address

@@ -1,11 +1,12 @@
 import { FAILURES, type Failure } from '../core/index.ts'
 
-/** JSON-RPC code of failures that are ours and not the backend's (decisions §5), where none is more specific. */
+/** Default JSON-RPC code of failures of the proxy itself (decisions §5). */
 const JSON_RPC_CODE = -32_000
 
 /**
- * Body of a failure on an MCP route: a JSON-RPC error with the id of the JSON-RPC request where that is known, the stable
- * reason and the request id (decisions §5). Says nothing but the table's sentence, and the limit that was passed. Content type `application/json`.
+ * Body of a failure on an MCP route: a JSON-RPC error with the request's JSON-RPC id if known, the stable reason and
+ * the request id (decisions §5). Contains only the table's sentence, and the exceeded limit. Content type
+ * `application/json`.
  */
 export function mcpFailureBody(failure: Failure, requestId: string, id?: string | number): string {
   return JSON.stringify({
@@ -25,7 +26,10 @@ export function registryFailureBody(failure: Failure): string {
   return JSON.stringify({ error: row.oauthError, error_description: failure.sentence })
 }
 
-/** Body of a failure at an OAuth endpoint (RFC 6749 §5.2); `not_found` is no OAuth error and becomes `invalid_request`. */
+/**
+ * Body of a failure at an OAuth endpoint (RFC 6749 §5.2); `not_found` is not an OAuth error and becomes
+ * `invalid_request`.
+ */
 export function oauthFailureBody(failure: Failure): string {
   const row = FAILURES[failure.code]
   const error = row.oauthError === 'not_found' ? 'invalid_request' : row.oauthError

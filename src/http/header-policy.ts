@@ -2,15 +2,15 @@ import { type DropRule, gatewayHeaderOf, plainHeaderName } from '../core/index.t
 import { connectionNames, HOP_BY_HOP } from './hop-by-hop.ts'
 import { withoutTokens } from './subprotocols.ts'
 
-/** What is left of a request's headers for the backend, and what only the authenticator may see. */
+/** The request headers for the backend, and those for the authenticator alone. */
 export interface RequestHeaders {
-  /** Flat list (name, value, …), names in lower case, in the order in which they came. */
+  /** Flat list (name, value, …), names in lower case, in their original order. */
   readonly headers: string[]
   /** Values of the `Authorization` header lines. */
   readonly authorization: string[]
 }
 
-/** Told of each header line that is left out, by its lower-case name. */
+/** Called with the lower-case name of each dropped header line. */
 export type OnDrop = (name: string, rule: DropRule) => void
 
 type Action = 'forward' | 'drop' | 'authorization' | 'connection' | 'subprotocols'
@@ -18,11 +18,11 @@ type Action = 'forward' | 'drop' | 'authorization' | 'connection' | 'subprotocol
 interface Rule {
   readonly name: string
   readonly action: Action
-  /** Why the header is left out, where it is or may be. */
+  /** Why the header is or may be dropped. */
   readonly because: DropRule
 }
 
-/** Who asked and from where is said by us, and what is asked for by the path; a caller's word for it is worth nothing. */
+/** The proxy itself describes the client and the requested path; the caller's values are not trusted. */
 export const UNTRUSTED: readonly string[] = [
   'forwarded',
   'x-real-ip',
@@ -39,8 +39,8 @@ export const UNTRUSTED: readonly string[] = [
 ]
 
 /**
- * Of `X-Amz-*` those that sign a request or name somebody (decisions §3.1): of SigV4 and SigV4a in headers and queries, of
- * bodies that are signed in pieces, and tokens beside them. The others carry meaning, and are signed where we sign.
+ * Those of `X-Amz-*` that sign a request or carry an identity (decisions §3.1): SigV4 and SigV4a in headers and
+ * queries, chunked signing of bodies, and session tokens. The others are forwarded, and signed where the proxy signs.
  */
 export const AMZ_CREDENTIALS: readonly string[] = [
   'x-amz-date',
@@ -60,14 +60,14 @@ export const AMZ_CREDENTIALS: readonly string[] = [
 ]
 
 /**
- * Never forwarded, each with its reason. Names are compared with everything but letters and digits read as `-`, because
- * that is how gateways that turn headers into variables read them (`X_Api_Key` is `X-Api-Key` to them).
+ * Never forwarded, each with its reason. Names are compared with every character except letters and digits read as
+ * `-`: gateways that map headers to variables do the same (`X_Api_Key` is `X-Api-Key` to them).
  */
 const DROPPED: ReadonlyMap<string, DropRule> = new Map<string, DropRule>([
-  // Between two neighbours only (RFC 9110 §7.6.1).
+  // Hop-by-hop only (RFC 9110 §7.6.1).
   ...HOP_BY_HOP.map((name) => [name, 'hop_by_hop'] as const),
-  // The framing is made anew with the body; `Expect` is ours to answer (RFC 9110 §10.1.1), the backend would answer it a
-  // second time; the target's own host is sent (decisions §7).
+  // Framing is generated with the body; the proxy itself answers `Expect` (RFC 9110 §10.1.1); the target's own host
+  // is sent (decisions §7).
   ...['content-length', 'expect', 'host'].map((name) => [name, 'regenerated'] as const),
   // Credentials of the caller (decisions §3.1).
   ...['proxy-authorization', 'cookie', 'cookie2'].map((name) => [name, 'caller_credential'] as const),
@@ -75,33 +75,33 @@ const DROPPED: ReadonlyMap<string, DropRule> = new Map<string, DropRule>([
   ...UNTRUSTED.map((name) => [name, 'untrusted'] as const),
 ])
 
-/** The same, by how the name begins. `x-forwarded-` covers X-Forwarded-Access-Token, -User and -Email (decisions §3.1). */
+/** The same, by prefix. `x-forwarded-` includes X-Forwarded-Access-Token, -User and -Email (decisions §3.1). */
 const DROPPED_PREFIXES: readonly (readonly [string, DropRule])[] = [
   ['x-forwarded-', 'untrusted'],
   ['x-auth-request-', 'caller_credential'],
 ]
 
 /**
- * Read by their exact name here and in signatures; under another spelling they would reach the backend as the caller wrote
- * them, unbound and unsigned.
+ * Read by their exact name here and in signatures; with another spelling they would reach the backend unchanged,
+ * unbound and unsigned.
  */
 const EXACT = /^(?:mcp-session-id$|x-amz-)/
 
 const AGENT_CORE_USER = /^x-amzn-bedrock-agentcore-(?:.+-)?user-id$/
 
-/** Names that are remembered per policy; beyond it the memory starts anew, so that random names cost time, not space. */
-const MAX_REMEMBERED = 1024
-const MAX_REMEMBERED_LENGTH = 64
+/** Maximum cached names per policy; then the cache is cleared, so random names cost time instead of memory. */
+const MAX_CACHED_NAMES = 1024
+const MAX_CACHED_NAMES_LENGTH = 64
 
-/** Shorter credentials are looked for in values only. */
+/** Shorter credentials are searched only in values. */
 const MIN_LENGTH_IN_NAME = 16
 
 /**
- * A function that reads a request's header lines in one pass and gives what may be forwarded (decisions §3.1):
- * hop-by-hop headers and those named in `Connection`, the caller's credentials, what gateways say about the caller,
- * forwarding headers and every copy of a header that we set (`ownedNames`, lower case) are out, and so is each header that
- * contains the raw credentials of an `Authorization` line. Made once per route.
- * @param passed identity headers of gateways that pass all the same (`routes[].passHeaders`), spelled as named; tokens never do
+ * Returns a function that reads a request's header lines in one pass and returns those to forward (decisions §3.1).
+ * Dropped: hop-by-hop headers and those named in `Connection`, the caller's credentials, identity headers of
+ * gateways, forwarding headers, headers that the proxy sets (`ownedNames`, lower case), and every header that
+ * contains the raw credentials of an `Authorization` line. Created once per route. `passed` are identity headers of
+ * gateways that are forwarded all the same (`routes[].passHeaders`), spelled as named; tokens never are.
  */
 export function createHeaderPolicy(
   ownedNames: readonly string[],
@@ -109,13 +109,13 @@ export function createHeaderPolicy(
 ): (rawHeaders: readonly string[], onDrop?: OnDrop) => RequestHeaders {
   const owned = new Set(ownedNames.map(plainHeaderName))
   const passing = new Set(passed.map((name) => name.toLowerCase()))
-  const remembered = new Map<string, Rule>()
+  const cachedRules = new Map<string, Rule>()
 
   const learn = (raw: string): Rule => {
     const rule = ruleFor(raw.toLowerCase(), owned, passing)
-    if (raw.length <= MAX_REMEMBERED_LENGTH) {
-      if (remembered.size >= MAX_REMEMBERED) remembered.clear()
-      remembered.set(raw, rule)
+    if (raw.length <= MAX_CACHED_NAMES_LENGTH) {
+      if (cachedRules.size >= MAX_CACHED_NAMES) cachedRules.clear()
+      cachedRules.set(raw, rule)
     }
     return rule
   }
@@ -127,7 +127,7 @@ export function createHeaderPolicy(
     for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
       const raw = rawHeaders[index] ?? ''
       const value = rawHeaders[index + 1] ?? ''
-      const rule = remembered.get(raw) ?? learn(raw)
+      const rule = cachedRules.get(raw) ?? learn(raw)
       if (rule.action === 'forward') headers.push(rule.name, value)
       else if (rule.action === 'subprotocols') addSubprotocols(headers, rule, value, onDrop)
       else {
@@ -143,8 +143,8 @@ export function createHeaderPolicy(
 }
 
 /**
- * The raw credentials of an `Authorization` value: what follows the scheme, or all of it when there is no scheme.
- * Empty when there are none.
+ * The raw credentials of an `Authorization` value: the part after the scheme, or everything without a scheme. Empty
+ * if there are none.
  */
 export function credentialsOf(authorization: string): string {
   const trimmed = authorization.trim()
@@ -155,7 +155,7 @@ export function credentialsOf(authorization: string): string {
 function ruleFor(name: string, owned: ReadonlySet<string>, passing: ReadonlySet<string>): Rule {
   const plain = plainHeaderName(name)
   const drop = (because: DropRule): Rule => ({ name, action: 'drop', because })
-  // Before everything else, also when it is ours to set: the authenticator needs the caller's.
+  // First, even if the proxy sets it: the authenticator needs the caller's value.
   if (plain === 'authorization') return { name, action: 'authorization', because: 'caller_credential' }
   if (plain === 'connection') return { name, action: 'connection', because: 'hop_by_hop' }
   const because = DROPPED.get(plain)
@@ -168,7 +168,7 @@ function ruleFor(name: string, owned: ReadonlySet<string>, passing: ReadonlySet<
   const prefix = DROPPED_PREFIXES.find(([beginning]) => plain.startsWith(beginning))
   if (prefix !== undefined) return drop(prefix[1])
   if (plain !== name && EXACT.test(plain)) return drop('other_spelling')
-  // Browsers can set no other header on a WebSocket, so tokens are put there.
+  // Browsers can set no other header on a WebSocket, so clients send tokens in it.
   if (plain === 'sec-websocket-protocol') return { name, action: 'subprotocols', because: 'caller_credential' }
   return { name, action: 'forward', because: 'caller_credential' }
 }
@@ -179,7 +179,7 @@ function addSubprotocols(headers: string[], { name, because }: Rule, value: stri
   if (kept !== '') headers.push(name, kept)
 }
 
-/** Names have been made lower-case, so that a token in one is compared in lower case; a short one is there by chance. */
+/** Names are lower case, so tokens in names are compared in lower case; a short one may match by chance. */
 function withoutCredentials(headers: string[], credentials: string, onDrop: OnDrop | undefined): string[] {
   if (credentials === '') return headers
   const shortest = Math.max(MIN_LENGTH_IN_NAME, credentials.length)

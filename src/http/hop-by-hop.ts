@@ -1,4 +1,4 @@
-/** Headers that mean something between two neighbours only (RFC 9110 §7.6.1, RFC 9113 §8.2.2). */
+/** Hop-by-hop headers (RFC 9110 §7.6.1, RFC 9113 §8.2.2). */
 export const HOP_BY_HOP: readonly string[] = [
   'connection',
   'proxy-connection',
@@ -12,8 +12,8 @@ export const HOP_BY_HOP: readonly string[] = [
 ]
 
 /**
- * Adds the names that a `Connection` value lists to `known`, in lower case; undefined while there are none beyond the
- * usual `keep-alive`, `close` and `upgrade`, which are dropped anyway.
+ * Adds the names in a `Connection` value to `known`, in lower case; undefined while there are none besides
+ * `keep-alive`, `close` and `upgrade`, which are dropped anyway.
  */
 export function connectionNames(value: string, known: Set<string> | undefined): Set<string> | undefined {
   if (value === 'keep-alive' || value === 'close') return known

@@ -1,6 +1,6 @@
 import { type ClientRequest, Failure, parseHost } from '../core/index.ts'
 
-/** Whether a request has more than one `Host` line: whoever reads another one than we do serves another host. */
+/** Whether a request has more than one `Host` line: a backend could read a different one than the proxy. */
 export function hasSeveralHosts(rawHeaders: readonly string[]): boolean {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -11,7 +11,7 @@ export function hasSeveralHosts(rawHeaders: readonly string[]): boolean {
 }
 
 /**
- * The `Host` of a request, empty where HTTP/1.0 has none. Throws `bad_request` for several, for one that is no host, and
+ * The `Host` of a request, empty for HTTP/1.0 without one. Throws `bad_request` for several, for an invalid host, and
  * for none in HTTP/1.1 (RFC 9112 §3.2).
  */
 export function checkHostHeader(request: Pick<ClientRequest, 'headers' | 'rawHeaders' | 'httpVersion'>): string {

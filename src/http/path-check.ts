@@ -1,18 +1,18 @@
 import { Failure } from '../core/index.ts'
 
-/** Letters, digits, `-`, `_`, `~` and slashes that are not doubled: nothing in it can be read in two ways. */
+/** Letters, digits, `-`, `_`, `~` and single slashes: unambiguous. */
 const PLAIN = /^(?:\/[A-Za-z0-9\-_~]*)+$/
 
-/** Visible US-ASCII without `#` and `\`: what a request target may consist of (RFC 3986 §3.3, RFC 9112 §3.2). */
+/** Visible US-ASCII without `#` and `\`: the valid characters of a request target (RFC 3986 §3.3, RFC 9112 §3.2). */
 const VISIBLE = /^[\x21\x22\x24-\x5b\x5d-\x7e]*$/
 
-/** How often a path is decoded while looking for what its percent signs hide. */
+/** Maximum decodings of a path when looking for hidden characters. */
 const DECODINGS = 4
 
 /**
- * Refuses a raw path that two parties could read differently (decisions §2.8): not starting with a slash, raw or
- * encoded backslashes, encoded slashes and NULs, `%25` hiding one of them, dot segments in any spelling (`.`, `%2e`,
- * `..;x`), fragments, incomplete percent-encodings, bytes outside visible ASCII. Throws `bad_request`.
+ * Rejects an ambiguous raw path (decisions §2.8): without a leading slash, raw or encoded backslashes, encoded
+ * slashes and NULs, `%25` hiding one of them, dot segments in any spelling (`.`, `%2e`, `..;x`), fragments,
+ * incomplete percent-encodings, bytes outside visible ASCII. Throws `bad_request`.
  */
 export function checkPath(rawPath: string): void {
   if (PLAIN.test(rawPath)) return
@@ -22,15 +22,15 @@ export function checkPath(rawPath: string): void {
   if (rawPath.includes('%')) checkEncoded(rawPath)
 }
 
-/** Refuses a raw query with a fragment sign or bytes outside visible ASCII. Throws `bad_request`. */
+/** Rejects a raw query with a fragment sign or bytes outside visible ASCII. Throws `bad_request`. */
 export function checkQuery(rawQuery: string): void {
   if (rawQuery !== '' && !/^[\x21\x22\x24-\x7e]*$/.test(rawQuery))
     throw refused('the query has a fragment or a byte outside visible ASCII')
 }
 
 /**
- * A checked path as the most lenient servers read it: percent-encodings decoded, what follows a semicolon in a segment
- * left out, several slashes in a row as one. Only for comparing; what is sent stays byte for byte.
+ * A checked path as the most lenient servers read it: percent-encodings decoded, path parameters after semicolons
+ * removed, consecutive slashes merged. Only for comparison; the path is forwarded exactly as received.
  */
 export function readAsBackends(path: string): string {
   let read = path
@@ -56,14 +56,14 @@ function checkEncoded(rawPath: string): void {
 
 function checkDotSegments(path: string): void {
   for (const segment of path.split('/')) {
-    // Some servers take what follows a semicolon for parameters, so that `..;x` is a dot segment to them.
+    // Some servers treat text after a semicolon as parameters, so `..;x` is a dot segment to them.
     const parameters = segment.indexOf(';')
     const name = parameters === -1 ? segment : segment.slice(0, parameters)
     if (name === '.' || name === '..') throw refused('the path has a dot segment')
   }
 }
 
-/** Bytes are kept apart as Latin-1 characters: only ASCII matters here and UTF-8 need not be valid. */
+/** Bytes are decoded as Latin-1 characters: only ASCII matters here, and UTF-8 may be invalid. */
 const decodeOnce = (path: string): string =>
   path.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 

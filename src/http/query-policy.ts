@@ -3,7 +3,7 @@ import { AMZ_CREDENTIALS } from './header-policy.ts'
 
 const CREDENTIALS: ReadonlySet<string> = new Set(AMZ_CREDENTIALS)
 
-/** Percent-decoding byte by byte: the names that matter are ASCII. */
+/** Percent-decoding of single bytes: the relevant names are ASCII. */
 const decoded = (text: string): string =>
   text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
@@ -13,8 +13,8 @@ function isCredential(pair: string): boolean {
 }
 
 /**
- * A caller's raw query without the credentials and the signature of a presigned request, which no backend gets from a caller,
- * as it gets no such headers (decisions §3.1). The rest stays byte for byte.
+ * Removes the credentials and the signature of a presigned request from a caller's raw query, as from headers
+ * (decisions §3.1). The rest is unchanged.
  */
 export function withoutAmzParameters(query: string): string {
   if (!/amz|%/i.test(query)) return query

@@ -4,17 +4,17 @@ import { checkPath, checkQuery } from './path-check.ts'
 export interface RequestTarget {
   /** Raw path, checked. */
   readonly path: string
-  /** Raw query without `?`; empty when there is none, or nothing in it. */
+  /** Raw query without `?`; empty without one. */
   readonly query: string
-  /** There is a `?` with nothing behind it: to a backend another address than without (RFC 3986 §6.2.3). */
+  /** Ends with `?`: a different URL to a backend than without (RFC 3986 §6.2.3). */
   readonly hasEmptyQuery: boolean
 }
 
 const ABSOLUTE = /^(https?):\/\/([^/?#\\]*)(.*)$/is
 
 /**
- * Splits and checks a request target in origin-form, or in absolute-form when it names the same host as the `Host`
- * header (RFC 9112 §3.2.2). Throws `bad_request` for anything else and for paths that `checkPath` refuses.
+ * Splits and checks a request target in origin-form, or in absolute-form if it names the same host as the `Host`
+ * header (RFC 9112 §3.2.2). Throws `bad_request` for anything else and for paths that `checkPath` rejects.
  */
 export function readRequestTarget(target: string, host: string): RequestTarget {
   const origin = originFormOf(target, host)
@@ -28,13 +28,13 @@ export function readRequestTarget(target: string, host: string): RequestTarget {
 }
 
 /**
- * A request target in origin-form: itself, or what an absolute-form one with the same host as the `Host` header names.
- * Throws `bad_request` for anything else.
+ * Converts a request target to origin-form; an absolute-form one must name the same host as the `Host` header. Throws
+ * `bad_request` for anything else.
  */
 export function originFormOf(target: string, host: string): string {
   if (target.charCodeAt(0) === 0x2f) return target
   const match = ABSOLUTE.exec(target)
-  if (match === null) throw new Failure('bad_request', { detail: 'the request target is in no form that is served' })
+  if (match === null) throw new Failure('bad_request', { detail: 'the form of the request target is not supported' })
   const scheme = (match[1] ?? '').toLowerCase()
   const authority = match[2] ?? ''
   const rest = match[3] ?? ''

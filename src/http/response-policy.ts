@@ -1,43 +1,43 @@
 import { connectionNames, HOP_BY_HOP } from './hop-by-hop.ts'
 
-/** Headers as undici parses them: lower-case names, repeated ones as arrays. */
+/** Parsed headers: lower-case names, repeated ones as arrays. */
 export type ParsedHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** What is left of a backend's header section, and what forward has to decide on. */
+/** The forwarded headers of a backend, and those that the forwarder decides on. */
 export interface ResponseHead {
   /** Flat list (name, value, …), lower-case names. */
   readonly headers: string[]
   /** `Location`, not in `headers`: see `rewriteLocation`. */
   readonly location: string | undefined
-  /** `Mcp-Session-Id`, not in `headers`: it is bound to the caller first (decisions §7, Sessions). */
+  /** `Mcp-Session-Id`, not in `headers`: it is bound to the caller (decisions §7, Sessions). */
   readonly sessionId: string | undefined
-  /** It is a stream of events. */
+  /** It is an event stream. */
   readonly isEvents: boolean
 }
 
-/** Never sent on, each with its reason (decisions §7, Responses). */
+/** Never forwarded, each with its reason (decisions §7, Responses). */
 const DROPPED: ReadonlySet<string> = new Set([
-  // Between two neighbours only.
+  // Hop-by-hop only.
   ...HOP_BY_HOP,
-  // Sessions between backend and proxy are nobody else's; one caller's cookie must not reach another.
+  // Sessions between backend and proxy are private; one caller's cookie must not reach another.
   'set-cookie',
   'set-cookie2',
-  // About the credential that we sent, which is no business of the caller's.
+  // Concerns the credential that the proxy sent.
   'www-authenticate',
   'authentication-info',
   'proxy-authentication-info',
-  // Would lead clients around the proxy.
+  // Would let clients bypass the proxy.
   'alt-svc',
-  // Ours is added.
+  // The proxy adds its own.
   'x-request-id',
 ])
 
 /**
- * A function that gives what of a backend's headers a client may see. Dropped: hop-by-hop headers and those named in
- * `Connection`, cookies, challenges, `Alt-Svc`, the backend's CORS headers and request id; `Content-Length` where the
- * status has no body (1xx, 204: RFC 9110 §8.6), and of event streams, which we may add comments to and end; each line whose
- * value holds one of `secrets`, texts of the credential that the backend was sent (decisions §7). Event
- * streams get `X-Accel-Buffering: no` unless the backend says otherwise. The function keeps no state.
+ * Returns a function that filters a backend's headers for the client. Dropped: hop-by-hop headers and those named in
+ * `Connection`, cookies, challenges, `Alt-Svc`, the backend's CORS headers and request id; `Content-Length` for a
+ * status without a body (1xx, 204: RFC 9110 §8.6), and of event streams, to which the proxy may add comments; each
+ * line whose value contains one of `secrets`, texts of the credential that the backend received (decisions §7). Event
+ * streams get `X-Accel-Buffering: no` unless the backend sets it. The function is stateless.
  */
 export function createResponsePolicy(): (
   headers: ParsedHeaders,
@@ -59,7 +59,7 @@ export function createResponsePolicy(): (
         for (const line of value) if (!holdsOne(line, secrets)) headers.push(name, line)
       } else if (!holdsOne(value, secrets)) headers.push(name, value)
     }
-    // Proxies in front that would gather an event stream pass it on as it comes.
+    // Tells proxies in front not to buffer an event stream.
     if (isEvents && parsed['x-accel-buffering'] === undefined) headers.push('x-accel-buffering', 'no')
     return {
       headers,
@@ -70,20 +70,20 @@ export function createResponsePolicy(): (
   }
 }
 
-/** Why a header of a backend's answer does not go to the client. */
+/** Why a header of a backend's response is dropped. */
 export type ResponseDropRule =
-  /** Between two neighbours only, or named in `Connection`; a length where there is none for the client. */
+  /** Hop-by-hop, or named in `Connection`; or a length that does not apply to the client. */
   | 'hop_by_hop'
-  /** Of a session between backend and proxy. */
+  /** Belongs to a session between backend and proxy. */
   | 'cookie'
-  /** About the credential that the proxy sent. */
+  /** Concerns the credential that the proxy sent. */
   | 'about_our_credential'
-  /** Would lead clients around the proxy, or is said by the proxy itself. */
+  /** Would let clients bypass the proxy, or is set by the proxy itself. */
   | 'said_by_us'
-  /** Holds the credential of the request. */
+  /** Contains the credential of the request. */
   | 'credential_inside'
 
-/** Why a header (lower-case name) that is missing in the answer to the client was left out of it. */
+/** Why a header (lower-case name) of the backend is missing in the response to the client. */
 export function whyDropped(name: string): ResponseDropRule {
   if (HOP_BY_HOP.includes(name) || name === 'content-length') return 'hop_by_hop'
   if (name.startsWith('set-cookie')) return 'cookie'
@@ -91,10 +91,10 @@ export function whyDropped(name: string): ResponseDropRule {
   return DROPPED.has(name) || name.startsWith('access-control-') ? 'said_by_us' : 'credential_inside'
 }
 
-/** So short a credential would be found in values by chance; then only the whole value counts. */
+/** A shorter credential would match by chance; then only the whole value counts. */
 const MIN_LENGTH_WITHIN = 8
 
-/** Whether a value of an answer holds one of these texts. */
+/** Whether a value of a response contains one of these texts. */
 export function holdsOne(value: string, secrets: readonly string[]): boolean {
   for (const secret of secrets) {
     if (value.length < secret.length) continue

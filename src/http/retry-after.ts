@@ -2,16 +2,16 @@ import type { Failure } from '../core/index.ts'
 import { parseHttpDate } from './http-date.ts'
 
 const LONGEST_SECONDS = 3600
-/** For a 503 that nobody gave a time for. */
+/** Default for a 503. */
 const DEFAULT_SECONDS = 5
 
 /**
- * Seconds of a `Retry-After` that was received (RFC 9110 §10.2.3: seconds or a date), whole, 1 to 3600; undefined when
- * there is none or it is neither.
+ * Parses a received `Retry-After` (RFC 9110 §10.2.3: seconds or a date) into whole seconds from 1 to 3600; undefined
+ * without one or if it is invalid.
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   if (value === undefined) return undefined
-  // A date begins with the day's name; `Date.parse` would take almost anything for one.
+  // A date begins with the name of the day; `Date.parse` accepts almost anything.
   const seconds = /^\d{1,9}$/.test(value)
     ? Number(value)
     : /^[A-Z]/i.test(value)
@@ -20,7 +20,7 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
   return Number.isFinite(seconds) ? Math.min(LONGEST_SECONDS, Math.max(1, Math.ceil(seconds))) : undefined
 }
 
-/** The `Retry-After` that a failure is answered with: what is known of it, whatever its row; 5 s for other 503. */
+/** The `Retry-After` of a failure: its known value; 5 s for any other 503. */
 export function retryAfterFor(failure: Failure): string | undefined {
   const seconds = failure.retryAfterSeconds ?? (failure.status === 503 ? DEFAULT_SECONDS : undefined)
   return seconds === undefined ? undefined : String(seconds)

@@ -1,28 +1,28 @@
 import type { ClaimValue, Claims } from '../core/index.ts'
 
-/** Deeper nesting than any claim has; parsing recurses once per level. */
+/** More levels than any claim has; parsing recurses once per level. */
 const MAX_DEPTH = 32
 
-/** How strict a reader is beyond what every document is held to. */
+/** Additional checks. */
 export interface StrictJsonOptions {
   /** Levels of nesting. Default 32. */
   readonly maxDepth?: number
-  /** A field of the document below which, and in the document itself, names are equal that differ by case only. */
+  /** A field in which, and in the document itself, names that differ only by case count as equal. */
   readonly caseInsensitiveIn?: string
-  /** Refuses lone surrogates, which readers replace by different characters. Default false. */
+  /** Rejects lone surrogates, which some readers replace. Default false. */
   readonly wellFormed?: boolean
 }
 
-/** A name as readers that ignore case compare it: simple folding, `ſ` and the Kelvin sign included. */
+/** A name as case-insensitive readers compare it: simple folding, including `ſ` and the Kelvin sign. */
 export const foldName = (name: string): string => name.toUpperCase().toLowerCase()
 
-/** Known names of fields by their folded form. */
+/** Known field names by their folded form. */
 export type FoldedNames = ReadonlyMap<string, string>
 
 export const foldedNames = (names: readonly string[]): FoldedNames =>
   new Map(names.map((name) => [foldName(name), name]))
 
-/** Whether `name` is a known name in another case: readers that ignore case take it for that one. */
+/** Whether `name` is a known name in another case, which case-insensitive readers would accept. */
 export function isInOtherCase(known: FoldedNames, name: string): boolean {
   const meant = known.get(foldName(name))
   return meant !== undefined && meant !== name
@@ -40,15 +40,15 @@ const WORDS: readonly (readonly [string, ClaimValue])[] = [
   ['null', null],
 ]
 
-/** Text that is not JSON, or JSON that two readers could understand differently. */
+/** Invalid JSON, or ambiguous JSON. */
 export class JsonError extends Error {
   override readonly name = 'JsonError'
 }
 
 /**
- * A JSON object as claims: deeply frozen, no prototypes. Refuses what `JSON.parse` lets through: a member name that
- * appears twice (RFC 7519 §4, RFC 8259 §4: readers disagree on which counts), nesting deeper than 32 levels and numbers
- * that are not finite. Throws `JsonError`.
+ * Parses a JSON object as claims: deeply frozen, no prototypes. Rejects input that `JSON.parse` accepts: duplicate
+ * names (RFC 7519 §4, RFC 8259 §4: readers disagree on which counts), nesting deeper than 32 levels and numbers that
+ * are not finite. Throws `JsonError`.
  */
 export function parseJsonObject(text: string, options: StrictJsonOptions = {}): Claims {
   const value = new Reader(text, options).document()
@@ -58,7 +58,7 @@ export function parseJsonObject(text: string, options: StrictJsonOptions = {}): 
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The same for bytes from outside; undefined for everything but UTF-8 text of such an object. */
+/** The same for untrusted bytes; undefined for everything except UTF-8 text of such an object. */
 export function readJsonObject(bytes: Uint8Array, options: StrictJsonOptions = {}): Claims | undefined {
   try {
     return parseJsonObject(utf8.decode(bytes), options)
@@ -73,7 +73,7 @@ class Reader {
   readonly #caseInsensitiveIn: string | undefined
   readonly #wellFormed: boolean
   #at = 0
-  /** The field of the document that is being read. */
+  /** The top-level field being read. */
   #field: string | undefined = undefined
 
   constructor(text: string, { maxDepth = MAX_DEPTH, caseInsensitiveIn, wellFormed = false }: StrictJsonOptions) {
@@ -86,7 +86,7 @@ class Reader {
   document(): ClaimValue {
     const value = this.#value(0)
     this.#match(SPACE)
-    if (this.#at !== this.#text.length) throw new JsonError('something follows the value')
+    if (this.#at !== this.#text.length) throw new JsonError('unexpected text after the value')
     return value
   }
 
@@ -97,7 +97,7 @@ class Reader {
     return found
   }
 
-  /** Takes `character` if it is next, spaces aside. */
+  /** Consumes `character` if it is next, ignoring whitespace. */
   #takes(character: string): boolean {
     this.#match(SPACE)
     if (this.#text[this.#at] !== character) return false
@@ -119,14 +119,14 @@ class Reader {
     const digits = this.#match(NUMBER)
     if (digits === undefined) throw new JsonError('not a value')
     const number = Number(digits)
-    if (!Number.isFinite(number)) throw new JsonError('a number without an end')
+    if (!Number.isFinite(number)) throw new JsonError('a number that is not finite')
     return number
   }
 
   #string(): string {
     const start = this.#at
     if (this.#text[start] !== '"') throw new JsonError('not a string')
-    // Scanned by hand: a pattern with an alternative per character needs stack in proportion to the text.
+    // A loop, because a pattern with an alternative per character needs stack in proportion to the text.
     for (let at = start + 1; at < this.#text.length; at++) {
       const code = this.#text.charCodeAt(at)
       if (code === BACKSLASH) at += 1
@@ -137,11 +137,11 @@ class Reader {
         return value
       }
     }
-    throw new JsonError('a string without an end')
+    throw new JsonError('unterminated string')
   }
 
   #object(depth: number): ClaimValue {
-    // Without a prototype `__proto__` and `constructor` are names like any other.
+    // Without a prototype, `__proto__` and `constructor` are ordinary names.
     const members = Object.create(null) as Record<string, ClaimValue>
     if (this.#takes('}')) return Object.freeze(members)
     const ignoresCase =
@@ -150,14 +150,14 @@ class Reader {
     do {
       this.#match(SPACE)
       const name = this.#string()
-      if (Object.hasOwn(members, name)) throw new JsonError('a name appears twice')
+      if (Object.hasOwn(members, name)) throw new JsonError('duplicate name')
       if (folded !== undefined && folded.size === folded.add(foldName(name)).size)
-        throw new JsonError('a name appears twice, in different case')
+        throw new JsonError('duplicate name in different case')
       if (depth === 0) this.#field = name
       if (!this.#takes(':')) throw new JsonError('a name without a value')
       members[name] = this.#value(depth + 1)
     } while (this.#takes(','))
-    if (!this.#takes('}')) throw new JsonError('an object without an end')
+    if (!this.#takes('}')) throw new JsonError('unterminated object')
     return Object.freeze(members)
   }
 
@@ -166,7 +166,7 @@ class Reader {
     if (this.#takes(']')) return Object.freeze(elements)
     do elements.push(this.#value(depth + 1))
     while (this.#takes(','))
-    if (!this.#takes(']')) throw new JsonError('an array without an end')
+    if (!this.#takes(']')) throw new JsonError('unterminated array')
     return Object.freeze(elements)
   }
 }

@@ -1,13 +1,13 @@
 import { Failure } from '../core/index.ts'
 import { credentialsOf } from './header-policy.ts'
 
-/** Shorter credentials are looked for in the query only: a path or a host could hold them by chance. */
+/** Shorter credentials are searched only in the query: a path or a host could contain them by chance. */
 const MIN_LENGTH_IN_PATH = 16
 
 /**
- * Refuses a request that carries an access token in its target: a query parameter `access_token` in any spelling
- * (decisions §2.2), or the raw credentials of an `Authorization` line, plain or percent-encoded, in query or path
- * (decisions §3.1: they may not reach a backend, and a target can't be sent in part). Throws `bad_request`.
+ * Rejects a request with an access token in its target: a query parameter `access_token` in any spelling (decisions
+ * §2.2), or the raw credentials of an `Authorization` line, plain or percent-encoded, in query or path (decisions
+ * §3.1: they must not reach a backend, and removing them would change the target). Throws `bad_request`.
  */
 export function checkTokenInTarget(path: string, query: string, authorization: readonly string[]): void {
   if (query !== '') {
@@ -26,8 +26,8 @@ export function checkTokenInTarget(path: string, query: string, authorization: r
 }
 
 /**
- * Refuses a `Host` with the raw credentials of an `Authorization` line in it: backends are told the host that was asked
- * for (decisions §3.1). Throws `bad_request`.
+ * Rejects a `Host` with the raw credentials of an `Authorization` line: backends receive the requested host
+ * (decisions §3.1). Throws `bad_request`.
  */
 export function checkTokenInHost(host: string, authorization: readonly string[]): void {
   if (host.length < MIN_LENGTH_IN_PATH) return
@@ -40,7 +40,7 @@ export function checkTokenInHost(host: string, authorization: readonly string[])
 
 function hasAccessTokenParameter(query: string): boolean {
   if (!/token/i.test(query) && !query.includes('%')) return false
-  // Some servers still take `;` for a separator.
+  // Some servers still accept `;` as a separator.
   return query.split(/[&;]/).some((pair) => {
     const equals = pair.indexOf('=')
     return decoded(equals === -1 ? pair : pair.slice(0, equals)).toLowerCase() === 'access_token'
@@ -51,7 +51,7 @@ const contains = (text: string, credentials: string): boolean =>
   text.length >= credentials.length &&
   (text.includes(credentials) || (text.includes('%') && decoded(text).includes(credentials)))
 
-/** Percent-decoding byte by byte: credentials and the parameter's name are ASCII, so nothing else matters. */
+/** Percent-decoding of single bytes: credentials and the parameter name are ASCII. */
 const decoded = (text: string): string =>
   text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 

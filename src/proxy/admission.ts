@@ -5,26 +5,26 @@ import { isWellKnown } from './documents.ts'
 import type { LocalHandlers } from './local-handlers.ts'
 import type { OriginRules } from './origins.ts'
 
-/** How far beyond `listen.headerLimit` a header section is read at all: by then it is known whom it is for. */
+/** Bytes beyond `listen.headerLimit` that are still read, since the limit depends on the endpoint. */
 export const READ_BEYOND_BYTES = 64 * 1024
 
-/** What the header limit is called. */
+/** Name of the header limit in messages. */
 export const HEADER_LIMIT = { name: 'listen.headerLimit', of: 'the ProxyConfig' }
 
-/** What the checks need to know. */
+/** Inputs of the checks. */
 export interface AdmissionRules {
   readonly origins: OriginRules
   readonly headerLimitBytes: number
 }
 
-/** What browsers may read of an answer beside the usual. */
+/** Response headers that browsers may read besides the safelisted ones. */
 const EXPOSED = 'Mcp-Session-Id, WWW-Authenticate, X-Request-Id, Retry-After'
 
 /**
- * The checks that need no route: framing and targets that two parties could read differently, `Host` against DNS
- * rebinding, `Origin` against foreign pages. Sets path, query and local handler of the request and its CORS headers. What Node's
- * parser refuses by itself (Content-Length with Transfer-Encoding, obs-fold, NUL) never gets here. Throws `bad_request`,
- * `bad_origin`, `method_not_allowed`, `headers_too_large`.
+ * The checks that need no route: ambiguous framing and targets, `Host` against DNS rebinding, `Origin` against
+ * foreign pages. Sets path, query and local handler of the request and its CORS headers. The parser has rejected
+ * Content-Length with Transfer-Encoding, obs-fold and NUL before. Throws `bad_request`, `bad_origin`,
+ * `method_not_allowed`, `headers_too_large`.
  */
 export function admit(
   inbound: InboundRequest,
@@ -39,8 +39,10 @@ export function admit(
   if (judged === 'malformed') throw refused('no usable Host header')
   const { path, query, hasEmptyQuery } = readRequestTarget(request.url, host)
   if (judged === 'refused')
-    throw new Failure('bad_origin', { detail: 'the Host header is not one that is served here' })
-  // CONNECT never comes here. TRACE would hand the caller the credential that we add (RFC 9110 §9.3.8).
+    throw new Failure('bad_origin', {
+      detail: 'the Host header names an unknown host, expected a name in "allowedHosts"',
+    })
+  // CONNECT never gets here. TRACE would return the backend's credential to the caller (RFC 9110 §9.3.8).
   if (inbound.method === 'TRACE') throw new Failure('method_not_allowed', { detail: 'TRACE' })
   inbound.path = path
   inbound.query = query
@@ -53,7 +55,7 @@ export function admit(
     const limit = { amount: headerLimitBytes, unit: 'bytes', setting: HEADER_LIMIT } as const
     throw new Failure('headers_too_large', { limit })
   }
-  // What is not there is open as well: clients look for documents at several addresses.
+  // Missing documents are open to all origins as well: clients probe several addresses.
   const isOpen = local === undefined ? isWellKnown(path) : local.cors === 'everybody'
   if (isOpen) inbound.responseHeaders.push('access-control-allow-origin', '*', 'access-control-expose-headers', EXPOSED)
   else if (origin !== undefined) {
@@ -64,12 +66,13 @@ export function admit(
 }
 
 /**
- * A browser sends no `Origin` with a GET for an image or a link, but says that another site asks for it (Fetch Metadata):
- * it would act with the credential of whoever sits there. Logins are navigated to from other sites, and judge by themselves.
+ * A browser sends no `Origin` with a GET for an image or a link, but reports a cross-site request (Fetch Metadata):
+ * it would act with the credential of its user. Login endpoints are navigated to from other sites, and check the site
+ * themselves.
  */
 function refuseForeignPage(site: string | string[] | undefined): void {
   if (site === undefined || site === 'none' || site === 'same-origin') return
-  throw new Failure('bad_origin', { detail: 'a page of another site asks, without an allowed Origin' })
+  throw new Failure('bad_origin', { detail: 'cross-site request without an allowed Origin' })
 }
 
 function admitOrigin(inbound: InboundRequest, origin: string, rules: OriginRules): void {
@@ -83,7 +86,7 @@ function checkFraming(request: ClientRequest): void {
   if (hasSeveralHosts(request.rawHeaders)) throw refused('more than one Host header')
 }
 
-/** As Node's parser counts: without what stands between names and values. */
+/** Counted like Node's parser: without separators. */
 function headerBytes({ url, rawHeaders }: ClientRequest): number {
   let bytes = url.length
   for (const text of rawHeaders) bytes += text.length

@@ -11,15 +11,16 @@ import type { Failure } from '../core/index.ts'
 import type { InboundRequest } from './inbound-request.ts'
 import { allowedMethods } from './local-handlers.ts'
 
-/** An unread body of up to this size is read away, so that the connection can stay; a larger one costs the connection. */
+/** Unread bodies up to this size are discarded, to keep the connection; a larger one closes it. */
 const DISCARDED_BYTES = 64 * 1024
 
 const METHODS = 'GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS'
 const HEADER_NAMES = /^[A-Za-z0-9\-_!#$%&'*+.^`|~, ]{1,4096}$/
 
 /**
- * Sends a failure in the shape of MCP routes, or of OAuth at endpoints of our own (decisions §5): challenge where one is due, Retry-After.
- * Cuts the connection when part of another answer is already out. `closes` ends the connection after it; `id` is the JSON-RPC request's.
+ * Sends a failure in the shape of MCP routes, or of OAuth at local endpoints (decisions §5), with challenge and
+ * Retry-After as needed. Aborts the connection if part of another response was sent. `closes` closes the connection
+ * afterwards; `id` is the JSON-RPC request's.
  */
 export function answerFailure(
   inbound: InboundRequest,
@@ -36,7 +37,7 @@ export function answerFailure(
     const { realm, requiredScopes, resourceUrl } = route
     const resourceMetadata = resourceUrl === undefined ? undefined : metadataUrl(resourceUrl)
     const challenge = challengeFor(failure, { realm, requiredScopes, resourceMetadata })
-    // Ours is first: of several, MCP clients read that one.
+    // The proxy's challenge is first, because MCP clients read only the first one.
     for (const one of [challenge, stepUpChallengeFor(failure)])
       if (one !== undefined) headers.push('www-authenticate', one)
   }
@@ -47,12 +48,13 @@ export function answerFailure(
   answer(inbound, failure.status, 'application/json', body, { headers, closes: options.closes })
 }
 
-/** Answers a preflight from an origin that admission let through (Fetch standard, CORS protocol). */
+/** Answers a preflight of an allowed origin (Fetch standard, CORS protocol). */
 export function answerPreflight(inbound: InboundRequest): void {
   const { request } = inbound
   const asked = request.headers['access-control-request-headers']
   const headers = ['access-control-allow-methods', methodsOf(inbound), 'access-control-max-age', '600']
-  // Names of MCP parameters are not known beforehand, so what is asked for is allowed; credentials mode never is.
+  // Names of MCP parameter headers are not known in advance, so requested headers are allowed; credentials mode never
+  // is.
   if (asked !== undefined && HEADER_NAMES.test(asked)) headers.push('access-control-allow-headers', asked)
   if (request.headers['access-control-request-private-network'] === 'true')
     headers.push('access-control-allow-private-network', 'true')
@@ -76,7 +78,7 @@ function answer(
     headers.push('content-type', contentType, 'content-length', String(Buffer.byteLength(body)))
     headers.push('x-content-type-options', 'nosniff')
   }
-  // What was streamed to a backend that stopped reading is no longer read by anybody.
+  // The rest of a body streamed to a backend that stopped reading has no reader.
   const isTorn = inbound.request.destroyed && !inbound.request.complete
   if (options.closes || isTorn || rest > DISCARDED_BYTES) headers.push('connection', 'close')
   response.writeHead(status, headers).end(inbound.method === 'HEAD' ? undefined : body)
@@ -84,7 +86,7 @@ function answer(
   if (inbound.trace !== undefined && body !== '') inbound.trace.body(Buffer.from(body))
 }
 
-/** Bytes that the client may still send as the body of this request. */
+/** Bytes of this request's body that the client may still send. */
 function unreadBytes({ request }: InboundRequest): number {
   if (request.complete || request.destroyed) return 0
   if (request.headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY

@@ -1,17 +1,18 @@
 import { Failure, type Again, type Armed, type Attempt, type Body } from '../core/index.ts'
 
-/** Redirects of one request that are followed on the backend's own origin. */
+/** Maximum redirects of one request, all on the backend's own origin. */
 const MAX_REDIRECTS = 5
 
 /**
- * The tries of one request, and the only place that decides about another one (decisions §4, Repeat once): one more after
- * a refused credential or a skewed clock, one after a lost connection, and up to five redirects; nothing when the body is gone.
+ * The attempts of one request, and the only place that decides about another one (decisions §4, Repeat once): one
+ * more after a rejected credential or a clock skew, one after a lost connection, and up to five redirects; none if
+ * the body is gone.
  */
 export class Attempts implements IterableIterator<Attempt> {
-  /** How many there have been. */
+  /** Number of attempts so far. */
   count = 0
   readonly #canReplay: boolean
-  /** Repeats after the backend refused what was sent. */
+  /** Repeats after a rejection by the backend. */
   #refused = 0
   #lost = 0
   #redirects = 0
@@ -26,13 +27,13 @@ export class Attempts implements IterableIterator<Attempt> {
 
   next(): IteratorResult<Attempt, never> {
     this.count++
-    // A streamed body does not make the first try the last: what the backend says of the credential is still wanted.
+    // A streamed body does not make the first attempt final: the backend's verdict on the credential is still needed.
     return { done: false, value: { number: this.count, final: this.#refused > 0 } }
   }
 
   /**
-   * Makes ready for another try, or throws what the caller gets instead: the route's `whenRejected`,
-   * `backend_wants_credential`, `backend_error`, or the failure of a lost connection.
+   * Prepares another attempt, or throws the caller's failure: the route's `whenRejected`, `backend_wants_credential`,
+   * `backend_error`, or the failure of a lost connection.
    */
   async allow(armed: Armed, again: Again): Promise<void> {
     const { matched } = armed.known
@@ -51,9 +52,9 @@ export class Attempts implements IterableIterator<Attempt> {
         if (this.#mayRepeatRefused()) return
         throw rejected(armed, again.status)
       case 'credential_rejected': {
-        // A fresh credential is refused like the one before: fetching more of them with each request helps nobody.
+        // A fresh credential was rejected as well: fetching more with each request would not help.
         if (this.#refused > 0) throw (await route.obtain.rejectedAgain?.(armed)) ?? rejected(armed, again.status)
-        // Told in any case, so that the next request starts with another one.
+        // Reported in any case, so that the next request uses another credential.
         const hasAnother = await route.obtain.reject(armed)
         if (hasAnother && this.#mayRepeatRefused()) return
         throw rejected(armed, again.status)

@@ -1,15 +1,15 @@
-/** What a request holds of its body, in bytes. */
+/** Bytes of its body that a request holds. */
 export interface BodyHolder {
   keptBytes: number
 }
 
-/** Bodies up to this size have an eighth of the room to themselves: calls go on while uploads have taken all of theirs. */
+/** An eighth of the budget is reserved for bodies up to this size: calls continue while uploads use up their share. */
 const SMALL_BYTES = 64 * 1024
 const SHARE_OF_LARGE = 7 / 8
 
-/** Memory for bodies that are kept, of all requests together. */
+/** Memory budget for buffered bodies of all requests. */
 export class BodyBudget {
-  /** Most that may be kept. */
+  /** The limit. */
   readonly limitBytes: number
   #heldBytes = 0
 
@@ -17,7 +17,7 @@ export class BodyBudget {
     this.limitBytes = limitBytes
   }
 
-  /** Notes that `bytes` more are kept; false, and nothing noted, when there is no room. One beside which nothing is kept always has room. */
+  /** Reserves `bytes`; false without enough memory. A single body always fits. */
   take(holder: BodyHolder, bytes: number): boolean {
     const isSmall = holder.keptBytes + bytes <= SMALL_BYTES
     const limitBytes = isSmall ? this.limitBytes : SHARE_OF_LARGE * this.limitBytes
@@ -27,34 +27,31 @@ export class BodyBudget {
     return true
   }
 
-  /** Nothing of the body is kept any more. */
+  /** Releases the whole body. */
   release(holder: BodyHolder): void {
     this.#heldBytes -= holder.keptBytes
     holder.keptBytes = 0
   }
 }
 
-/**
- * What a streamed body holds while its backend does not read: a piece that is being written, and one that was read behind it, each as
- * large as the system reads at once.
- */
+/** Memory of a streamed body while its backend does not read: one piece being written and one read behind it. */
 const LEAST_BYTES = 128 * 1024
-/** What is read beyond that of a client that is read on. */
+/** Additional read-ahead while the client is read. */
 const AHEAD_BYTES = 64 * 1024
-/** So many times the room for all: with more bodies than that, those that are read no further would be too many. */
+/** Multiple of the budget at which no further bodies are streamed: even paused ones would use too much memory. */
 const MOST_TIMES = 4
 
 /** A request whose body may be streamed. */
 export interface StreamHolder {
-  /** Counted of its body, in bytes. */
+  /** Counted bytes of its body. */
   streamBytes: number
-  /** Whether its client is read no further. */
+  /** Pauses or resumes reading from its client. */
   holdClient(isHeld: boolean): void
 }
 
 /**
- * Memory for bodies that are streamed, of all requests together. Beyond `limitBytes`, the client of a body that its backend does not
- * take is read no further; beyond four times that, nothing more is streamed.
+ * Memory budget for streamed bodies of all requests. Beyond `limitBytes`, clients are paused while their backend does
+ * not read; beyond four times that, no further bodies are streamed.
  */
 export class StreamBudget {
   readonly limitBytes: number
@@ -68,26 +65,26 @@ export class StreamBudget {
     return this.#heldBytes + LEAST_BYTES > MOST_TIMES * this.limitBytes
   }
 
-  /** The body is streamed from now on, and nothing takes it yet. */
+  /** The body is streamed from now on; nothing reads it yet. */
   begin(holder: StreamHolder): void {
     if (holder.streamBytes === 0) this.#count(holder, LEAST_BYTES)
     this.stall(holder)
   }
 
-  /** The backend takes no more of it for now. */
+  /** The backend stopped reading. */
   stall(holder: StreamHolder): void {
     if (holder.streamBytes !== LEAST_BYTES) return
     if (this.#heldBytes + AHEAD_BYTES <= this.limitBytes) this.#count(holder, LEAST_BYTES + AHEAD_BYTES)
     else holder.holdClient(true)
   }
 
-  /** It takes more. */
+  /** The backend reads again. */
   flow(holder: StreamHolder): void {
     if (holder.streamBytes > 0) this.#count(holder, LEAST_BYTES)
     holder.holdClient(false)
   }
 
-  /** Nothing is done for its request any more. */
+  /** The request has ended. */
   end(holder: StreamHolder): void {
     this.#count(holder, 0)
     holder.holdClient(false)

@@ -4,28 +4,31 @@ import { BodyBudget, StreamBudget } from './body-budget.ts'
 import type { InboundRequest } from './inbound-request.ts'
 import type { BodyDeadlines } from './options.ts'
 
-/** Looks after bodies that arrive too slowly, with one timer for all requests instead of one for each. */
+/** Limits the time of slow bodies, with one timer for all requests. */
 export interface BodyWatch {
-  /** Room for those that are kept. */
+  /** Memory budget of buffered bodies. */
   readonly budget: BodyBudget
-  /** Room for those that are streamed. */
+  /** Memory budget of streamed bodies. */
   readonly streams: StreamBudget
-  /** `onLate` is called once when a body that is kept is not complete in time, until `inbound.onBodyLate` is cleared. */
+  /** Calls `onLate` once if a buffered body is not complete in time, until `inbound.onBodyLate` is cleared. */
   kept(inbound: InboundRequest, onLate: (limit: ReachedLimit) => void): void
-  /** The same for a body of unknown length, which is waited for only a moment before it is streamed; gives what cancels it. */
+  /**
+   * The same for a body of unknown length, which is buffered only briefly before it is streamed; returns a function
+   * that cancels it.
+   */
   unannounced(onLate: () => void): () => void
   /**
-   * The connection ends with 408 when nothing arrives for too long although somebody wants to read; while nobody does, as until
-   * its exchange begins, the body has a part of the room for streamed ones.
+   * Ends the connection with 408 if no data arrives for too long although the backend reads; while it does not, for
+   * example before the exchange begins, the body uses the budget of streamed ones.
    */
   streamed(inbound: InboundRequest): void
   close(): void
 }
 
-/** How often the timer looks, in milliseconds; a deadline is kept to about this. */
+/** Milliseconds between checks; the precision of deadlines. */
 const SWEEP_MS = 1000
 
-/** Watches the bodies of the requests in `active`; so much may be kept of all together, and be on its way. */
+/** Watches the bodies of the requests in `active`, with limits for buffered and streamed bytes. */
 export function createBodyWatch(
   active: IntrusiveSet<InboundRequest>,
   clock: Clock,
@@ -63,7 +66,7 @@ export function createBodyWatch(
     streams,
     kept(inbound, onLate) {
       inbound.bodyUntilMs = clock.now() + deadlines.keptBodyMs
-      // The very function that was handed in: one more around it made a third of all young objects outlive their requests.
+      // The passed function itself: a wrapper made a third of all young objects outlive their requests.
       inbound.onBodyLate = onLate
     },
     unannounced(onLate) {
@@ -83,7 +86,7 @@ export function createBodyWatch(
 const isOver = ({ request, response }: InboundRequest): boolean =>
   request.complete || request.destroyed || response.destroyed
 
-/** Something arrived since the last look, or what arrived still waits for a backend that does not read. */
+/** Whether data arrived since the last check, or waits for a backend that does not read. */
 function isMoving(inbound: InboundRequest): boolean {
   const { bytesRead } = inbound.socket
   if (bytesRead === inbound.streamedBytes && !inbound.isBodyStalled) return false

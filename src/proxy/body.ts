@@ -3,18 +3,18 @@ import type { BodyWatch } from './body-watch.ts'
 import { Gathered } from './gathered.ts'
 import type { InboundRequest } from './inbound-request.ts'
 
-/** A body of up to this many bytes is kept so that it can be sent again (decisions §4). */
+/** Bodies up to this size are buffered, so that they can be sent again (decisions §4). */
 export const KEPT_BYTES = 1024 * 1024
 const ALL_BODIES = { name: 'listen.bufferedBodiesLimit', of: 'the ProxyConfig' }
-/** When to come back, in seconds, after there was no room to keep a body. */
+/** `Retry-After` in seconds if there is no memory for a body. */
 const FULL_RETRY_SECONDS = 2
 
 export interface BodyOptions {
-  /** The applier hashes the body, so all of it must be there. */
+  /** The applier hashes the body, so it must be complete. */
   readonly mustKeep: boolean
-  /** Bytes of a body that must be kept; larger is `body_too_large`. */
+  /** Limit in bytes of a body that must be buffered; larger is `body_too_large`. */
   readonly limitBytes: number
-  /** Where that is changed; undefined where it is fixed. */
+  /** The setting of that limit; undefined if it is fixed. */
   readonly limitSetting?: ReachedLimit['setting']
   readonly watch: BodyWatch
 }
@@ -22,11 +22,10 @@ export interface BodyOptions {
 const NONE: Body = Object.freeze({ kind: 'none' })
 
 /**
- * The body of a request: none, kept (small, or needed whole), or a stream. Asks the client for it first when the client
- * waits to be asked. What need not be kept is streamed when it is large, when it has no known length and takes its time,
- * and when there is no room. Rejects with `body_too_large`, with `request_timeout` when a body that is kept does not
- * arrive in time, with `overloaded` when there is no room for one that must be kept or streamed, and with the refusal of what
- * came of it.
+ * The body of a request: none, buffered (small, or required as a whole), or a stream. Sends `100 Continue` first if
+ * the client waits for it. Optional buffering becomes streaming for large bodies, for slow ones of unknown length,
+ * and without memory. Rejects with `body_too_large`, with `request_timeout` if a buffered body does not arrive in
+ * time, with `overloaded` without memory, and with the rejection of malformed input.
  */
 export function takeBody(inbound: InboundRequest, options: BodyOptions): Body | Promise<Body> {
   const { request } = inbound
@@ -34,10 +33,10 @@ export function takeBody(inbound: InboundRequest, options: BodyOptions): Body | 
   const announced = request.headers['content-length']
   const isChunked = request.headers['transfer-encoding'] !== undefined
   const length = announced === undefined ? undefined : Number(announced)
-  // After an upgrade request comes the other protocol, not a body.
+  // An upgrade request is followed by the other protocol, not by a body.
   if (request.isUpgrade || (!isChunked && (length === undefined || length === 0))) return NONE
   if (mustKeep && length !== undefined && length > options.limitBytes) throw tooLarge(options)
-  // What is announced is counted from now on, so that many together are not promised the same room.
+  // The announced length is reserved now, so that concurrent bodies are not promised the same memory.
   const isKept = (mustKeep || (length ?? 0) <= KEPT_BYTES) && watch.budget.take(inbound, length ?? 0)
   if (mustKeep && !isKept) throw full(watch)
   if (!isKept && watch.streams.isFull) throw crowded(watch)
@@ -47,7 +46,7 @@ export function takeBody(inbound: InboundRequest, options: BodyOptions): Body | 
   return { kind: 'stream', stream: request, length }
 }
 
-/** Keeps a body as it arrives, or gives it back as a stream from its beginning. */
+/** Buffers a body as it arrives, or returns it as a stream from its beginning. */
 function collect(inbound: InboundRequest, options: BodyOptions, length: number | undefined): Body | Promise<Body> {
   const { request } = inbound
   const { mustKeep, watch } = options
@@ -57,7 +56,7 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
   return new Promise((resolve, reject) => {
     let gathered: Gathered | undefined = new Gathered(length, limitBytes)
     let cancel: (() => void) | undefined
-    /** Gives what has come; undefined where that has been settled before. */
+    /** Returns the buffered bytes; undefined if settled before. */
     const settle = (): Gathered | undefined => {
       const had = gathered
       gathered = undefined
@@ -65,7 +64,7 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
       inbound.onBodyLate = inbound.onRefused = undefined
       return had
     }
-    // The listeners stay: what still comes after a refusal flows away through them.
+    // The listeners stay: they discard data that arrives after a rejection.
     const fail = (failure: Failure): void => {
       if (settle() === undefined) return
       watch.budget.release(inbound)
@@ -104,10 +103,10 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
   })
 }
 
-/** A body that is given back goes out in pieces of this size, so that its memory is let go of as it is taken. */
+/** A returned body is sent in pieces of this size, so that its memory is released gradually. */
 const PIECE_BYTES = 64 * 1024
 
-/** Puts what was gathered before what still comes; it stays counted until it has been taken. */
+/** Puts the buffered bytes back before the rest; they count until they are read. */
 function giveBack(inbound: InboundRequest, { budget }: BodyWatch, bytes: Buffer, unkept: Buffer | undefined): void {
   const { request } = inbound
   if (unkept !== undefined) request.unshift(unkept)
@@ -121,12 +120,12 @@ function giveBack(inbound: InboundRequest, { budget }: BodyWatch, bytes: Buffer,
     request.off('data', onTaken)
     budget.release(inbound)
   }
-  // It flows only when somebody takes it: it was paused.
+  // Data flows only on demand: the stream was paused.
   if (left > 0) request.on('data', onTaken)
   else budget.release(inbound)
 }
 
-/** One that has come already. */
+/** A body that has arrived already. */
 function kept(bytes: Buffer, inbound: InboundRequest, options: BodyOptions, length: number | undefined): Body {
   const { mustKeep, watch } = options
   if (length !== undefined) return { kind: 'kept', bytes }
@@ -143,7 +142,7 @@ const tooLarge = ({ limitBytes, limitSetting }: BodyOptions): Failure =>
     detail: 'the body must be kept and is too large',
     limit: { amount: limitBytes, unit: 'bytes', setting: limitSetting },
   })
-/** Of those that are streamed there are too many, whose backends do not take them. */
+/** Too many streamed bodies wait for their backends. */
 const crowded = ({ streams }: BodyWatch): Failure =>
   new Failure('overloaded', {
     detail: 'no room to stream another body, with those that are streamed now',

@@ -1,8 +1,11 @@
 import type { LocalHandler } from '../core/index.ts'
 
-/** A path under `/.well-known`, in any spelling that a backend could take for it; never forwarded (decisions §2.7). */
+/**
+ * Whether a path is under `/.well-known`, in any spelling that a backend could accept; never forwarded (decisions
+ * §2.7).
+ */
 export function isWellKnown(path: string): boolean {
-  // Nearly every path is plain: a letter after the slash and nothing encoded.
+  // Fast path: a letter after the slash and nothing encoded.
   const second = path.charCodeAt(1)
   if (second !== 0x2e && second !== 0x2f && second !== 0x25) return false
   let decoded = path
@@ -13,7 +16,7 @@ export function isWellKnown(path: string): boolean {
 const decodeOnce = (text: string): string =>
   text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
-/** Serves a discovery document at `address` (path, with `?query` where that belongs to it), open to every origin. */
+/** Serves a discovery document at `address` (path, with `?query` where it belongs to it), to every origin. */
 export function documentHandler(address: string, document: object): LocalHandler {
   const mark = address.indexOf('?')
   const body = Buffer.from(JSON.stringify(document))

@@ -3,7 +3,7 @@ import type { IntrusiveSet, Listener } from '../listen/index.ts'
 import type { InboundRequest } from './inbound-request.ts'
 import type { Handler } from './handler.ts'
 
-/** Most lines about answers that are cut; the last one tells how many more there are. */
+/** Maximum log lines about aborted responses; a final line reports the number of the others. */
 const MAX_CUT_LINES = 20
 
 export interface DrainOptions {
@@ -16,10 +16,9 @@ export interface DrainOptions {
 }
 
 /**
- * Ends a proxy without cutting anybody short (decisions §7, Sessions): no new connections, 503 on the ones that are open.
- * What a GET opened never ends by itself and is opened again by its client, so it ends at once, cleanly. Answers to
- * everything else have `graceMs`; what is still running then is cut so that its client can tell. The log says what is waited
- * for, and each that is cut.
+ * Stops a proxy gracefully (decisions §7, Sessions): no new connections, 503 on open ones. GET streams never end on
+ * their own and are reopened by clients, so they end at once, cleanly. All other responses have `graceMs`; the rest
+ * is aborted so that the client notices. The log reports what is in flight, and each abort.
  */
 export async function drainProxy({ listener, handler, active, log, graceMs }: DrainOptions): Promise<void> {
   handler.refuse()
@@ -29,11 +28,11 @@ export async function drainProxy({ listener, handler, active, log, graceMs }: Dr
     if (inbound.method === 'GET' && inbound.endStream()) streams++
     else requests++
   }
-  if (requests + streams > 0) log.info({ requests, endedStreams: streams, graceMs }, 'waiting for answers under way')
+  if (requests + streams > 0) log.info({ requests, endedStreams: streams, graceMs }, 'draining in-flight requests')
   await listener.emptied(graceMs)
   for (const inbound of active)
     inbound.cutFor ??= new Failure('draining', {
-      detail: 'the proxy stopped before the answer was whole',
+      detail: 'the proxy stopped before the response was complete',
       limit: { amount: graceMs, unit: 'ms' },
     })
   tellCut([...active], log)
@@ -43,8 +42,8 @@ export async function drainProxy({ listener, handler, active, log, graceMs }: Dr
 function tellCut(cut: readonly InboundRequest[], log: Log): void {
   for (const inbound of cut.slice(0, MAX_CUT_LINES)) {
     const { id: requestId, route, method, ageMs } = inbound
-    log.warn({ requestId, route: route?.name ?? '', method, durationMs: ageMs }, 'answer cut, its time is over')
+    log.warn({ requestId, route: route?.name ?? '', method, durationMs: ageMs }, 'response aborted: drain timeout')
   }
   const more = cut.length - MAX_CUT_LINES
-  if (more > 0) log.warn({ requests: more }, 'more answers cut, their time is over')
+  if (more > 0) log.warn({ requests: more }, 'more responses aborted: drain timeout')
 }

@@ -1,15 +1,15 @@
-/** Bytes of room that a body of unknown length gets more than it needs, once a second piece of it has come. */
+/** Spare bytes for a body of unknown length once a second piece has arrived. */
 const SPARE_BYTES = 64 * 1024
 
 /**
- * A body that is kept, joined as it comes, so that it is never there twice: in room of its announced length, or in room
- * that doubles up to `limitBytes`. One that comes in one piece is that piece, uncopied.
+ * A buffered body, joined as it arrives without a second copy: in a buffer of the announced length, or in one that
+ * doubles up to `limitBytes`. A single piece is used without a copy.
  */
 export class Gathered {
   readonly #announced: number | undefined
   readonly #limitBytes: number
-  #room: Buffer | undefined
-  /** Bytes that have come. */
+  #buffer: Buffer | undefined
+  /** Bytes received. */
   length = 0
 
   constructor(announced: number | undefined, limitBytes: number) {
@@ -17,39 +17,42 @@ export class Gathered {
     this.#limitBytes = limitBytes
   }
 
-  /** Bytes of memory that it would hold more with `chunk`. Room of an announced length costs as it is filled: untouched memory is none. */
+  /**
+   * Additional memory needed for `chunk`. A buffer of the announced length counts as it is filled: untouched memory
+   * costs nothing.
+   */
   costOf(chunk: Buffer): number {
-    return this.#announced === undefined ? this.#roomWith(chunk) - (this.#room?.length ?? 0) : chunk.length
+    return this.#announced === undefined ? this.#sizeWith(chunk) - (this.#buffer?.length ?? 0) : chunk.length
   }
 
   add(chunk: Buffer): void {
-    const size = this.#roomWith(chunk)
-    if (this.#room === undefined && size === chunk.length) this.#room = chunk
+    const size = this.#sizeWith(chunk)
+    if (this.#buffer === undefined && size === chunk.length) this.#buffer = chunk
     else {
-      const room = this.#room?.length === size ? this.#room : this.#moved(size)
-      chunk.copy(room, this.length)
-      this.#room = room
+      const buffer = this.#buffer?.length === size ? this.#buffer : this.#moved(size)
+      chunk.copy(buffer, this.length)
+      this.#buffer = buffer
     }
     this.length += chunk.length
   }
 
-  /** What has come, not copied. */
+  /** The received bytes, not copied. */
   bytes(): Buffer {
-    return this.#room?.subarray(0, this.length) ?? Buffer.alloc(0)
+    return this.#buffer?.subarray(0, this.length) ?? Buffer.alloc(0)
   }
 
-  #roomWith(chunk: Buffer): number {
-    const { length = 0 } = this.#room ?? {}
+  #sizeWith(chunk: Buffer): number {
+    const { length = 0 } = this.#buffer ?? {}
     const needed = this.length + chunk.length
     if (needed <= length) return length
     if (this.#announced !== undefined) return this.#announced
     return length === 0 ? needed : Math.max(needed, Math.min(2 * needed + SPARE_BYTES, this.#limitBytes))
   }
 
-  /** Not in the pool for small buffers, which would be kept with it. */
+  /** Not from the pool for small buffers, which it would keep alive. */
   #moved(size: number): Buffer {
-    const room = Buffer.allocUnsafeSlow(size)
-    this.#room?.copy(room, 0, 0, this.length)
-    return room
+    const grown = Buffer.allocUnsafeSlow(size)
+    this.#buffer?.copy(grown, 0, 0, this.length)
+    return grown
   }
 }

@@ -25,7 +25,7 @@ import type { Runtimes } from './runtimes.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface HandlerOptions {
-  /** The requests that are being answered; the handler adds and removes. */
+  /** Requests in flight; the handler adds and removes. */
   readonly active: IntrusiveSet<InboundRequest>
   readonly rules: AdmissionRules
   readonly runtimes: Runtimes
@@ -40,11 +40,11 @@ export interface HandlerOptions {
 
 export interface Handler {
   handle(request: ClientRequest, response: ClientResponse, connection: Connection<InboundRequest>): void
-  /** From now on new requests get 503 and their connection is closed, and streams that a GET opens end at once. */
+  /** From now on new requests get 503 and their connection is closed, and GET streams end immediately. */
   refuse(): void
 }
 
-/** Everything between a parsed request and its log line. */
+/** Handles a request from parsing to its log line. */
 export function createHandler(options: HandlerOptions): Handler {
   const { active, rules, runtimes, bodyWatch, recorder, observer, newRequestId } = options
   const context = {
@@ -78,7 +78,7 @@ export function createHandler(options: HandlerOptions): Handler {
     }
     recorder.finished(inbound, result)
     inbound.trace?.finished(result)
-    // An idle connection remembers its last request for a while, and need not remember its body.
+    // An idle connection keeps its last request for a while, without the body.
     inbound.body = undefined
   }
 
@@ -89,13 +89,13 @@ export function createHandler(options: HandlerOptions): Handler {
     handle(request, response, connection) {
       const inbound = new InboundRequest(request, response, connection, newRequestId(), context)
       inbound.trace = observer?.arrived(inbound)
-      // Only what answers or counts a failure can fail here; the client must not wait for it.
+      // Only sending or counting a failure can fail here; the client must not wait for it.
       serve(inbound).catch(() => response.destroy())
     },
   }
 }
 
-/** Preflights and endpoints of our own need no route. */
+/** Preflights and local endpoints need no route. */
 function answeredByUs(inbound: InboundRequest, watch: BodyWatch): RequestResult | undefined | Promise<RequestResult> {
   if (inbound.method === 'OPTIONS') {
     const { headers } = inbound.request
@@ -135,7 +135,7 @@ function resultOf(inbound: InboundRequest, outcome: Answered | undefined): Reque
     return gone(inbound)
   const { status, firstByteAtMs, aborted, torn } = outcome
   const failure = aborted ? (inbound.cutFor ?? torn) : undefined
-  // Its client ended it, as each does with a stream that it needs no longer.
+  // Its client ended it, as clients do with a stream that they no longer need.
   const reason = failure === undefined ? 'client_gone' : 'aborted'
   return { status, reason: aborted ? reason : '', firstByteAtMs, failure }
 }
@@ -180,7 +180,7 @@ async function fail(inbound: InboundRequest, failure: Failure, closes: boolean):
   return { status: failure.status, reason: failure.code, firstByteAtMs: undefined, failure }
 }
 
-/** Waits until the audit trail has the failure; the failure to send instead, if it cannot be written. */
+/** Waits until the audit trail has the failure; returns the failure to send instead if it cannot be written. */
 async function recorded({ trace, response }: InboundRequest, failure: Failure): Promise<Failure | undefined> {
   if (response.headersSent) return undefined
   try {
@@ -191,7 +191,7 @@ async function recorded({ trace, response }: InboundRequest, failure: Failure): 
   }
 }
 
-/** No answer went out: it was refused past the response, its connection was cut, or its client left. */
+/** Without a response: rejected before one, aborted, or the client disconnected. */
 function gone({ refusal, cutFor }: InboundRequest): RequestResult {
   const failure = refusal ?? cutFor
   const { status, code: reason } = failure ?? { status: CLIENT_GONE_STATUS, code: 'client_gone' }

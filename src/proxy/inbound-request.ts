@@ -16,29 +16,29 @@ import type {
 import type { Connection } from '../listen/index.ts'
 import type { BodyBudget, BodyHolder, StreamBudget, StreamHolder } from './body-budget.ts'
 
-/** Longest delay that a timer takes; later ends are looked at again then. */
+/** Maximum delay of a timer; later ends are checked again then. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** A year (RFC 6797 §6.1.1); subdomains are somebody else's. */
+/** One year (RFC 6797 §6.1.1), without subdomains. */
 const STRICT_TRANSPORT = 'max-age=31536000'
 
-/** What all exchanges of a proxy share. */
+/** Shared by all exchanges of a proxy. */
 export interface ExchangeContext {
   readonly clock: Clock
   readonly activeStreams: { add(by: number): void }
   readonly isDraining: boolean
-  /** Answers tell browsers to come over https only (RFC 6797). */
+  /** Whether responses carry HSTS (RFC 6797). */
   readonly isStrictTransport: boolean
   readonly bodyBudget: BodyBudget
   readonly streamBudget: StreamBudget
 }
 
-/** One request and its answer, from arrival to the last byte; what the stages see of it is `Inbound`. */
+/** One request and its response, from arrival to the last byte; stages see it as `Inbound`. */
 export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
   readonly request: ClientRequest
   readonly response: ClientResponse
   readonly connection: Connection<InboundRequest>
-  /** Kept here: undici takes it from `request` when it is done with a streamed body. */
+  /** Stored here, because the client library removes it from `request` after a streamed body. */
   readonly socket: Socket
   readonly id: string
   readonly receivedAtMs: number
@@ -47,34 +47,34 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
   path = ''
   query = ''
   hasEmptyQuery = false
-  /** Beyond `listen.headerLimit`, for an endpoint that says so itself. */
+  /** Beyond `listen.headerLimit`, for an endpoint with a higher limit. */
   hasLongHeaders = false
   readonly responseHeaders: string[]
 
-  /** What is known so far; for the log, the metrics and the challenge. */
+  /** Known so far; for the log, the metrics and the challenge. */
   localHandler: LocalHandler | undefined = undefined
   route: Route | undefined = undefined
   caller: Caller | undefined = undefined
   /** The request on a route with connected accounts, while its credential is being obtained. */
   unconnected: Known | undefined = undefined
   attempts = 0
-  /** As it was taken for the backend. */
+  /** The body for the backend. */
   body: Body | undefined = undefined
   trace: RequestTrace | undefined = undefined
-  /** Its place among the requests that are being answered. */
+  /** Its index among the requests in flight. */
   slot = -1
-  /** The failure that was written straight to the connection, past the response. */
+  /** The failure that was written directly to the connection. */
   refusal: Failure | undefined = undefined
-  /** Why we ended its connection in the middle of the answer. */
+  /** Why the proxy aborted the response. */
   cutFor: Failure | undefined = undefined
   onRefused: ((failure: Failure) => void) | undefined = undefined
-  /** What is counted of its body among those that are kept, in bytes. */
+  /** Counted bytes of its buffered body. */
   keptBytes = 0
   streamBytes = 0
   #isClientHeld = false
-  /** Those for whom its body is there: the request itself, and each exchange that has not let go of it. */
+  /** Users of the body: the request itself, and each exchange that has not released it. */
   #bodyUsers = 1
-  /** For the watch over slow bodies: when the patience ends, what then, and how much of a stream had arrived. */
+  /** For the body watch: the deadline, its callback, and the bytes of a stream at the last check. */
   bodyUntilMs = 0
   onBodyLate: ((limit: ReachedLimit) => void) | undefined = undefined
   streamedBytes: number | undefined = undefined
@@ -106,19 +106,22 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
     return this.connection.peer.clientOf(this.request).address
   }
 
-  /** A listener for `close` on each response costs more than asking when it matters. What was not ended by us was ended by the client. */
+  /**
+   * Checking on demand is cheaper than a `close` listener for each response. A response that the proxy has not ended
+   * was ended by the client.
+   */
   get gone(): boolean {
     return this.refusal !== undefined || (this.response.destroyed && !this.response.writableEnded)
   }
 
-  /** What it sends was refused, past the response; whoever works for it hears of it now. */
+  /** Rejects the rest of its input; consumers are notified. */
   refuse(failure: Failure): void {
     if (this.refusal !== undefined) return
     this.refusal = failure
     this.onRefused?.(failure)
   }
 
-  /** Its client is read no further, or nobody takes what has come: that nothing comes is not the client's fault. */
+  /** Whether its client is paused, or received data has no reader: then missing data is not the client's fault. */
   get isBodyStalled(): boolean {
     return this.#isClientHeld || this.request.readableLength > 0 || this.request.isPaused()
   }
@@ -142,12 +145,13 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
     this.#endStream = end
     this.#context.activeStreams.add(1)
     if (this.method !== 'GET') return
-    // GET streams end with the token that opened them and with us (decisions §7, Sessions); answers to POST run on.
+    // GET streams end with the token that opened them and with the proxy (decisions §7, Sessions); responses to POST
+    // continue.
     if (this.#context.isDraining) this.endStream()
     else if (this.caller?.kind === 'authenticated') this.#endWith(this.caller.expiresAtMs)
   }
 
-  /** Ends a running event stream cleanly; false when there is none. */
+  /** Ends a running event stream cleanly; false without one. */
   endStream(): boolean {
     const end = this.#endStream
     end?.()

@@ -12,7 +12,7 @@ export interface LocalHandlers {
 const MEANINGLESS_BYTES = 64 * 1024
 const NO_BYTES = Buffer.alloc(0)
 
-/** The endpoints, ready to be found. Throws `config_error` when two are at one address. */
+/** The endpoints by address. Throws `config_error` for two at one address. */
 export function createLocalHandlers(handlers: readonly LocalHandler[]): LocalHandlers {
   const byAddress = new Map<string, LocalHandler>()
   for (const handler of handlers) {
@@ -30,7 +30,7 @@ export function createLocalHandlers(handlers: readonly LocalHandler[]): LocalHan
 
 const addressOf = (path: string, query: string | undefined): string => (query === undefined ? path : `${path}?${query}`)
 
-/** The methods of an endpoint as `Allow` lists them. */
+/** The methods of an endpoint for `Allow`. */
 export function allowedMethods({ methods }: LocalHandler): string {
   return [...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))), 'OPTIONS'].join(
     ', ',
@@ -38,8 +38,8 @@ export function allowedMethods({ methods }: LocalHandler): string {
 }
 
 /**
- * The response of the endpoint that a request is for; undefined when its client has gone. Throws `Failure`:
- * `method_not_allowed`, `body_too_large`, `request_timeout`, and what the endpoint throws.
+ * The response of a local endpoint; undefined if its client has disconnected. Throws `Failure`: `method_not_allowed`,
+ * `body_too_large`, `request_timeout`, and failures of the endpoint.
  */
 export async function runLocalHandler(
   inbound: InboundRequest,

@@ -10,18 +10,19 @@ import {
 import type { InboundRequest } from './inbound-request.ts'
 import { RouteTree } from './route-tree.ts'
 
-/** How we call ourselves to backends (RFC 9110 §7.6.3). */
+/** The proxy's name in `Via` (RFC 9110 §7.6.3). */
 const VIA = '1.1 extauth'
 
 export type Match = (inbound: InboundRequest) => Matched
 
 /**
- * Stage 1 for a set of routes: the longest prefix at a segment boundary wins. The caller's credentials leave the headers
- * here, before anything else sees them; true forwarding headers replace what the caller said. Throws `not_found`, and
- * `bad_request` for a token in the request target and for a path on an open route that may mean a protected one. The only place that mints `Matched`.
+ * Stage 1 for a set of routes: the longest prefix at a segment boundary wins. Removes the caller's credentials from
+ * the headers before any other stage, and replaces forwarding headers. Throws `not_found`, and `bad_request` for a
+ * token in the request target and for a path on an open route that may mean a protected one. The only place that
+ * creates `Matched`.
  */
 export function createMatch(routes: readonly Route[]): Match {
-  // Thousands of routes have a few policies, each of which remembers the names that it has seen.
+  // Thousands of routes share a few policies, each with a cache of header names.
   const policies = new Map<string, ReturnType<typeof createHeaderPolicy>>()
   const policyOf = ({ ownedHeaders, passHeaders }: Route): ReturnType<typeof createHeaderPolicy> => {
     const key = JSON.stringify([ownedHeaders, passHeaders])
@@ -32,7 +33,7 @@ export function createMatch(routes: readonly Route[]): Match {
   const tree = new RouteTree(routes.map((route) => [route.path, { route, policy: policyOf(route) }] as const))
 
   const hasProtected = routes.some((route) => route.isProtected)
-  /** Whether the path, as a backend may read it, lies under a protected route. */
+  /** Whether a backend may read the path as one of a protected route. */
   const isProtectedOtherwise = (path: string): boolean => {
     const read = readAsBackends(path)
     return read !== path && tree.find(read)?.route.isProtected === true
@@ -44,7 +45,7 @@ export function createMatch(routes: readonly Route[]): Match {
     const { route, policy } = entry
     inbound.route = route
     if (!route.isProtected && hasProtected && isProtectedOtherwise(inbound.path))
-      throw new Failure('bad_request', { detail: 'another spelling of a path that is protected' })
+      throw new Failure('bad_request', { detail: 'alternative spelling of a protected path' })
     const { trace } = inbound
     const onDrop = trace === undefined ? undefined : trace.dropped.bind(trace)
     const { headers, authorization } = policy(inbound.request.rawHeaders, onDrop)

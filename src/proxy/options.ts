@@ -3,45 +3,48 @@ import type { Duplex } from 'node:stream'
 import type { Clock, LocalHandler, Log, Metrics, RequestObserver, Route, Secret } from '../core/index.ts'
 import type { ListenAddress, ListenerDeadlines, TlsMaterial } from '../listen/index.ts'
 
-/** Everything that a reload replaces: made whole before it is swapped in. */
+/** The part that a reload replaces atomically. */
 export interface Runtime {
   readonly routes: readonly Route[]
-  /** Endpoints of our own, decided before the routes; each address once. */
+  /** Local endpoints, matched before routes; addresses are unique. */
   readonly localHandlers: readonly LocalHandler[]
-  /** Called once, when the last request that uses it is done. */
+  /** Called once, after the last request that uses it. */
   close(): Promise<void>
 }
 
 export interface ListenOptions {
-  /** `host:port`, `:port`, `unix:/path`, or `IN_PROCESS`: no listener, only `Proxy.connect`. */
+  /** `host:port`, `:port`, `unix:/path`, or `IN_PROCESS`: no socket, only `Proxy.connect`. */
   readonly address: string | ListenAddress
   readonly tls?: TlsMaterial | undefined
-  /** The URL of a supervisor that accepts there and hands connections to `Proxy.take`. Default: it listens itself. */
+  /** The URL of a supervisor that accepts there and passes connections to `Proxy.take`. Default: it listens itself. */
   readonly acceptedAt?: string | undefined
-  /** Origins that browsers may call from, or `*`. */
+  /** Allowed browser origins, or `*`. */
   readonly allowedOrigins: readonly string[]
-  /** Host names, with or without port, that are served beside the ones that the bind implies. */
+  /** Accepted host names, with or without port, besides those implied by the bind. */
   readonly allowedHosts: readonly string[]
   readonly headerLimitBytes: number
-  /** Ranges in CIDR notation: peers that may say for whom they ask. Default: nobody may. */
+  /** Ranges in CIDR notation: peers whose forwarding headers are trusted. Default: none. */
   readonly trustedProxies?: readonly string[]
-  /** Most connections at once. Default 10,000. */
+  /** Maximum concurrent connections. Default 10,000. */
   readonly connectionLimit?: number
-  /** Bytes of memory for request bodies that are kept, of all requests together. Default 256 MiB. */
+  /** Maximum bytes of buffered request bodies, all requests together. Default 256 MiB. */
   readonly bufferedBodiesBytes?: number
-  /** Bytes of memory for answers that wait for their clients, of all together. Default 64 MiB. */
+  /** Maximum bytes of unread responses, all together. Default 64 MiB. */
   readonly unreadAnswersBytes?: number
-  /** Bytes of memory for streamed bodies that their backends do not read, of all together. Default: as for unread answers. */
+  /** Maximum bytes of streamed bodies that backends do not read, all together. Default: as for unread responses. */
   readonly streamedBodiesBytes?: number
 }
 
-/** How long a client may take with its body, in milliseconds. */
+/** Time limits for request bodies, in milliseconds. */
 export interface BodyDeadlines {
-  /** For a body that is kept. Default 60 s. */
+  /** For a buffered body. Default 60 s. */
   readonly keptBodyMs: number
-  /** For a body of unknown length, before it is streamed instead of kept. Default 30 ms: who streams waits for an answer. */
+  /**
+   * For a body of unknown length, before it is streamed instead of buffered. Default 30 ms: a streaming client waits
+   * for the response.
+   */
   readonly unannouncedBodyMs: number
-  /** Between two pieces of a body, unless it is the backend that does not read. Default 30 s. */
+  /** Between two pieces of a body, unless the backend does not read. Default 30 s. */
   readonly bodyIdleMs: number
 }
 
@@ -55,17 +58,17 @@ export interface ProxyOptions {
   readonly listen: ListenOptions
   readonly runtime: Runtime
   readonly clock: Clock
-  /** Of deadlines. Default `STEADY_CLOCK`. */
+  /** Clock of deadlines. Default `MONOTONIC_CLOCK`. */
   readonly steadyClock?: Clock
   readonly log: Log
   readonly metrics: Metrics
-  /** A reload removed this route and its last request is over: nothing is counted for it any more. */
+  /** A reload removed this route and its last request has ended: its metrics end. */
   readonly onRouteGone?: (route: Pick<Route, 'name' | 'type'>) => void
-  /** Log lines of refused requests name the client's address. Default true. */
+  /** Log the client's address for rejected requests. Default true. */
   readonly logsClients?: boolean | undefined
-  /** Sees every request; none costs nothing. */
+  /** Observes every request; no cost without one. */
   readonly observer?: RequestObserver | undefined
-  /** Key of the session ids that clients see; asked per use, so that it can be a secret that appears later. */
+  /** Key of the session ids for clients; read per use, so that a secret may appear later. */
   readonly sessionKey: () => Secret
   /** Unguessable request ids; default 96 random bits. */
   readonly newRequestId?: () => string
@@ -75,15 +78,15 @@ export interface ProxyOptions {
 export interface Proxy {
   /** `http://127.0.0.1:8080`, or `unix:/path`. */
   readonly url: string
-  /** The client end of a new connection to a proxy that is `IN_PROCESS`; it is spoken to in HTTP/1.1. */
+  /** The client end of a new connection to an `IN_PROCESS` proxy; it expects HTTP/1.1. */
   connect(): Duplex
-  /** Serves a connection that the supervisor has accepted. False once it drains. */
+  /** Serves a connection that the supervisor has accepted. False while draining. */
   take(socket: Socket): boolean
-  /** New requests use `runtime` from now on; the one before is closed when its last request is done. */
+  /** Uses `runtime` for new requests; closes the previous one after its last request. */
   swap(runtime: Runtime): void
   /**
-   * Stops accepting, ends what a GET opened, lets other answers finish within `graceMs`, then cuts what remains and closes
-   * the runtime. Later calls wait for the first.
+   * Stops accepting, ends GET streams, gives other responses `graceMs`, then aborts the rest and closes the runtime.
+   * Later calls wait for the first.
    */
   drain(graceMs: number): Promise<void>
 }

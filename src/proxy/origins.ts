@@ -1,10 +1,10 @@
 import { isLoopbackHost, parseHost } from '../core/index.ts'
 import type { ListenAddress } from '../listen/index.ts'
 
-/** Answers about one listener's `Origin` and `Host` rules. */
+/** Evaluates one listener's `Origin` and `Host` rules. */
 export interface OriginRules {
   allowsOrigin(origin: string): boolean
-  /** `malformed` is not a host at all. */
+  /** `malformed` is not a valid host. */
   judgeHost(host: string): 'allowed' | 'refused' | 'malformed'
 }
 
@@ -15,14 +15,14 @@ export interface OriginOptions {
 }
 
 /**
- * Which browsers may call (decisions §7, Responses): origins in the list, and on a bind that only this machine reaches
- * also origins of this machine. Which `Host` is served: on a loopback bind loopback names and those listed (anything else
- * is a name that somebody else made point here), elsewhere any, unless hosts are listed.
+ * Allowed origins (decisions §7, Responses): those in the list, and on a local bind also origins of this machine.
+ * Allowed hosts: on a loopback bind loopback names and listed ones (any other name indicates DNS rebinding); on other
+ * binds all, unless hosts are listed.
  */
 export function createOriginRules({ address, allowedOrigins, allowedHosts }: OriginOptions): OriginRules {
   const origins = new Set(allowedOrigins.map((origin) => origin.toLowerCase()))
   const hosts = new Set(allowedHosts.map((host) => host.toLowerCase()))
-  // The usual client says the same thing on each request.
+  // Clients send the same value on every request.
   let allowedHost: string | undefined
   return {
     allowsOrigin(origin) {
@@ -42,7 +42,7 @@ export function createOriginRules({ address, allowedOrigins, allowedHosts }: Ori
 
 function isAllowedHost(text: string, name: string, address: ListenAddress, hosts: ReadonlySet<string>): boolean {
   if (hosts.has(name) || hosts.has(text.toLowerCase()) || hosts.has('*')) return true
-  // A Unix socket has no name that could be rebound; clients put there what they like.
+  // DNS rebinding does not apply to Unix sockets, where clients send arbitrary hosts.
   if (address.kind === 'unix') return hosts.size === 0
   return address.isLoopback ? isLoopbackHost(name) : hosts.size === 0
 }

@@ -24,12 +24,12 @@ export interface PipelineTools {
 const BUFFERED_BODY = { name: 'limits.bufferedBody', of: 'the route' }
 const EVALUATED_BODY = { name: 'limits.evaluatedBody', of: 'the route' }
 
-/** What an answer that went out was like. */
+/** Properties of a sent response. */
 export type Answered = Extract<Outcome, { done: true }>
 
 /**
- * One request through all stages. The order is here and nowhere else, and the types refuse any other. Throws `Failure`
- * as long as nothing of an answer is out; `undefined` when the client left before anything was sent.
+ * Runs one request through all stages. The order is defined only here, and enforced by types. Throws `Failure` while
+ * no response has started; `undefined` if the client disconnected before.
  */
 export async function runPipeline(
   match: Match,
@@ -72,8 +72,8 @@ export async function runPipeline(
 }
 
 /**
- * What a backend says of a signed request is the answer where a rejection follows another within a second: nothing that
- * could be done about it is left, and its 400 or 403 must not become our 502 (decisions §4, Repeat once).
+ * A signed request rejected twice within a second gets the backend's answer: no remedy is left, and its 400 or 403
+ * must not become a 502 (decisions §4, Repeat once).
  */
 const lastWord = (armed: Armed, attempt: Attempt): Attempt =>
   !attempt.final &&
@@ -111,7 +111,7 @@ function bodyOf({ route }: Matched, inbound: InboundRequest, watch: BodyWatch): 
   route.apply.admit(inbound)
   const { authorize } = route
   if (authorize?.admit(inbound) === true) {
-    // The bytes that are evaluated are kept, and are those that are sent.
+    // The evaluated bytes are buffered, and are the ones that are sent.
     return takeBody(inbound, {
       mustKeep: true,
       limitBytes: authorize.limitBytes,
@@ -130,6 +130,6 @@ function bodyOf({ route }: Matched, inbound: InboundRequest, watch: BodyWatch): 
 
 function requireUpgradable({ route, inbound }: Matched): void {
   if (!route.allowUpgrade) throw new Failure('upgrade_refused')
-  // Only a request without a body can become something else (RFC 6455 §4.1).
+  // Only a request without a body can be upgraded (RFC 6455 §4.1).
   if (inbound.method !== 'GET') throw new Failure('bad_request', { detail: 'an upgrade with another method than GET' })
 }

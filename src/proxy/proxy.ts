@@ -13,14 +13,14 @@ import { createOriginRules } from './origins.ts'
 import { createRuntimes } from './runtimes.ts'
 import { createSessions } from './sessions.ts'
 
-/** How long requests whose connection was cut may take to notice, in milliseconds. */
+/** Milliseconds for aborted requests to end. */
 const LAST_REQUESTS_MS = 1000
 const DEFAULT_BUFFERED_BODIES_BYTES = 256 * 1024 * 1024
 const DEFAULT_UNREAD_BYTES = 64 * 1024 * 1024
 
 /**
- * Starts the proxy: listens and serves `runtime` until another one is swapped in or it is drained. Throws `config_error`
- * when it can't listen (the cause has the system's code).
+ * Starts the proxy: listens and serves `runtime` until it is swapped or drained. Throws `config_error` if it cannot
+ * listen (the cause has the system's code).
  */
 export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const { clock, steadyClock = STEADY_CLOCK, log, metrics } = options
@@ -48,7 +48,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     observer: options.observer,
     clock,
     newRequestId: options.newRequestId ?? createRequestIds(),
-    // Not on this machine: a browser would take it for all ports of localhost.
+    // Not on loopback: a browser would apply it to all ports of localhost.
     isStrictTransport: tls !== undefined && !address.isLoopback,
   })
   const listener = await openListener<InboundRequest>({
@@ -64,7 +64,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
     unreadAnswersBytes,
     // Each request may need a connection to its backend.
     descriptorsPerConnection: 2,
-    // Java's client asks for h2c with its first request; a server may ignore that (RFC 9110 §7.8).
+    // Java's client requests h2c with its first request; a server may ignore that (RFC 9110 §7.8).
     servesUpgrade: (upgrade) => upgrade.toLowerCase() !== 'h2c',
     serve: (request, response, connection) => handler.handle(request, response, connection),
     refusal(failure, inbound) {
@@ -100,7 +100,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
 const ID_BYTES = 12
 const POOL = 256
 
-/** A source of request ids: 96 random bits each, base64url. Randomness is fetched for many at once. */
+/** A source of request ids: 96 random bits each, base64url. Random bytes are fetched in batches. */
 function createRequestIds(): () => string {
   const pool = Buffer.alloc(ID_BYTES * POOL)
   let at = pool.length
@@ -114,10 +114,10 @@ function createRequestIds(): () => string {
   }
 }
 
-/** All replicas refuse the tokens of an ended session within 2 s (authserver.md §3), and this comes on top. */
+/** All replicas reject the tokens of a revoked session within 2 s (authserver.md §3); this interval is additional. */
 const LOOK_EVERY_MS = 500
 
-/** Ends GET streams whose caller's session was revoked: their token is not shown again. */
+/** Ends GET streams whose session was revoked: their token is not presented again. */
 function watchRevoked(active: IntrusiveSet<InboundRequest>): { close(): void } {
   const timer = setInterval(() => {
     for (const inbound of active) inbound.endIfRevoked()

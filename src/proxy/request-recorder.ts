@@ -16,7 +16,7 @@ import type { InboundRequest } from './inbound-request.ts'
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
 export interface RequestRecorder {
-  /** One log line and the counters for a request that is over. */
+  /** Writes one log line and the counters of a finished request. */
   finished(inbound: InboundRequest, result: RequestResult): void
   readonly activeStreams: { add(by: number): void }
 }
@@ -29,24 +29,24 @@ interface Histogram {
   observe(value: number): void
 }
 
-/** Children of one route, made once: label values are joined on each `with`, which is too much for each request. */
+/** Metrics of one route, created once: `with` joins label values, which is too expensive per request. */
 interface RouteMetrics {
   readonly requests: Map<string, Counter>
   /** Without a reason, by status: nearly all requests. */
   readonly plain: Map<number, Counter>
-  /** Of the last request without a reason: most are answered as the one before. */
+  /** Status of the last request without a reason: most repeat it. */
   lastStatus: number
   last: Counter | undefined
   readonly duration: Histogram
   readonly firstByte: Histogram
 }
 
-/** One line per request and its counters, whose labels are route, type, status and reason. */
+/** Writes one line per request and its counters, whose labels are route, type, status and reason. */
 export function createRequestRecorder(options: {
   readonly log: Log
   readonly metrics: Metrics
   readonly clock: Clock
-  /** Lines of refused requests name the client's address. Default true. */
+  /** Log the client's address for rejected requests. Default true. */
   readonly logsClients?: boolean | undefined
 }): RequestRecorder {
   const { log, metrics, clock, logsClients = true } = options
@@ -70,7 +70,7 @@ export function createRequestRecorder(options: {
     SECONDS,
   )
   const activeStreams = metrics.gauge('extauth_active_streams', 'Event streams that are open now.').with()
-  // Routes of a replaced configuration go with it.
+  // Routes of a replaced configuration are released with it.
   const routes = new WeakMap<Route, RouteMetrics>()
 
   const metricsFor = (route: string, type: string): RouteMetrics => ({
@@ -128,7 +128,7 @@ function whoWasRefused(inbound: InboundRequest, status: number, logsClients: boo
     client: logsClients ? inbound.peer : undefined,
     userAgent: headers['user-agent'],
     path: inbound.path,
-    // Who is known has a hash in the line.
+    // An authenticated caller has a hash in the line instead.
     unverified: inbound.caller === undefined ? unverifiedIn(headersDistinct['authorization'] ?? []) : undefined,
   })
 }

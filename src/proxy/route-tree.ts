@@ -1,13 +1,13 @@
-/** Part of a tree of path prefixes: what is found at its end, and the next segments. */
+/** A node of a tree of path prefixes: the value at its end, and the next segments. */
 interface Node<T> {
   value: T | undefined
-  /** Undefined at a leaf, which most are. */
+  /** Undefined at a leaf, the usual case. */
   next: Map<string, Node<T>> | undefined
 }
 
 /**
- * Finds the longest prefix of a path at a segment boundary; `/` is a prefix of every path. Costs as much as the path has
- * segments, however many prefixes there are. Of equal prefixes the first counts.
+ * Finds the longest prefix of a path at a segment boundary; `/` is a prefix of every path. The cost depends on the
+ * segments of the path, not on the number of prefixes. Of equal prefixes the first counts.
  */
 export class RouteTree<T> {
   readonly #root: Node<T> = { value: undefined, next: undefined }
@@ -26,7 +26,7 @@ export class RouteTree<T> {
     }
   }
 
-  /** What the longest prefix of `path`, which begins with a slash, leads to. */
+  /** The value of the longest prefix of `path`, which begins with a slash. */
   find(path: string): T | undefined {
     let node = this.#root
     let found = node.value

@@ -2,29 +2,29 @@ import type { ClientRequest } from '../core/index.ts'
 import { jsonRpcIdOf, type Id } from '../mcp/index.ts'
 import type { InboundRequest } from './inbound-request.ts'
 
-/** A body that nobody has taken is looked at up to this size, and waited for so long, in milliseconds. */
+/** Maximum size of an unread body that is examined, and milliseconds to wait for it. */
 const MAX_BYTES = 64 * 1024
 const PATIENCE_MS = 50
 
 /**
- * The JSON-RPC id of a request that is answered by us (decisions §5): from the body that was kept, or from one that is
- * there already or a moment later, as clients that send head and body apart have it.
+ * The JSON-RPC id of a request that the proxy answers itself (decisions §5): from the buffered body, or from one that
+ * is available or arrives shortly after the head.
  */
 export async function rpcIdOf(inbound: InboundRequest): Promise<Id | undefined> {
   const { request, body } = inbound
   if (inbound.method !== 'POST' || inbound.localHandler !== undefined) return undefined
-  if (body?.kind === 'kept') return told(inbound, body.bytes)
+  if (body?.kind === 'kept') return foundId(inbound, body.bytes)
   if (request.isUpgrade || request.expectsContinue || !isSmall(request)) return undefined
   const bytes = await arriving(request)
-  return bytes === undefined ? undefined : told(inbound, bytes)
+  return bytes === undefined ? undefined : foundId(inbound, bytes)
 }
 
-function told({ trace }: InboundRequest, bytes: Buffer): Id | undefined {
+function foundId({ trace }: InboundRequest, bytes: Buffer): Id | undefined {
   trace?.refusedBody?.(bytes)
   return jsonRpcIdOf(bytes)
 }
 
-/** Somebody who reads it already has taken it: for the backend, or because it was too large or too slow. */
+/** A body with a reader is excluded: it was forwarded, or rejected as too large or too slow. */
 function isSmall(request: ClientRequest): boolean {
   if (request.destroyed || request.listenerCount('data') > 0) return false
   if (request.headers['transfer-encoding'] !== undefined) return true
@@ -38,7 +38,7 @@ function arriving(request: ClientRequest): Promise<Buffer | undefined> {
     let bytes = 0
     const settle = (found: Buffer | undefined): void => {
       clearTimeout(timer)
-      // It goes on flowing, away.
+      // The rest of the body is discarded.
       request.off('data', onData).off('end', onEnd).off('close', onClose)
       resolve(found)
     }

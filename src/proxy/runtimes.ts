@@ -3,41 +3,41 @@ import { createLocalHandlers, type LocalHandlers } from './local-handlers.ts'
 import { createMatch, type Match } from './match.ts'
 import type { Runtime } from './options.ts'
 
-/** Where a request goes, worked out from a runtime once. */
+/** The request router, built once per runtime. */
 export interface Router {
   readonly match: Match
   readonly localHandlers: LocalHandlers
 }
 
-/** A runtime that a request uses; it is closed when the last one has released it. */
+/** A runtime in use by a request; it is closed after the last release. */
 export interface RuntimeReference {
   readonly router: Router
   release(): void
 }
 
 export interface Runtimes {
-  /** The current runtime, held until `release`. */
+  /** The current runtime, kept open until `release`. */
   acquire(): RuntimeReference
-  /** Whole old or whole new (decisions §6): throws before anything has changed when `runtime` can't be used. */
+  /** Replaces the runtime atomically (decisions §6): throws without any change if `runtime` is invalid. */
   swap(runtime: Runtime): void
-  /** Closes all runtimes as soon as their requests are done, and after `limitMs` in any case. */
+  /** Closes all runtimes after their last request, and after `limitMs` at the latest. */
   close(limitMs: number): Promise<void>
 }
 
 /** One runtime from its first request to its last. */
 interface Opened {
   acquire(): RuntimeReference
-  /** To be closed when nobody uses it any more. */
+  /** Closes it once it is unused. */
   retire(): void
-  /** To be closed now, whoever uses it. */
+  /** Closes it now, even if in use. */
   force(): void
   readonly closed: Promise<void>
   readonly routes: readonly Route[]
 }
 
 /**
- * Keeps every runtime alive as long as a request uses it. `onGone` is told of a route when the last request to one of its
- * name and type is over and no runtime has it any more.
+ * Keeps every runtime open while a request uses it. `onGone` is called with a route after the last request to one of
+ * its name and type, once no runtime contains it.
  */
 export function createRuntimes(first: Runtime, log: Log, onGone: (route: Route) => void): Runtimes {
   const retired = new Set<Opened>()
@@ -85,7 +85,7 @@ function open(runtime: Runtime, log: Log): Opened {
     if (isClosing) return
     isClosing = true
     runtime.close().then(resolve, (error: unknown) => {
-      log.error({ cause: causeOf(error) }, 'a replaced configuration did not close cleanly')
+      log.error({ cause: causeOf(error) }, 'closing the replaced configuration failed')
       resolve()
     })
   }

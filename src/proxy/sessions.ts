@@ -3,7 +3,7 @@ import { Failure, type Caller, type Known, type Matched, type Secret } from '../
 
 const SESSION_HEADER = 'mcp-session-id'
 
-/** The last session id that a caller showed, and what it stands for. */
+/** The last session id that a caller presented, and its meaning. */
 interface Checked {
   readonly route: string
   readonly visible: string
@@ -12,16 +12,16 @@ interface Checked {
 
 export interface Sessions {
   /**
-   * On protected routes: replaces the session id that the caller shows by the backend's own, and tells the stages after
-   * it how to show the backend's to this caller. Throws `unknown_session` for an id that this caller was not given, and
-   * `bad_request` for more than one.
+   * On protected routes: replaces the presented session id by the backend's own, and provides the mapping for
+   * responses. Throws `unknown_session` for an id that this caller was not given, and `bad_request` for more than
+   * one.
    */
   bind(known: Known): void
 }
 
 /**
  * Binds session ids to callers (decisions §7, Sessions): a client sees the backend's id + `.` + HMAC over issuer,
- * caller's identity, route and that id. The id is under the HMAC too, so that nobody can put his own ending to another's id.
+ * caller's identity, route and that id. The id is part of the HMAC, so a suffix cannot be moved to another id.
  */
 export function createSessions(key: () => Secret): Sessions {
   const checked = new WeakMap<Caller, Checked>()
@@ -64,7 +64,7 @@ function seal(key: Secret, caller: Caller, route: string, backend: string): stri
     .digest('base64url')
 }
 
-/** Who a session belongs to. */
+/** The owner of a session. */
 const ownerOf = (caller: Caller): readonly string[] =>
   caller.kind === 'anonymous' ? ['anonymous'] : ['caller', caller.issuer, caller.identity]
 

@@ -137,7 +137,7 @@ export default [
     [
       [
         'a member name that comes twice is refused',
-        "if (Object.hasOwn(members, name)) throw new JsonError('a name appears twice')",
+        "if (Object.hasOwn(members, name)) throw new JsonError('duplicate name')",
         '',
       ],
       ['nesting has a limit', "if (depth > this.#maxDepth) throw new JsonError('nested too deep')", ''],

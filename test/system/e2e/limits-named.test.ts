@@ -95,6 +95,6 @@ describe('what ended a request is named with its value and the place where it is
     await client.until(/data: one/)
     await proxy.close()
     const { why } = await over()
-    expect(why).toMatch(/^the proxy stopped before the answer was whole; the limit is 500 ms \(fixed\)$/)
+    expect(why).toMatch(/^the proxy stopped before the response was complete; the limit is 500 ms \(fixed\)$/)
   })
 })

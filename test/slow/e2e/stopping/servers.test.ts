@@ -60,8 +60,8 @@ describe.each([
     expect(performance.now() - startedMs).toBeGreaterThan(1_900)
     expect(await running.ended).toBe(0)
     expect(performance.now() - startedMs).toBeLessThan(10_000)
-    expect(await running.line('waiting for answers under way')).toMatchObject({ requests: 1, graceMs: 2_000 })
-    expect(await running.line('answer cut, its time is over')).toMatchObject({
+    expect(await running.line('draining in-flight requests')).toMatchObject({ requests: 1, graceMs: 2_000 })
+    expect(await running.line('response aborted: drain timeout')).toMatchObject({
       level: 40,
       route: 'r',
       method: 'POST',
