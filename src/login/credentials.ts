@@ -1,5 +1,5 @@
 import { CredentialRefusal, type EndpointCredentials, type Log, Secret } from '../core/index.ts'
-import { type Asked, readChallenge } from './discovery.ts'
+import { type BearerChallenge, readChallenge } from '../oauth/index.ts'
 import { LockTimeout, withLock } from './lock.ts'
 import { logIn, type LoginOptions } from './login.ts'
 import { loginRefusal } from './server-calls.ts'
@@ -13,7 +13,7 @@ const REST_MS = 60_000
 /** Time that another process may take for its login or refresh in addition to the login deadline. */
 const LOCK_SLACK_MS = 60_000
 
-const NOTHING_ASKED: Asked = { resourceMetadata: undefined, scopes: [], lacksScopes: false }
+const NOTHING_ASKED: BearerChallenge = { resourceMetadata: undefined, scopes: [], lacksScopes: false }
 
 export interface LoginCredentialsOptions extends LoginOptions {
   readonly store: LoginStore
@@ -34,7 +34,11 @@ export function loginCredentials(options: LoginCredentialsOptions): EndpointCred
   const isFresh = ({ expires_at_ms: end }: LoginRecord): boolean => end === undefined || end - EARLY_MS > now()
 
   /** Runs under the lock; another process may have renewed it meanwhile. */
-  const renew = (used: string | undefined, asked: Asked, mayLogIn: boolean): Promise<LoginRecord | undefined> =>
+  const renew = (
+    used: string | undefined,
+    asked: BearerChallenge,
+    mayLogIn: boolean,
+  ): Promise<LoginRecord | undefined> =>
     locked(options, async () => {
       const record = await known()
       if (record !== undefined && record.access_token !== used && isFresh(record)) return record
@@ -56,7 +60,7 @@ export function loginCredentials(options: LoginCredentialsOptions): EndpointCred
       })
     })
 
-  const replace = async (used: string | undefined, asked: Asked): Promise<void> => {
+  const replace = async (used: string | undefined, asked: BearerChallenge): Promise<void> => {
     if (failed !== undefined && now() - failed.atMs < REST_MS) throw failed.error
     try {
       const record = await renew(used, asked, true)
@@ -109,7 +113,7 @@ export function newLogin(options: LoginCredentialsOptions, challenge: string | u
 /** Runs under the lock; stores the new login instead of `before`, which may be for another server or resource. */
 async function replaceLogin(
   options: LoginCredentialsOptions,
-  asked: Asked,
+  asked: BearerChallenge,
   before: (LoginRecord & { readonly isClientKnown: boolean }) | undefined,
 ): Promise<LoginRecord> {
   const { store, log } = options

@@ -1,5 +1,4 @@
 export { loginCredentials, newLogin, type LoginCredentialsOptions } from './credentials.ts'
-export { readChallenge } from './discovery.ts'
 export { withLock } from './lock.ts'
 export type { KnownClient } from './login.ts'
 export { openReceiver, type Receiver } from './receiver.ts'

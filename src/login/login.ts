@@ -1,8 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { CredentialRefusal, type Outbound, type OutboundResponse } from '../core/index.ts'
 import { readJsonObject } from '../http/index.ts'
-import { readCallback, scopesIn } from '../oauth/index.ts'
-import { type Asked, discover, type LoginServer } from './discovery.ts'
+import {
+  type AuthorizationServer,
+  type BearerChallenge,
+  discoverResource,
+  readCallback,
+  scopesIn,
+} from '../oauth/index.ts'
 import { openReceiver } from './receiver.ts'
 import { askAs, loginRefusal, textOf } from './server-calls.ts'
 import type { LoginRecord } from './store.ts'
@@ -45,12 +50,12 @@ interface ReplacedLogin extends Pick<LoginRecord, 'issuer' | 'resource' | 'scope
  * `CredentialRefusal` login_failed.
  */
 export async function logIn(
-  asked: Asked,
+  asked: BearerChallenge,
   before: ReplacedLogin | undefined,
   options: LoginOptions,
 ): Promise<LoginRecord> {
   const { endpoint, outbound, now } = options
-  const { resource, server, scopes } = await discover(endpoint, asked, options)
+  const { resource, server, scopes } = await discoverResource(endpoint, asked, { ...options, refuse: loginRefusal })
   const isSame = before?.issuer === server.issuer && before.resource === resource
   const mayRegister = server.registrationEndpoint !== undefined
   const known = isSame && (before.isClientKnown || !mayRegister) ? before.client : undefined
@@ -100,13 +105,13 @@ export async function logIn(
  * Servers that know `offline_access` require it for refresh tokens (OpenID Connect Core §11), and then ask for
  * consent.
  */
-function scopesFor(server: LoginServer, scopes: readonly string[]): readonly string[] {
+function scopesFor(server: AuthorizationServer, scopes: readonly string[]): readonly string[] {
   const extra = server.scopes.includes('offline_access') ? ['offline_access'] : []
   return [...new Set([...scopes, ...extra])]
 }
 
 async function clientFor(
-  server: LoginServer,
+  server: AuthorizationServer,
   redirectUri: string,
   before: Client | undefined,
   { client, clientMetadataUrl, outbound }: LoginOptions,
@@ -170,7 +175,7 @@ interface Pending {
 }
 
 async function redeem(
-  server: LoginServer,
+  server: AuthorizationServer,
   client: Client,
   { answer, verifier, resource }: Pending,
   outbound: Outbound,
@@ -186,7 +191,7 @@ async function redeem(
 }
 
 /** The receiver has checked `state`; this checks `iss`, if present or announced (RFC 9207), and errors. */
-function codeOf(rules: LoginServer, answer: URLSearchParams): string {
+function codeOf(rules: AuthorizationServer, answer: URLSearchParams): string {
   try {
     return readCallback(answer, rules)
   } catch (error) {
@@ -201,7 +206,7 @@ function recordOf(
   login: {
     readonly endpoint: URL
     readonly resource: string
-    readonly server: LoginServer
+    readonly server: AuthorizationServer
     readonly client: Client
     readonly scopes: readonly string[]
   },

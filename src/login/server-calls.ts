@@ -2,22 +2,14 @@ import {
   type Claims,
   CredentialRefusal,
   Failure,
-  isLoopbackHost,
   type Outbound,
   OutboundError,
   type OutboundResponse,
   Secret,
   type SecretHandle,
 } from '../core/index.ts'
-import { askTokenEndpoint, type ClientSettings, createClientAuthentication } from '../oauth/index.ts'
+import { askTokenEndpoint, type ClientSettings, createClientAuthentication, isSafeUrl } from '../oauth/index.ts'
 import type { LoginRecord } from './store.ts'
-
-/** True for a URL that is safe to request or open: https, or plain http on this machine. */
-export function isSafeUrl(url: unknown): url is string {
-  const parsed = typeof url === 'string' ? URL.parse(url) : null
-  if (parsed === null || parsed.username !== '' || parsed.password !== '') return false
-  return parsed.protocol === 'https:' || (parsed.protocol === 'http:' && isLoopbackHost(parsed.hostname))
-}
 
 /** A handle of an unchanging secret. */
 const fixed = (value: string): SecretHandle => {

@@ -27,6 +27,14 @@ export { ID_JAG } from './id-jag.ts'
 export { createKeyStore, type KeyStore, type KeyStoreOptions } from './key-store.ts'
 export { createProviderClient, openIntrospectionClient, type ProviderClient } from './provider-client.ts'
 export type { ProviderFiles, SecretFile } from './provider-file.ts'
+export {
+  type AuthorizationServer,
+  type BearerChallenge,
+  discoverResource,
+  isSafeUrl,
+  readChallenge,
+  type ResourceAccess,
+} from './resource-discovery.ts'
 export { grantedScopes, postRefresh, scopesIn } from './refresh.ts'
 export {
   callerGrant,

@@ -69,7 +69,7 @@ export default [
     ],
   ),
   ...within(
-    'src/login/discovery.ts',
+    'src/oauth/resource-discovery.ts',
     ['test/system/login/discovery.test.ts'],
     [
       [

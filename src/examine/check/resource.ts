@@ -1,6 +1,6 @@
 import { causeOf, diagnoseConnection, OutboundError, type OutboundResponse } from '../../core/index.ts'
 import { metadataUrl, readJsonObject, shownUrl } from '../../http/index.ts'
-import { readChallenge } from '../../login/index.ts'
+import { readChallenge } from '../../oauth/index.ts'
 import { INITIALIZE } from '../../mcp/index.ts'
 import { requestOnce } from '../../net/index.ts'
 import type { ResolvedRoute } from '../../resources/index.ts'

@@ -1,17 +1,11 @@
-import { type Claims, type ClaimValue, Failure, type Outbound, OutboundError } from '../core/index.ts'
+import { type Claims, type ClaimValue, Failure, isLoopbackHost, type Outbound, OutboundError } from '../core/index.ts'
 import { metadataUrl, readJsonObject } from '../http/index.ts'
-import {
-  authMethodsIn,
-  createDiscovery,
-  createDocuments,
-  discoveryUrls,
-  isSecretInBody,
-  scopesIn,
-} from '../oauth/index.ts'
-import { isSafeUrl, loginRefusal, textOf } from './server-calls.ts'
+import { authMethodsIn, createDiscovery, discoveryUrls, isSecretInBody } from './discovery.ts'
+import { createDocuments } from './documents.ts'
+import { scopesIn } from './refresh.ts'
 
 /** The used part of an authorization server's metadata (RFC 8414 §2). */
-export interface LoginServer {
+export interface AuthorizationServer {
   readonly issuer: string
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
@@ -30,17 +24,20 @@ export interface LoginServer {
   readonly takesDocuments: boolean
 }
 
+/** Makes the error of a failed discovery: what is missing or wrong, without text of the servers, and its cause. */
+export type RefuseDiscovery = (what: string, error?: unknown) => Error
+
 /** The authorization server and resource of an MCP server. */
-export interface Destination {
+export interface ResourceAccess {
   /** The protected resource's identifier, for `resource` (RFC 8707). */
   readonly resource: string
-  readonly server: LoginServer
+  readonly server: AuthorizationServer
   /** Requested scopes; empty: the server's default. */
   readonly scopes: readonly string[]
 }
 
 /** Parameters of a 401 or 403 challenge (RFC 6750 §3, RFC 9728 §5.1). */
-export interface Asked {
+export interface BearerChallenge {
   readonly resourceMetadata: string | undefined
   readonly scopes: readonly string[]
   /** The token is valid but lacks scopes. */
@@ -48,7 +45,7 @@ export interface Asked {
 }
 
 /** Parses a Bearer challenge; malformed parameters are ignored. */
-export function readChallenge(challenge: string | undefined): Asked {
+export function readChallenge(challenge: string | undefined): BearerChallenge {
   const parameter = (name: string): string | undefined => {
     const found = new RegExp(`(?:^|[ ,])${name}=(?:"((?:[^"\\\\]|\\\\.){0,4096})"|([^ ,"]{1,4096}))`, 'i').exec(
       challenge ?? '',
@@ -66,19 +63,26 @@ export function readChallenge(challenge: string | undefined): Asked {
 /** RFC 6749 §3.3. */
 const isScope = (text: string): boolean => /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/.test(text)
 
+export interface DiscoveryContext {
+  readonly outbound: Outbound
+  readonly now: () => number
+  readonly refuse: RefuseDiscovery
+}
+
 /**
  * Finds the authorization server from an MCP server's challenge (MCP authorization; RFC 9728, RFC 8414, OpenID
- * Connect Discovery). Throws `CredentialRefusal` login_failed that names what is missing.
+ * Connect Discovery). Throws what `refuse` makes.
  */
-export async function discover(
+export async function discoverResource(
   endpoint: URL,
-  asked: Asked,
-  { outbound, now }: { readonly outbound: Outbound; readonly now: () => number },
-): Promise<Destination> {
-  const metadata = await findResource(endpoint, asked.resourceMetadata, outbound)
+  asked: BearerChallenge,
+  context: DiscoveryContext,
+): Promise<ResourceAccess> {
+  const { refuse } = context
+  const metadata = await findResource(endpoint, asked.resourceMetadata, context)
   const issuer = metadata?.server ?? endpoint.origin
-  if (!isSafeUrl(issuer)) throw loginRefusal('the MCP server names an authorization server without an https URL')
-  const server = readServer(await findServer(issuer, outbound, now))
+  if (!isSafeUrl(issuer)) throw refuse('the MCP server names an authorization server without an https URL')
+  const server = readServer(await findServer(issuer, context), refuse)
   const advertised = (metadata?.scopes ?? []).filter(isScope)
   return {
     resource: metadata?.resource ?? withoutFragment(endpoint),
@@ -87,20 +91,21 @@ export async function discover(
   }
 }
 
-/** Throws `CredentialRefusal` for a server that does not support a secure login. */
-function readServer(document: Claims): LoginServer {
+/** Throws for a server that does not support a secure login. */
+function readServer(document: Claims, refuse: RefuseDiscovery): AuthorizationServer {
   const {
     authorization_endpoint: authorize,
     token_endpoint: token,
     code_challenge_methods_supported: methods,
+    issuer,
   } = document
   if (!isSafeUrl(authorize) || !isSafeUrl(token))
-    throw loginRefusal("the authorization server's metadata lack a valid authorization or token endpoint")
+    throw refuse("the authorization server's metadata lack a valid authorization or token endpoint")
   if (!isTextList(methods) || !methods.includes('S256'))
-    throw loginRefusal("the authorization server's metadata do not announce PKCE with S256")
+    throw refuse("the authorization server's metadata do not announce PKCE with S256")
   const { registration_endpoint: registration, revocation_endpoint: revocation, scopes_supported: scopes } = document
   return {
-    issuer: textOf(document, 'issuer') ?? '',
+    issuer: typeof issuer === 'string' ? issuer : '',
     authorizationEndpoint: authorize,
     tokenEndpoint: token,
     registrationEndpoint: isSafeUrl(registration) ? registration : undefined,
@@ -127,20 +132,21 @@ interface ResourceDocument {
 async function findResource(
   endpoint: URL,
   named: string | undefined,
-  outbound: Outbound,
+  context: DiscoveryContext,
 ): Promise<ResourceDocument | undefined> {
-  if (named !== undefined && !isSafeUrl(named)) throw loginRefusal("the MCP server's metadata URL is not https")
+  const { refuse } = context
+  if (named !== undefined && !isSafeUrl(named)) throw refuse("the MCP server's metadata URL is not https")
   const candidates = named === undefined ? [metadataUrl(endpoint.href), metadataUrl(endpoint.origin)] : [named]
   for (const url of new Set(candidates)) {
-    const document = await getJson(url, outbound)
+    const document = await getJson(url, context)
     if (document === undefined) continue
     const { resource, authorization_servers: servers, scopes_supported: scopes } = document
     if (typeof resource !== 'string' || !coversEndpoint(resource, endpoint))
-      throw loginRefusal("the MCP server's metadata are for a different resource")
-    if (!isTextList(servers) || servers.length === 0) throw loginRefusal('the MCP server names no authorization server')
+      throw refuse("the MCP server's metadata are for a different resource")
+    if (!isTextList(servers) || servers.length === 0) throw refuse('the MCP server names no authorization server')
     return { resource, server: servers[0], scopes: isTextList(scopes) ? scopes : [] }
   }
-  if (named !== undefined) throw loginRefusal("the MCP server's metadata are unavailable")
+  if (named !== undefined) throw refuse("the MCP server's metadata are unavailable")
   return undefined
 }
 
@@ -156,7 +162,7 @@ function coversEndpoint(resource: string, endpoint: URL): boolean {
  * Fetches an issuer's metadata from the three candidate URLs (MCP authorization). `issuer` must match the requested
  * one; a trailing slash of an origin is ignored.
  */
-async function findServer(issuer: string, outbound: Outbound, now: () => number): Promise<Claims> {
+async function findServer(issuer: string, { outbound, now, refuse }: DiscoveryContext): Promise<Claims> {
   const { origin, pathname, href } = new URL(issuer)
   const path = pathname === '/' ? '' : pathname.replace(/\/$/, '')
   const [appended, inserted] = discoveryUrls(origin + path)
@@ -176,19 +182,26 @@ async function findServer(issuer: string, outbound: Outbound, now: () => number)
   try {
     return await metadata()
   } catch (error) {
-    throw loginRefusal("the authorization server's metadata are unavailable", error)
+    throw refuse("the authorization server's metadata are unavailable", error)
   }
 }
 
 const kindOf = (error: unknown): string => (error instanceof OutboundError ? error.kind : 'no response')
 
-async function getJson(url: string, outbound: Outbound): Promise<Claims | undefined> {
+async function getJson(url: string, { outbound, refuse }: DiscoveryContext): Promise<Claims | undefined> {
   try {
     const { status, body } = await outbound.request({ method: 'GET', url, headers: { accept: 'application/json' } })
     return status === 200 ? readJsonObject(body) : undefined
   } catch (error) {
-    throw loginRefusal("the MCP server's metadata are unavailable", error)
+    throw refuse("the MCP server's metadata are unavailable", error)
   }
+}
+
+/** True for a URL that is safe to request or open: https, or plain http on this machine. */
+export function isSafeUrl(url: unknown): url is string {
+  const parsed = typeof url === 'string' ? URL.parse(url) : null
+  if (parsed === null || parsed.username !== '' || parsed.password !== '') return false
+  return parsed.protocol === 'https:' || (parsed.protocol === 'http:' && isLoopbackHost(parsed.hostname))
 }
 
 const isTextList = (value: ClaimValue | undefined): value is readonly string[] =>
