@@ -19,8 +19,8 @@ export default [
     [
       [
         'what a manifest of the other group leaves out is off as it is there',
-        'classified.isForeign ? withForeignDefaults(value, sorted.kind) : value',
-        'classified.isForeign ? value : value',
+        'classified.isForeign ? withForeignDefaults(value, classified.kind) : value,',
+        'classified.isForeign ? value : value,',
       ],
     ],
   ),
@@ -52,8 +52,8 @@ export default [
     [
       [
         'an unusable callers setting accepts no caller',
-        "    problems.push(manifest.problem([...path, 'name'], nowhere(declared, { kind, namespace, name })))\n",
-        '    void nowhere\n',
+        "    problems.push(manifest.problem([...path, 'name'], unresolvedReference(declared, { kind, namespace, name })))\n",
+        '    void unresolvedReference\n',
       ],
     ],
   ),
