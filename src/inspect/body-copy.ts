@@ -6,8 +6,8 @@ import type { SecretTexts } from './secret-texts.ts'
 /** Maximum recorded bytes of a body. */
 export const BODY_BYTES = 64 * 1024
 
-/** Room for bodies of requests that are not over; what does not fit is left out. */
-export interface Room {
+/** Memory budget for bodies of requests in progress; bodies beyond it are omitted. */
+export interface BodyBudget {
   take(bytes: number): boolean
   release(bytes: number): void
 }
@@ -36,7 +36,7 @@ const TEXT_TYPE =
  */
 export class BodyCopy {
   readonly #texts: SecretTexts
-  readonly #room: Room
+  readonly #budget: BodyBudget
   readonly #isStream: boolean
   readonly #isText: boolean
   readonly #decoder = new StringDecoder('utf8')
@@ -53,10 +53,10 @@ export class BodyCopy {
   constructor(
     head: { readonly contentType: string | undefined; readonly encoding: string | undefined },
     texts: SecretTexts,
-    room: Room,
+    budget: BodyBudget,
   ) {
     this.#texts = texts
-    this.#room = room
+    this.#budget = budget
     const { contentType, encoding } = head
     this.#isStream = contentType !== undefined && /^\s*text\/event-stream/i.test(contentType)
     this.#isText = contentType === undefined || TEXT_TYPE.test(contentType)
@@ -82,7 +82,7 @@ export class BodyCopy {
     // The truncated part may have continued a secret.
     if (this.#isStream && this.#cut !== undefined) this.#raw = ''
     this.#show(this.#raw.length, this.#cut === undefined ? 0 : this.#held)
-    this.#room.release(this.#taken)
+    this.#budget.release(this.#taken)
     this.#taken = 0
     return this.shown()
   }
@@ -98,7 +98,7 @@ export class BodyCopy {
     const limit = BODY_BYTES + (this.#isStream ? 0 : this.#held)
     const left = limit - this.#taken
     const piece = chunk.length > left ? chunk.subarray(0, left) : chunk
-    if (!this.#room.take(piece.length)) {
+    if (!this.#budget.take(piece.length)) {
       this.#cut = 'no_room'
       return
     }

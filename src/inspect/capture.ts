@@ -74,11 +74,11 @@ export function createCapture(options: CaptureOptions): Capture {
   const followers = new Set<{ onBatch: (batch: Batch) => void; onClear: () => void }>()
   const ofOne = new Map<string, Set<(step: Step) => void>>()
   let taken = 0
-  const room = {
+  const budget = {
     take: (bytes: number) => (taken + bytes > maxBytes ? false : ((taken += bytes), true)),
     release: (bytes: number) => void (taken -= bytes),
   }
-  const deps: RecordDeps = { ...options, keepsBodies: mode === 'bodies', room }
+  const deps: RecordDeps = { ...options, keepsBodies: mode === 'bodies', budget }
 
   const batch = (requests: readonly Summary[], skipped: number, left: readonly string[] = []): Batch => ({
     requests,
@@ -93,9 +93,9 @@ export function createCapture(options: CaptureOptions): Capture {
   }
   const gatherer = createGatherer<string>(MAX_RECORDS, (ids, left) => {
     const requests = ids.map(now).filter((summary) => summary !== undefined)
-    const told = gone
+    const evicted = gone
     gone = []
-    for (const { onBatch } of followers) onBatch(batch(requests, left, told))
+    for (const { onBatch } of followers) onBatch(batch(requests, left, evicted))
   })
   const tell = (id: string, step: Step): void => {
     for (const onStep of ofOne.get(id) ?? []) onStep(step)
@@ -113,7 +113,7 @@ export function createCapture(options: CaptureOptions): Capture {
 
   const watcher: Watcher = {
     keepsBodies: deps.keepsBodies,
-    room,
+    budget,
     monotonicMs: options.monotonicMs,
     changed({ id }) {
       if (followers.size > 0) gatherer.add(id)

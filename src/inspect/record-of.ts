@@ -8,7 +8,7 @@ import {
   type Sealed,
   maskLooks,
 } from '../core/index.ts'
-import { BodyCopy, type Room, type ShownBody } from './body-copy.ts'
+import { BodyCopy, type BodyBudget, type ShownBody } from './body-copy.ts'
 import { maskQuery, maskTarget } from './mask.ts'
 import { unsearchedHead, searched, type Searched } from './masked-heads.ts'
 import type { Attempt, CallerSeen, RequestRecord, Summary } from './record.ts'
@@ -16,17 +16,17 @@ import { rpcSubjectOf, type RpcSubject } from '../mcp/index.ts'
 import type { SecretTexts } from './secret-texts.ts'
 import { bodyHead, type NotedAttempt, type WatchedRequest } from './watched-request.ts'
 
-/** What a record needs from elsewhere. */
+/** Dependencies of a record. */
 export interface RecordDeps {
   readonly keepsBodies: boolean
   /** Claims and subjects may be shown. */
   readonly showClaims: boolean
-  readonly room: Room
+  readonly budget: BodyBudget
   /** The role decision of a request; undefined where there is none. */
   readonly decisionOf: (requestId: string) => object | undefined
-  /** What the rules of the route decided on a request; undefined where none did. */
+  /** The decision of the route's rules; undefined without rules. */
   readonly rulesOf: (requestId: string) => RuleDecision | undefined
-  /** What a signature was made of; undefined where nothing is signed. */
+  /** The inputs of the signature; undefined without one. */
   readonly signingOf: (
     sealed: Sealed,
   ) => { readonly canonicalRequest: string; readonly stringToSign: string } | undefined
@@ -34,7 +34,7 @@ export interface RecordDeps {
 
 const MAX_TARGET = 8192
 
-/** What may be kept of a request, masked: of one that is over, or of one that goes on as far as it is. */
+/** The masked record of a request, finished or in progress. */
 export function recordOf(watched: WatchedRequest, deps: RecordDeps): RequestRecord {
   const { inbound, matchedTo, knownAs, answer, result, marks } = watched
   const texts = watched.texts()
@@ -62,7 +62,7 @@ export function recordOf(watched: WatchedRequest, deps: RecordDeps): RequestReco
     marks: result === undefined ? { ...marks } : marks,
     detail: result?.failure?.detail && texts.maskIn(result.failure.detail),
     why: result?.failure && maskedWhy(explain(result.failure), texts),
-    requestBody: deps.keepsBodies ? requestBodyOf(watched, texts, deps.room) : undefined,
+    requestBody: deps.keepsBodies ? requestBodyOf(watched, texts, deps.budget) : undefined,
     responseBody: result === undefined ? watched.responseCopy?.shown() : (watched.responseCopy?.end() ?? undefined),
   }
 }
@@ -95,7 +95,7 @@ function partsOf({ inbound, attempts }: WatchedRequest, heads: Heads, rpc: RpcSu
   return parts
 }
 
-/** What a token says of itself is text from outside. */
+/** Token claims are untrusted text. */
 function maskedWhy({ compared, ...why }: Explanation, texts: SecretTexts): Explanation {
   const masked = (values: Compared['came']): Compared['came'] =>
     Object.fromEntries(Object.entries(values).map(([name, value]) => [name, texts.maskIn(maskLooks(value))]))
@@ -107,7 +107,7 @@ function maskedWhy({ compared, ...why }: Explanation, texts: SecretTexts): Expla
   }
 }
 
-/** What masks, and what the request is about. */
+/** The masked texts, and the subject of the request. */
 interface SummaryDeps extends Masks {
   readonly rpc: RpcSubject | undefined
 }
@@ -245,13 +245,13 @@ const maskedCanonical = (text: string): string =>
     .map((line, index) => maskLooks(index === 2 ? maskQuery(line) : line))
     .join('\n')
 
-function requestBodyOf(watched: WatchedRequest, texts: SecretTexts, room: Room): ShownBody | undefined {
+function requestBodyOf(watched: WatchedRequest, texts: SecretTexts, budget: BodyBudget): ShownBody | undefined {
   if (watched.requestCopy !== undefined)
     return watched.result === undefined ? watched.requestCopy.shown() : watched.requestCopy.end()
   const sealed = watched.attempts.at(-1)?.sealed
   const bytes = sealed?.body.kind === 'kept' ? sealed.body.bytes : watched.refused
   if (bytes === undefined) return undefined
-  const copy = new BodyCopy(bodyHead(sealed?.headers ?? watched.inbound?.request.rawHeaders ?? []), texts, room)
+  const copy = new BodyCopy(bodyHead(sealed?.headers ?? watched.inbound?.request.rawHeaders ?? []), texts, budget)
   copy.add(bytes)
   return copy.end()
 }

@@ -1,11 +1,11 @@
 import type { Again, CredentialLookup, Explanation, RuleDecision } from '../core/index.ts'
 import type { ShownBody } from './body-copy.ts'
 
-/** What a request is, for the list. Nothing in it is secret. */
+/** Summary of a request for the list, without secrets. */
 export interface Summary {
   readonly id: string
   readonly atMs: number
-  /** True while its answer is under way. */
+  /** True while its response is in progress. */
   readonly isOpen: boolean
   /** Empty when none was matched. */
   readonly route: string
@@ -18,7 +18,7 @@ export interface Summary {
   /** Of JSON-RPC: the method, and the tool, prompt or resource that it is about; masked. */
   readonly rpcMethod?: string | undefined
   readonly rpcName?: string | undefined
-  /** 16 hex digits; undefined for nobody in particular. */
+  /** 16 hex digits; undefined without an authenticated caller. */
   readonly caller?: string | undefined
   /** Only where claims are shown. */
   readonly subject?: string | undefined
@@ -38,7 +38,7 @@ export interface Marks {
   finished?: number
 }
 
-/** One try of a request. */
+/** One attempt of a request. */
 export interface Attempt {
   readonly number: number
   readonly lookup: CredentialLookup
@@ -60,7 +60,7 @@ export interface Attempt {
   readonly again: { readonly reason: Again['reason']; readonly status: number | undefined } | undefined
 }
 
-/** Whose request it was. */
+/** The caller of the request. */
 export interface CallerSeen {
   readonly kind: 'anonymous' | 'authenticated'
   readonly provider?: string
@@ -86,13 +86,13 @@ export interface RequestRecord {
   readonly attempts: readonly Attempt[]
   /** The role decision. */
   readonly decision: object | undefined
-  /** What the rules of the route decided; undefined where none did. */
+  /** The decision of the route's rules; undefined without rules. */
   readonly rules: RuleDecision | undefined
   readonly responded: { readonly status: number; readonly head: string } | undefined
   readonly marks: Readonly<Marks>
-  /** What became of it that its client was not told; a sentence of ours. */
+  /** Internal details that the client did not receive, as a sentence. */
   readonly detail: string | undefined
-  /** Why it failed, for whoever has to do something; undefined where it did not, or where nothing is known. */
+  /** Cause and remedy of a failure; undefined without a failure or explanation. */
   readonly why: Explanation | undefined
   readonly requestBody: ShownBody | undefined
   readonly responseBody: ShownBody | undefined

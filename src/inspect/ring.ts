@@ -11,7 +11,7 @@ export interface Ring {
   search(text: string): readonly string[]
   clear(): void
   readonly bytes: number
-  /** Records that went to make room since the last clearing. */
+  /** Records evicted since the last clearing. */
   readonly dropped: number
 }
 
@@ -43,7 +43,7 @@ export function createRing({
 }: {
   readonly maxRecords: number
   readonly maxBytes: number
-  /** Told of each record that goes to make room. */
+  /** Called with each evicted record. */
   readonly onDropped?: (id: string) => void
 }): Ring {
   // Oldest first; those before `first` are gone. Looked through only when somebody asks for one.

@@ -28,7 +28,7 @@ export class SecretTexts extends SecretMask {
     })
   }
 
-  /** What a request is armed with. */
+  /** The credential of a request. */
   addCredential(credential: Credential): void {
     if (credential.kind === 'none') return
     let known = ofCredential.get(credential)

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { type ClientRequest, type EndpointResponse, Failure, Secret } from '../core/index.ts'
 import type { PageRequest } from '../ops/index.ts'
 
-/** One request to the proxy's own listener. */
+/** A request to the proxy's own listener. */
 export interface OwnRequest {
   readonly method: string
   /** Path below the listener, without query. */
@@ -13,9 +13,9 @@ export interface OwnRequest {
   readonly signal: AbortSignal
 }
 
-/** What trying requests needs from elsewhere. */
+/** Dependencies of trial requests. */
 export interface TryDeps {
-  /** What the page may choose from; `users` only where there are users to choose. */
+  /** Options for the page; `users` only if there are users to choose. */
   readonly offer: () => { readonly proxyUrl: string; readonly users?: readonly string[] }
   /** Path of a route; undefined when there is none of that name. */
   readonly pathOf: (route: string) => string | undefined
@@ -34,7 +34,7 @@ const MAX_BODY_BYTES = 2 * 1024 * 1024
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
 const HEADER_VALUE = /^[\t\x20-\x7e]{0,8192}$/
 
-/** What a page wants to be sent. The token is in the body, so that no list of headers ever holds it. */
+/** A trial request of the page. The token is in the body, so that no header list contains it. */
 interface Envelope {
   readonly route: string
   readonly method: string

@@ -12,7 +12,7 @@ import type {
   RequestTrace,
   Sealed,
 } from '../core/index.ts'
-import { BodyCopy, type Room } from './body-copy.ts'
+import { BodyCopy, type BodyBudget } from './body-copy.ts'
 import type { Marks } from './record.ts'
 import { SecretTexts, addSecretHeaders } from './secret-texts.ts'
 import { flatHeaders } from './masked-heads.ts'
@@ -36,10 +36,10 @@ export interface NotedAttempt {
   again?: Again
 }
 
-/** Who is told how a watched request goes on. */
+/** Receives the progress of a watched request. */
 export interface Watcher {
   readonly keepsBodies: boolean
-  readonly room: Room
+  readonly budget: BodyBudget
   /** Milliseconds that only go forward. */
   monotonicMs(): number
   /** Something that the list shows has changed. */
@@ -149,7 +149,7 @@ export class WatchedRequest implements RequestTrace {
     this.marks.responded = this.elapsedMs
     this.#watcher.changed(this)
     if (!this.#watcher.keepsBodies) return
-    const copy = new BodyCopy(bodyHead(headers), this.texts(), this.#watcher.room)
+    const copy = new BodyCopy(bodyHead(headers), this.texts(), this.#watcher.budget)
     copy.onGrowth = (text) => this.#watcher.grew(this, text)
     this.responseCopy = copy
   }
@@ -165,7 +165,7 @@ export class WatchedRequest implements RequestTrace {
     this.#watcher.finished(this)
   }
 
-  /** What is secret in this request, as far as it is known now. */
+  /** The secrets of this request known so far. */
   texts(): SecretTexts {
     const texts = (this.#texts ??= new SecretTexts())
     const owned = this.matchedTo?.route.ownedHeaders ?? []
@@ -200,13 +200,13 @@ export class WatchedRequest implements RequestTrace {
   #copyRequest(chunk: Buffer): void {
     if (this.requestCopy === undefined) {
       const sealed = this.attempts.at(-1)?.sealed
-      this.requestCopy = new BodyCopy(bodyHead(sealed?.headers ?? []), this.texts(), this.#watcher.room)
+      this.requestCopy = new BodyCopy(bodyHead(sealed?.headers ?? []), this.texts(), this.#watcher.budget)
     }
     this.requestCopy.add(chunk)
   }
 }
 
-/** What decides how a body is shown. */
+/** Inputs for the display of a body. */
 export function bodyHead(headers: readonly string[]): {
   contentType: string | undefined
   encoding: string | undefined

@@ -2,7 +2,7 @@ import { sendTry } from './api.js'
 import { EventReader, HANDSHAKE_REVISION, STATELESS_REVISION, statelessHeaders } from './protocol.js'
 
 /** The two eras of the protocol: one request each, and sessions. */
-export const ERAS = [STATELESS_REVISION, HANDSHAKE_REVISION]
+export const REVISIONS = [STATELESS_REVISION, HANDSHAKE_REVISION]
 
 const ACCEPT = 'application/json, text/event-stream'
 const ME = { name: 'extauth-inspector', version: '1' }
@@ -49,7 +49,7 @@ async function* piecesOf(stream) {
 /** An MCP client of one protocol version at one route, which calls the proxy through the inspector. */
 export class McpClient {
   #route
-  #era
+  #revision
   #who
   #session
   #version
@@ -57,15 +57,15 @@ export class McpClient {
   #last
 
   /** `who` is `{token}` or `{user}` or neither. */
-  constructor(route, era, who) {
+  constructor(route, revision, who) {
     this.#route = route
-    this.#era = era
+    this.#revision = revision
     this.#who = who
-    this.#version = era
+    this.#version = revision
   }
 
   get isModern() {
-    return this.#era === STATELESS_REVISION
+    return this.#revision === STATELESS_REVISION
   }
 
   /** Id of the last request, as the list and the log have it. */
@@ -78,10 +78,10 @@ export class McpClient {
     if (this.isModern) return this.request('server/discover', {}, { signal })
     const result = await this.request(
       'initialize',
-      { protocolVersion: this.#era, capabilities: {}, clientInfo: ME },
+      { protocolVersion: this.#revision, capabilities: {}, clientInfo: ME },
       { signal },
     )
-    this.#version = result.protocolVersion ?? this.#era
+    this.#version = result.protocolVersion ?? this.#revision
     await this.#post({ jsonrpc: '2.0', method: 'notifications/initialized' }, {}, { signal })
     return result
   }
@@ -114,7 +114,7 @@ export class McpClient {
     const id = this.#next++
     const meta = {
       ...(this.isModern
-        ? { [`${META}protocolVersion`]: this.#era, [`${META}clientInfo`]: ME, [`${META}clientCapabilities`]: {} }
+        ? { [`${META}protocolVersion`]: this.#revision, [`${META}clientInfo`]: ME, [`${META}clientCapabilities`]: {} }
         : {}),
       ...(progress ? { progressToken: id } : {}),
     }
@@ -124,9 +124,9 @@ export class McpClient {
       method,
       params: Object.keys(meta).length === 0 ? params : { ...params, _meta: meta },
     }
-    const own = this.isModern ? { ...statelessHeaders(this.#era, method, params), ...headers } : {}
+    const own = this.isModern ? { ...statelessHeaders(this.#revision, method, params), ...headers } : {}
     const cancel = () => {
-      // In the newer era a connection that ends says it all.
+      // In the newer revision the end of the connection is sufficient.
       if (!this.isModern && this.#session !== undefined)
         this.#post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } }, {}, {}).catch(
           () => {},

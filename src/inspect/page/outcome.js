@@ -1,7 +1,7 @@
 import { pretty } from './bodies.js'
 import { html, Text, useEffect, useState } from './html.js'
 
-/** What content of a result is, as text; pictures and sounds only by kind and size, because nothing of a server is embedded. */
+/** Content of a result as text; images and audio only by type and size, because server content is never embedded. */
 function Content({ result }) {
   const blocks = result.content ?? result.contents ?? result.messages?.map(({ content }) => content) ?? []
   const list = [blocks].flat().filter((block) => typeof block === 'object' && block !== null)
@@ -29,7 +29,7 @@ function shownOf({ masked, result, notes, error }, isOpen) {
   return { notes: masked.notes, error: error.message.replace(error.said, () => masked.said || '…') }
 }
 
-/** How a try went. Secrets of the request are masked until somebody wants to see them. */
+/** The result of a trial request. Secrets of the request are masked until revealed. */
 export function Outcome({ outcome, onCancel }) {
   const [isOpen, setOpen] = useState(false)
   const { isBusy, requestId, masked } = outcome

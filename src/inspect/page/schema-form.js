@@ -10,7 +10,7 @@ export function fieldOf(schema) {
   return 'json'
 }
 
-/** What stands in the fields at first. */
+/** Initial values of the fields. */
 export function startOf(schema) {
   const fields = Object.entries(schema?.properties ?? {}).map(([name, property]) => {
     const { default: value } = property ?? {}

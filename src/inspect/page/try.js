@@ -1,7 +1,7 @@
 import { load } from './api.js'
 import { html, Text, useEffect, useRef, useState } from './html.js'
 import { LabUser, whoOf } from './lab-user.js'
-import { ERAS, McpClient } from './mcp.js'
+import { REVISIONS, McpClient } from './mcp.js'
 import { maskedAnswer, NOT_KEPT } from './masked.js'
 import { Outcome } from './outcome.js'
 import { parameterHeaders } from './protocol.js'
@@ -26,14 +26,14 @@ const schemaOf = ({ kind, item }) =>
 const paramsOf = ({ kind, item }, args) =>
   kind === 'resources' ? { uri: item.uri } : { name: item.name, arguments: args }
 
-/** Where to, as whom, in which era. */
+/** Target, user and protocol revision of a trial. */
 function Target({ routes, users, isBusy, onConnect }) {
-  const [form, setForm] = useState({ route: '', era: ERAS[0], user: '', token: '' })
+  const [form, setForm] = useState({ route: '', revision: REVISIONS[0], user: '', token: '' })
   const route = form.route || (routes[0]?.name ?? '')
   const set = (name) => (event) => setForm({ ...form, [name]: event.target.value })
   const submit = (event) => {
     event.preventDefault()
-    onConnect(route, form.era, whoOf(form))
+    onConnect(route, form.revision, whoOf(form))
   }
   return html`<form class="target" onSubmit=${submit} aria-label="What to try" autocomplete="off">
     <label
@@ -44,8 +44,8 @@ function Target({ routes, users, isBusy, onConnect }) {
     </label>
     <label
       ><span>Protocol</span>
-      <select name="era" value=${form.era} onChange=${set('era')}>
-        ${ERAS.map((era) => html`<option key=${era} value=${era} selected=${era === form.era}>${era}${era === ERAS[0] ? ' (stateless)' : ' (sessions)'}</option>`)}
+      <select name="revision" value=${form.revision} onChange=${set('revision')}>
+        ${REVISIONS.map((revision) => html`<option key=${revision} value=${revision} selected=${revision === form.revision}>${revision}${revision === REVISIONS[0] ? ' (stateless)' : ' (sessions)'}</option>`)}
       </select>
     </label>
     <${LabUser} users=${users} user=${form.user} onChange=${set('user')} />
@@ -93,7 +93,7 @@ function Choices({ lists, chosen, onChoose }) {
 
 const IDLE = { isBusy: false, notes: [], result: undefined, error: undefined, requestId: undefined, masked: undefined }
 
-/** Each era says it elsewhere. */
+/** The location depends on the revision. */
 const serverName = ({ server, route }) =>
   (server.serverInfo ?? server._meta?.['io.modelcontextprotocol/serverInfo'])?.name ?? route
 
@@ -122,13 +122,13 @@ export function TryView({ users }) {
       const result = await work(controller.signal, (note) => show({ notes: [...state.notes, note].slice(-200) }))
       show({ isBusy: false, result, requestId: client.lastRequestId })
     } catch (error) {
-      const told = controller.signal.aborted ? { message: 'Cancelled.', said: '' } : error
-      show({ isBusy: false, error: told, requestId: error.requestId ?? client.lastRequestId })
+      const shown = controller.signal.aborted ? { message: 'Cancelled.', said: '' } : error
+      show({ isBusy: false, error: shown, requestId: error.requestId ?? client.lastRequestId })
     }
     show({ masked: state.requestId === undefined ? NOT_KEPT : await maskedAnswer(state.requestId) })
   }
-  const connect = (route, era, who) => {
-    const client = new McpClient(route, era, who)
+  const connect = (route, revision, who) => {
+    const client = new McpClient(route, revision, who)
     setConnected(undefined)
     setChosen(undefined)
     void run(async (signal) => {

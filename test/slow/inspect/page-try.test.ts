@@ -24,7 +24,7 @@ const openTry = async () => {
   await page.locator('select[name=route] option').first().waitFor({ state: 'attached' })
   const connect = async (route: string, era: string, who: { user?: string; token?: string } = {}) => {
     await page.locator('select[name=route]').selectOption(route)
-    await page.locator('select[name=era]').selectOption(era)
+    await page.locator('select[name=revision]').selectOption(era)
     await page.locator('select[name=user]').selectOption(who.user ?? '')
     await page.locator('input[name=token]').fill(who.token ?? '')
     await page.getByRole('button', { name: 'Connect', exact: true }).click()
