@@ -54,8 +54,8 @@ const CHANGES: Readonly<Record<string, readonly Change[]>> = {
       '  {{- end }}\n  {{- if or .Values.writeStatus (eq .Values.apiGroup "extauth.dev") }}\n  # Writes what it found.',
     ],
     [
-      '      - mcpoidcconfigs/status\n      - mcptelemetryconfigs/status\n      - mcpremoteproxies/status\n      - mcpservers/status\n      - mcpserverentries/status\n      - virtualmcpservers/status\n    verbs: [patch]\n',
-      `      ${OURS}\n      - mcpoidcconfigs/status\n      - mcptelemetryconfigs/status\n      - mcpremoteproxies/status\n      - mcpservers/status\n      - mcpserverentries/status\n      - virtualmcpservers/status\n      {{- end }}\n    verbs: [patch]\n  {{- end }}\n`,
+      '      - mcpoidcconfigs/status\n      - mcptelemetryconfigs/status\n      - mcptoolconfigs/status\n      - mcpremoteproxies/status\n      - mcpservers/status\n      - mcpserverentries/status\n      - virtualmcpservers/status\n    verbs: [patch]\n',
+      `      ${OURS}\n      - mcpoidcconfigs/status\n      - mcptelemetryconfigs/status\n      - mcptoolconfigs/status\n      - mcpremoteproxies/status\n      - mcpservers/status\n      - mcpserverentries/status\n      - virtualmcpservers/status\n      {{- end }}\n    verbs: [patch]\n  {{- end }}\n`,
     ],
     [
       'resources: [configmaps, services]\n    verbs: [list, watch, create, patch]\n',

@@ -1,4 +1,10 @@
-import { AUTH_SERVER_FIELDS, type FieldTable, TELEMETRY_FIELDS, WORKLOAD_FIELDS } from '../src/resources/index.ts'
+import {
+  AUTH_SERVER_FIELDS,
+  type FieldTable,
+  TELEMETRY_FIELDS,
+  TOOL_FIELDS,
+  WORKLOAD_FIELDS,
+} from '../src/resources/index.ts'
 import { readPublished } from '../test/support/operator/published.ts'
 
 const INTRO = `# Manifests of ToolHive: what becomes of each field
@@ -24,6 +30,11 @@ const SECTIONS: readonly (readonly [title: string, intro: string, table: FieldTa
   ],
   ['MCPServer', 'Run by a different controller; its references are resolved and counted.', WORKLOAD_FIELDS.MCPServer],
   ['MCPTelemetryConfig', 'The trace receiver of the workloads that refer to it.', TELEMETRY_FIELDS],
+  [
+    'MCPToolConfig',
+    'The tools of the workloads that refer to it. A field is rejected when a route refers to it.',
+    TOOL_FIELDS,
+  ],
   ['MCPExternalAuthConfig', 'Types are described in the reference. Below `embeddedAuthServer`:', AUTH_SERVER_FIELDS],
 ]
 

@@ -36,6 +36,10 @@ const PAGES: readonly { readonly name: JsonSchemaName; readonly intro: string }[
     intro: 'Trace receiver of the workloads that refer to it by `telemetryConfigRef`.',
   },
   {
+    name: 'MCPToolConfig',
+    intro: 'Tools of the workloads that refer to it by `toolConfigRef`.',
+  },
+  {
     name: 'MCPRemoteProxy',
     intro: 'A remote MCP server behind a proxy: a route of `extauth proxy`, and a workload of the operator.',
   },

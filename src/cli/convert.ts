@@ -19,7 +19,7 @@ export const CONVERT_SPEC: CommandSpec = {
     '',
     'Examples:',
     '  extauth convert manifests/ > proxy.yaml',
-    '  kubectl get mcpremoteproxies,mcpexternalauthconfigs,mcpoidcconfigs,mcptelemetryconfigs -o yaml | extauth convert -',
+    '  kubectl get mcpremoteproxies,mcpexternalauthconfigs,mcpoidcconfigs,mcptoolconfigs -o yaml | extauth convert -',
     '',
     'Exit codes: 0 converted, 1 a restriction is unsupported, a file is unreadable, or there is no document,\n2 usage.',
   ].join('\n'),

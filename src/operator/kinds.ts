@@ -49,6 +49,7 @@ export const ownTypes = (apiGroup: string, version: string = NEWEST_VERSION) =>
     MCPExternalAuthConfig: type(apiGroup, version, 'MCPExternalAuthConfig'),
     MCPOIDCConfig: type(apiGroup, version, 'MCPOIDCConfig'),
     MCPTelemetryConfig: type(apiGroup, version, 'MCPTelemetryConfig'),
+    MCPToolConfig: type(apiGroup, version, 'MCPToolConfig'),
     MCPRemoteProxy: type(apiGroup, version, 'MCPRemoteProxy', 'mcpremoteproxies'),
     MCPServer: type(apiGroup, version, 'MCPServer'),
     MCPServerEntry: type(apiGroup, version, 'MCPServerEntry', 'mcpserverentries'),
@@ -80,8 +81,8 @@ export async function servedVersion(client: KubeClient, apiGroup: string, namesp
  */
 export const versionInFiles = (apiVersion: string): string => apiVersion.replace(/\/.*$/, `/${API_VERSIONS[0]}`)
 
-/** What workloads have in common beside their credentials: who calls, where traces go. */
-export const SHARED_KINDS = ['MCPOIDCConfig', 'MCPTelemetryConfig'] as const
+/** What workloads have in common beside their credentials: who calls, where traces go, which tools there are. */
+export const SHARED_KINDS = ['MCPOIDCConfig', 'MCPTelemetryConfig', 'MCPToolConfig'] as const
 export type SharedKind = (typeof SHARED_KINDS)[number]
 export const isShared = (kind: string): kind is SharedKind => SHARED_KINDS.some((one) => one === kind)
 /** The kinds that workloads refer to, and that are not deleted while they do. */

@@ -42,6 +42,7 @@ export interface PlanDeps {
 const FINALIZERS: Readonly<Record<SharedKind, string>> = {
   MCPOIDCConfig: 'oidc-references',
   MCPTelemetryConfig: 'telemetry-references',
+  MCPToolConfig: 'tool-references',
 }
 
 /** Gives the plan for a key of the queue; undefined where nothing is to be done. `refused`: what the API server has just refused. */

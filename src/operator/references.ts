@@ -65,6 +65,10 @@ function referencedOidcConfigs(kind: ReferringKind, object: KubeObject): string[
 const referencedTelemetryConfigs = (kind: ReferringKind, { spec }: KubeObject): string[] =>
   kind === 'MCPServerEntry' ? [] : nameIn(member(spec, 'telemetryConfigRef'))
 
+/** Name of the MCPToolConfig of a workload; none or one. */
+const referencedToolConfigs = (kind: ReferringKind, { spec }: KubeObject): string[] =>
+  kind === 'VirtualMCPServer' ? [] : nameIn(member(spec, 'toolConfigRef'))
+
 /** Everything that a workload refers to. */
 export const referencesOf = (
   kind: ReferringKind,
@@ -73,6 +77,7 @@ export const referencesOf = (
   ...referencedConfigs(kind, object).map((name) => ({ kind: 'MCPExternalAuthConfig' as const, name })),
   ...referencedOidcConfigs(kind, object).map((name) => ({ kind: 'MCPOIDCConfig' as const, name })),
   ...referencedTelemetryConfigs(kind, object).map((name) => ({ kind: 'MCPTelemetryConfig' as const, name })),
+  ...referencedToolConfigs(kind, object).map((name) => ({ kind: 'MCPToolConfig' as const, name })),
 ]
 
 /** The config that a pod was, or is to be, injected for. */

@@ -57,6 +57,7 @@ export {
   fieldsBelow,
   type FieldTable,
   TELEMETRY_FIELDS,
+  TOOL_FIELDS,
   WORKLOAD_FIELDS,
 } from './manifest-fields/index.ts'
 export { canonicalJson, configHash } from './config-hash.ts'
@@ -135,6 +136,7 @@ export {
   type TelemetryConfigRef,
   tracesUrl,
 } from './workloads/telemetry.ts'
+export { mcpToolConfig, type MCPToolConfig } from './workloads/tool-config.ts'
 export type { VirtualServerSpec, VirtualServerStatus } from './workloads/virtual-server.ts'
 export {
   decidesAccess,

@@ -78,8 +78,10 @@ async function useAll(namespace: string, from = 0): Promise<void> {
   await client.apply(types.MCPExternalAuthConfig, config('c', namespace))
   const openTelemetry = { enabled: true, endpoint: 'otel.example.com:4318', tracing: { enabled: true } }
   await client.apply(types.MCPTelemetryConfig, workload('MCPTelemetryConfig', 't', { openTelemetry }, namespace))
+  await client.apply(types.MCPToolConfig, workload('MCPToolConfig', 'f', { toolsFilter: ['search'] }, namespace))
   const spec = {
     telemetryConfigRef: { name: 't', serviceName: 'measured' },
+    toolConfigRef: { name: 'f' },
     remoteUrl: 'https://api.example.com/mcp',
     externalAuthConfigRef: { name: 'c' },
     resourceUrl: 'https://mcp.example.com',
@@ -95,12 +97,16 @@ async function useAll(namespace: string, from = 0): Promise<void> {
   await eventually(async () =>
     expect((await client.get(types.MCPOIDCConfig, namespace, 'o')).status).toHaveProperty('configHash'),
   )
-  await eventually(async () =>
-    expect((await client.get(types.MCPTelemetryConfig, namespace, 't')).status).toMatchObject({
-      configHash: expect.any(String) as string,
-      referencingWorkloads: [{ kind: 'MCPRemoteProxy', name: 'p' }],
-    }),
-  )
+  for (const [type, name] of [
+    [types.MCPTelemetryConfig, 't'],
+    [types.MCPToolConfig, 'f'],
+  ] as const)
+    await eventually(async () =>
+      expect((await client.get(type, namespace, name)).status).toMatchObject({
+        configHash: expect.any(String) as string,
+        referencingWorkloads: [{ kind: 'MCPRemoteProxy', name: 'p' }],
+      }),
+    )
   const ref = { externalAuthConfigRef: { name: 'c' } }
   const others = {
     MCPServer: ref,

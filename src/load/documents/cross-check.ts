@@ -12,6 +12,7 @@ const KINDS = {
   authServer: 'MCPExternalAuthConfig',
   callers: 'MCPOIDCConfig',
   telemetry: 'MCPTelemetryConfig',
+  tools: 'MCPToolConfig',
 } as const satisfies Record<FoundReference['role'], string>
 
 /** Checks that need several documents: duplicates, unresolved references, and rules between documents. */

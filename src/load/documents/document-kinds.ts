@@ -21,6 +21,7 @@ export const DOCUMENT_KINDS = [
   'MCPExternalAuthConfig',
   'MCPOIDCConfig',
   'MCPTelemetryConfig',
+  'MCPToolConfig',
   'ProxyConfig',
   'RoleTest',
   ...WORKLOAD_KINDS,
@@ -33,7 +34,6 @@ const UNSUPPORTED_KINDS: ReadonlySet<string> = new Set([
   'MCPAuthzConfig',
   'MCPGroup',
   'MCPRegistry',
-  'MCPToolConfig',
   'MCPWebhookConfig',
   'VirtualMCPCompositeToolDefinition',
 ])

@@ -3,6 +3,7 @@ import type {
   MCPExternalAuthConfig,
   MCPOIDCConfig,
   MCPTelemetryConfig,
+  MCPToolConfig,
   ProxyConfig,
   RegistryConfig,
   RoleTest,
@@ -19,7 +20,7 @@ export interface Declared {
   readonly namespace: string
   readonly name: string
   readonly place: Located<unknown>
-  /** Its references to MCPExternalAuthConfig, MCPOIDCConfig and MCPTelemetryConfig. */
+  /** Its references to MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig and MCPToolConfig. */
   readonly references: readonly FoundReference[]
 }
 
@@ -28,6 +29,7 @@ export interface Loaded {
   readonly auths: readonly LocatedAuth[]
   readonly oidcConfigs: readonly LocatedOidcConfig[]
   readonly telemetryConfigs: readonly LocatedTelemetryConfig[]
+  readonly toolConfigs: readonly LocatedToolConfig[]
   readonly proxies: readonly Located<ProxyConfig>[]
   readonly workloads: readonly Located<Workload>[]
   readonly registries: readonly Located<RegistryConfig>[]
@@ -67,6 +69,11 @@ export interface LocatedTelemetryConfig extends Located<MCPTelemetryConfig> {
   readonly configHash: string
 }
 
+/** An MCPToolConfig with the hash of its spec. */
+export interface LocatedToolConfig extends Located<MCPToolConfig> {
+  readonly configHash: string
+}
+
 /** `Loaded` while it is being filled. */
 export type Loading = { -readonly [K in keyof Loaded]: Loaded[K] extends readonly (infer T)[] ? T[] : Loaded[K] }
 
@@ -74,6 +81,7 @@ export const nothingLoaded = (): Loading => ({
   auths: [],
   oidcConfigs: [],
   telemetryConfigs: [],
+  toolConfigs: [],
   proxies: [],
   workloads: [],
   registries: [],

@@ -19,7 +19,7 @@ import {
   type WorkloadKind,
 } from '../../resources/index.ts'
 import { toWorkload } from '../workloads/workload.ts'
-import { addOidcConfig, addTelemetryConfig } from './shared-configs.ts'
+import { addOidcConfig, addTelemetryConfig, addToolConfig } from './shared-configs.ts'
 import { isConfigMap, textsIn } from './config-map.ts'
 import { crossCheck } from './cross-check.ts'
 import { DEFAULT_API_GROUP, classifyDocument, type DocumentKind } from './document-kinds.ts'
@@ -278,6 +278,7 @@ function addOurs(
     loading.warnings.push(...typeWarnings(auth, typedSpec(document.spec), ['spec', field]))
   } else if (kind === 'MCPOIDCConfig') addOidcConfig(reader, value, place)
   else if (kind === 'MCPTelemetryConfig') addTelemetryConfig(reader, value, place)
+  else if (kind === 'MCPToolConfig') addToolConfig(reader, value, place)
   else if (kind === 'ProxyConfig') {
     const document = reader.check(SCHEMAS.ProxyConfig(), value, place)
     if (document !== undefined) loading.proxies.push({ ...place, document })

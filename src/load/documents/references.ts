@@ -2,14 +2,14 @@ import type { DocumentKind } from './document-kinds.ts'
 import { isRecord } from '../../fields/index.ts'
 
 /**
- * A reference to an MCPExternalAuthConfig, MCPOIDCConfig or MCPTelemetryConfig as written; its document may have
- * other problems.
+ * A reference to an MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig or MCPToolConfig as written; its
+ * document may have other problems.
  */
 export interface FoundReference {
   readonly name: string
   readonly path: readonly PropertyKey[]
-  /** Purpose: credential of the backend, login, validation of callers, or receiver of traces. */
-  readonly role: 'externalAuth' | 'authServer' | 'callers' | 'telemetry'
+  /** Purpose: credential of the backend, login, validation of callers, receiver of traces, or allowed tools. */
+  readonly role: 'externalAuth' | 'authServer' | 'callers' | 'telemetry' | 'tools'
 }
 
 /** All references of a document, so that unresolved ones are reported together with other problems. */
@@ -19,6 +19,7 @@ export function referencesOf(kind: DocumentKind, value: Readonly<Record<string, 
     case 'MCPExternalAuthConfig':
     case 'MCPOIDCConfig':
     case 'MCPTelemetryConfig':
+    case 'MCPToolConfig':
       return []
     case 'ProxyConfig':
       return [
@@ -41,15 +42,16 @@ export function referencesOf(kind: DocumentKind, value: Readonly<Record<string, 
       ]
     }
     case 'MCPServerEntry':
-      return externalAuth(spec, ['spec'])
+      return [...externalAuth(spec, ['spec']), ...tools(spec)]
     case 'MCPServer':
       return [
         ...ownReferences(spec, ['spec']),
         ...telemetry(spec),
+        ...tools(spec),
         ...found(member(member(spec, 'oidcConfigRef'), 'name'), ['spec', 'oidcConfigRef', 'name'], 'callers'),
       ]
     default:
-      return [...ownReferences(spec, ['spec']), ...telemetry(spec)]
+      return [...ownReferences(spec, ['spec']), ...telemetry(spec), ...tools(spec)]
   }
 }
 
@@ -79,6 +81,9 @@ const authServerRef = (object: unknown, path: Path): FoundReference[] =>
 
 const telemetry = (spec: unknown): FoundReference[] =>
   found(member(member(spec, 'telemetryConfigRef'), 'name'), ['spec', 'telemetryConfigRef', 'name'], 'telemetry')
+
+const tools = (spec: unknown): FoundReference[] =>
+  found(member(member(spec, 'toolConfigRef'), 'name'), ['spec', 'toolConfigRef', 'name'], 'tools')
 
 /** A discovered backend names its config as a string; an object with `name` is accepted too. */
 const discovered = (value: unknown, path: Path): FoundReference[] =>

@@ -5,7 +5,9 @@ import {
   fieldsBelow,
   mcpOidcConfig,
   mcpTelemetryConfig,
+  mcpToolConfig,
   TELEMETRY_FIELDS,
+  TOOL_FIELDS,
 } from '../../resources/index.ts'
 import { describedProvider } from '../workloads/manifest-callers.ts'
 import type { Reader } from './document-reader.ts'
@@ -14,6 +16,7 @@ import { providerHttp } from './warnings.ts'
 
 const oidcSchema = once(mcpOidcConfig)
 const telemetrySchema = once(mcpTelemetryConfig)
+const toolSchema = once(mcpToolConfig)
 
 /** Adds an MCPOIDCConfig and the problems with its provider URLs. */
 export function addOidcConfig(reader: Reader, value: unknown, place: Located<unknown>): void {
@@ -40,4 +43,17 @@ export function addTelemetryConfig(
   for (const [path, { says }] of fieldsBelow(TELEMETRY_FIELDS, '', 'ignored'))
     if (asksFor(document.spec, path, undefined))
       loading.unused.push(place.problem(['spec', ...path.split('.')], `not read here: ${says}`, { at: 'key' }))
+}
+
+/** Adds an MCPToolConfig, and warns about fields with which no route may refer to it. */
+export function addToolConfig(reader: Reader, value: unknown, place: Located<unknown>): void {
+  const { loading } = reader
+  const document = reader.check(toolSchema(), value, place)
+  if (document === undefined) return
+  loading.toolConfigs.push({ ...place, document, configHash: configHash(document.spec) })
+  for (const [path, { says }] of fieldsBelow(TOOL_FIELDS, '', 'rejected'))
+    if (asksFor(document.spec, path, undefined))
+      loading.warnings.push(
+        place.problem(['spec', path], `${says}; a proxy that refers to it is refused`, { at: 'key' }),
+      )
 }

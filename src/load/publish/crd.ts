@@ -4,6 +4,7 @@ import {
   externalAuthConfig,
   mcpOidcConfig,
   mcpTelemetryConfig,
+  mcpToolConfig,
   referringStatus,
   WORKLOAD_KINDS,
   workload,
@@ -13,7 +14,13 @@ import { inputSchema, type Json } from './json-schema.ts'
 import { describedOnce, withoutDescriptions } from './descriptions.ts'
 
 /** The kinds that a cluster stores. */
-export const CRD_KINDS = ['MCPExternalAuthConfig', 'MCPOIDCConfig', 'MCPTelemetryConfig', ...WORKLOAD_KINDS] as const
+export const CRD_KINDS = [
+  'MCPExternalAuthConfig',
+  'MCPOIDCConfig',
+  'MCPTelemetryConfig',
+  'MCPToolConfig',
+  ...WORKLOAD_KINDS,
+] as const
 export type CrdKind = (typeof CRD_KINDS)[number]
 
 interface CrdNames {
@@ -63,6 +70,13 @@ const NAMES: Readonly<Record<CrdKind, CrdNames>> = {
     shortNames: ['mcpotel'],
     description: 'Where the traces of the MCP proxies that refer to it go.',
     columns: [column('Endpoint', '.spec.openTelemetry.endpoint'), ...CONFIG_COLUMNS.slice(1)],
+    isForeign: false,
+  },
+  MCPToolConfig: {
+    plural: 'mcptoolconfigs',
+    shortNames: ['mcptc'],
+    description: 'The tools that callers of the MCP proxies that refer to it may use.',
+    columns: CONFIG_COLUMNS.slice(1),
     isForeign: false,
   },
   MCPRemoteProxy: {
@@ -185,6 +199,7 @@ function openApiSchema(kind: CrdKind): Json {
 const schemaOf = (kind: CrdKind) => {
   if (kind === 'MCPExternalAuthConfig') return externalAuthConfig()
   if (kind === 'MCPTelemetryConfig') return mcpTelemetryConfig()
+  if (kind === 'MCPToolConfig') return mcpToolConfig()
   return kind === 'MCPOIDCConfig' ? mcpOidcConfig() : workload(kind)
 }
 

@@ -1,4 +1,5 @@
 import {
+  type Authorization,
   type AuthSection,
   configHash,
   type ProxyConfig,
@@ -84,6 +85,12 @@ const PATHS: Readonly<Record<RouteField, readonly string[]>> = {
   credentials: ['credentials'],
 }
 
+/** What a manifest says by references to other documents. */
+interface ReferredSettings {
+  readonly telemetry: ResolvedTelemetry | undefined
+  readonly authorization: Authorization | undefined
+}
+
 /**
  * Converts a backend of a manifest into a route (decisions §7): prefix `/` for a single remote server, else
  * `/<name>`.
@@ -93,7 +100,7 @@ export function routeOfManifest(
   backend: Backend,
   isOnly: boolean,
   { section: ownCallers, isInvalid }: FoundCallers,
-  telemetry: ResolvedTelemetry | undefined,
+  { telemetry, authorization }: ReferredSettings,
   secretsDirectory: string,
 ): DraftRoute {
   const { kind, authServer, callers, settings, caBundle } = manifest.document
@@ -109,6 +116,7 @@ export function routeOfManifest(
     auth: callers?.path ?? ['spec'],
     resourceUrl: ['spec', 'resourceUrl'],
     headerForward: ['spec', 'headerForward'],
+    authorization: ['spec', 'toolConfigRef'],
   }
   const isVirtual = kind === 'VirtualMCPServer'
   return {
@@ -116,6 +124,7 @@ export function routeOfManifest(
     settings: {
       ...defaultSettings(name, isOnly && !isVirtual ? '/' : `/${name}`, url, manifest.file, {
         ...settings,
+        authorization,
         targetTls: caBundle && { caCertPath: fileOfBundle(caBundle, secretsDirectory), insecureSkipVerify: false },
       }),
       telemetry,
@@ -167,7 +176,7 @@ function defaultSettings(
   path: string,
   target: string,
   file: string,
-  own: RouteSettings & Pick<ProxyRoute, 'targetTls'> = {},
+  own: RouteSettings & Partial<Pick<ProxyRoute, 'authorization' | 'targetTls'>> = {},
 ): DraftRoute['settings'] {
   const {
     externalAuthConfigRef: _,

@@ -7,6 +7,7 @@ import { proxyConfig, type ProxyConfig } from '../../resources/index.ts'
 import type { Backend } from '../workloads/backends.ts'
 import type { Workload } from '../workloads/workload.ts'
 import { telemetryOfManifest } from './resolve-telemetry.ts'
+import { authorizationOfManifest } from './resolve-tool-config.ts'
 import { callersOfManifest, type CallersElsewhere } from './resolve-manifest-callers.ts'
 
 const targetSchema = once(httpUrl)
@@ -45,13 +46,14 @@ export function draftRoutes(inputs: DraftInputs): DraftRoute[] {
     for (const { path, says } of manifest.document.refused) problems.push(manifest.problem(path, says, { at: 'key' }))
     const callers = callersOfManifest(manifest, loaded, elsewhere, secretsDirectory, inputs)
     const telemetry = telemetryOfManifest(manifest.document, loaded, secretsDirectory)
+    const authorization = authorizationOfManifest(manifest, loaded, problems)
     return manifest.document.backends.map((backend) =>
       routeOfManifest(
         manifest,
         { ...backend, name: routeNameOf(manifest.document, backend) },
         isOnly,
         callers,
-        telemetry,
+        { telemetry, authorization },
         secretsDirectory,
       ),
     )

@@ -40,6 +40,8 @@ export interface Workload {
     | undefined
   /** Asks for an audit trail on standard output. */
   readonly isAudited: boolean
+  /** The MCPToolConfig with the tools that callers may use. */
+  readonly tools: WrittenReference | undefined
   /** Unsupported restrictions, rejected when it becomes routes. */
   readonly refused: readonly { readonly path: readonly string[]; readonly says: string }[]
   /** The authorization server embedded in a VirtualMCPServer. */
@@ -69,6 +71,7 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
       caBundle: undefined,
       telemetry: spec.telemetryConfigRef && { reference: spec.telemetryConfigRef },
       isAudited: false,
+      tools: undefined,
       refused: fieldsBelow(WORKLOAD_FIELDS.VirtualMCPServer, '', 'rejected')
         .filter(([path, { asks, isOverridable }]) => isOverridable !== true && asksFor(spec, path, asks))
         .map(([path, { says }]) => ({ path: ['spec', ...path.split('.')], says })),
@@ -100,6 +103,7 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
     telemetry:
       (spec.telemetryConfigRef && { reference: spec.telemetryConfigRef }) ??
       (spec.telemetry && { inline: spec.telemetry }),
+    tools: written(spec.toolConfigRef, ['spec', 'toolConfigRef', 'name']),
     authServer: written(spec.authServerRef, ['spec', 'authServerRef', 'name']),
     isAudited: spec.audit?.enabled === true,
     // The schema has rejected them.

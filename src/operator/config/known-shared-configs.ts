@@ -1,11 +1,11 @@
 import type { KubeObject } from '../../kube/index.ts'
 import { keyRefsIn, type Keys } from '../key-refs.ts'
-import type { MCPOIDCConfig, MCPTelemetryConfig } from '../../resources/index.ts'
+import type { MCPOIDCConfig, MCPTelemetryConfig, MCPToolConfig } from '../../resources/index.ts'
 import { API_SERVER, receiversIn, urlsIn } from '../remote-proxy/read-spec.ts'
 import { PATHS } from '../remote-proxy/remote-proxy.ts'
 import { BySpec, judgeStored, type StoredConfig } from './stored-config.ts'
 
-/** What an MCPOIDCConfig or MCPTelemetryConfig of the cluster is to us: its problems, or what it needs. */
+/** What an MCPOIDCConfig, MCPTelemetryConfig or MCPToolConfig of the cluster is to us: its problems, or what it needs. */
 export type KnownSharedConfig = StoredConfig<ValidSharedConfig>
 
 /** What pods need for it. */
@@ -26,14 +26,26 @@ export function createKnownSharedConfigs(apiGroup: string): (object: KubeObject)
 
 const judge = (object: KubeObject, apiGroup: string): KnownSharedConfig =>
   judgeStored(object, apiGroup, (loaded) => {
-    const [config] = [...loaded.oidcConfigs, ...loaded.telemetryConfigs]
+    const [config] = [...loaded.oidcConfigs, ...loaded.telemetryConfigs, ...loaded.toolConfigs]
     if (config === undefined) return undefined
     const { configHash, document } = config
-    const needs = document.kind === 'MCPOIDCConfig' ? needsOfCallers(document) : needsOfTraces(document)
-    return { configHash, ...keyRefsIn(document.spec), ...needs }
+    return { configHash, ...keyRefsIn(document.spec), ...needsOf(document) }
   })
 
-function needsOfCallers({ spec }: MCPOIDCConfig): Pick<ValidSharedConfig, 'urls' | 'needsClusterToken'> {
+type Needs = Pick<ValidSharedConfig, 'urls' | 'needsClusterToken'>
+
+function needsOf(document: MCPOIDCConfig | MCPTelemetryConfig | MCPToolConfig): Needs {
+  switch (document.kind) {
+    case 'MCPOIDCConfig':
+      return needsOfCallers(document)
+    case 'MCPTelemetryConfig':
+      return needsOfTraces(document)
+    default:
+      return { urls: [], needsClusterToken: false }
+  }
+}
+
+function needsOfCallers({ spec }: MCPOIDCConfig): Needs {
   const isCluster = spec.type === 'kubernetesServiceAccount'
   return {
     urls: [...urlsIn(spec), ...(isCluster ? [API_SERVER] : [])],
@@ -41,7 +53,7 @@ function needsOfCallers({ spec }: MCPOIDCConfig): Pick<ValidSharedConfig, 'urls'
   }
 }
 
-const needsOfTraces = ({ spec }: MCPTelemetryConfig): Pick<ValidSharedConfig, 'urls' | 'needsClusterToken'> => ({
+const needsOfTraces = ({ spec }: MCPTelemetryConfig): Needs => ({
   urls: spec.openTelemetry === undefined ? [] : receiversIn(spec.openTelemetry),
   needsClusterToken: false,
 })

@@ -43,7 +43,11 @@ export const revisionOf = (proxy: RemoteProxy): string =>
 /** Keys of a ConfigMap have 253 characters. */
 const MAX_FILE_NAME = 240
 
-const PREFIXES: Readonly<Record<SharedKind, string>> = { MCPOIDCConfig: 'oidc', MCPTelemetryConfig: 'telemetry' }
+const PREFIXES: Readonly<Record<SharedKind, string>> = {
+  MCPOIDCConfig: 'oidc',
+  MCPTelemetryConfig: 'telemetry',
+  MCPToolConfig: 'tools',
+}
 
 function filesOf(proxy: RemoteProxy): Record<string, string> {
   const [config, ...others] = documentsOf(proxy)

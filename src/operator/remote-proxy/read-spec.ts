@@ -12,6 +12,8 @@ export interface RemoteProxySpec {
   readonly oidcConfig: string | undefined
   /** Name of the MCPTelemetryConfig that says where traces go. */
   readonly telemetryConfig: string | undefined
+  /** Name of the MCPToolConfig that says which tools callers may use. */
+  readonly toolConfig: string | undefined
   readonly image: string | undefined
   /** Its callers may have tokens, and it does not name the resource that they are for. */
   readonly lacksResource: boolean
@@ -100,6 +102,7 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
         : { kind: textIn(authServer['kind']) ?? 'MCPExternalAuthConfig', name: textIn(authServer['name']) ?? '' },
     oidcConfig: isObject(spec['oidcConfigRef']) ? textIn(spec['oidcConfigRef']['name']) : undefined,
     telemetryConfig: isObject(spec['telemetryConfigRef']) ? textIn(spec['telemetryConfigRef']['name']) : undefined,
+    toolConfig: isObject(spec['toolConfigRef']) ? textIn(spec['toolConfigRef']['name']) : undefined,
     image: textIn(spec['image']),
     lacksResource: lacksResource(spec),
     ...keyRefsIn([

@@ -32,6 +32,8 @@ export interface RemoteProxySnapshot {
   readonly callers?: ReferenceState | undefined
   /** The MCPTelemetryConfig that says where traces go. */
   readonly telemetry?: ReferenceState | undefined
+  /** The MCPToolConfig with the tools that callers may use. */
+  readonly tools?: ReferenceState | undefined
   readonly secrets: SecretStates
   /** Where an embedded authorization server of it keeps sessions; undefined without one. */
   readonly sessions?: 'memory' | 'store' | undefined
@@ -75,12 +77,16 @@ export function runnableProxy({
   authServer,
   callers,
   telemetry,
+  tools,
   secrets,
-}: Pick<RemoteProxySnapshot, 'wanted' | 'externalAuth' | 'authServer' | 'callers' | 'telemetry' | 'secrets'>):
-  RemoteProxy | undefined {
+}: Pick<
+  RemoteProxySnapshot,
+  'wanted' | 'externalAuth' | 'authServer' | 'callers' | 'telemetry' | 'tools' | 'secrets'
+>): RemoteProxy | undefined {
   const isRunnable =
-    [externalAuth, authServer, callers, telemetry].every((state) => state === undefined || state.is === 'valid') &&
-    barredSecrets(secrets).length === 0
+    [externalAuth, authServer, callers, telemetry, tools].every(
+      (state) => state === undefined || state.is === 'valid',
+    ) && barredSecrets(secrets).length === 0
   return 'problems' in wanted || !isRunnable ? undefined : wanted
 }
 
@@ -153,7 +159,7 @@ const sharedReasons = (about: string) => ({
 })
 
 function findingsOf(snapshot: RemoteProxySnapshot, actions: readonly Action[]): Finding[] {
-  const { externalAuth, authServer, callers, telemetry, secrets } = snapshot
+  const { externalAuth, authServer, callers, telemetry, tools, secrets } = snapshot
   const found: Finding[] = []
   if (externalAuth !== undefined)
     found.push(
@@ -169,6 +175,8 @@ function findingsOf(snapshot: RemoteProxySnapshot, actions: readonly Action[]): 
     const reasons = sharedReasons('TelemetryConfigRef')
     found.push(referenceFinding('TelemetryConfigRefValidated', telemetry, 'TelemetryConfigRefValid', reasons))
   }
+  if (tools !== undefined)
+    found.push(referenceFinding('ToolConfigRefValidated', tools, 'ToolConfigRefValid', sharedReasons('ToolConfigRef')))
   found.push(secretsFinding(secrets))
   if (snapshot.sessions !== undefined) found.push(sessionsFinding(snapshot, snapshot.sessions))
   return [readyFinding(snapshot, found, actions), ...found, ...podFindings(snapshot)]
@@ -310,7 +318,7 @@ function refusalMessage(
 }
 
 function statusOf(snapshot: RemoteProxySnapshot, conditions: readonly Condition[]): object {
-  const { object, wanted, externalAuth, authServer, callers, telemetry } = snapshot
+  const { object, wanted, externalAuth, authServer, callers, telemetry, tools } = snapshot
   const deployment = snapshot.owned.find((one) => one.type.kind === 'Deployment')?.object
   const { replicas = 0, readyReplicas = 0 } = (deployment?.status ?? {}) as DeploymentStatus
   const before = (object.status ?? {}) as Readonly<Record<string, unknown>>
@@ -327,6 +335,7 @@ function statusOf(snapshot: RemoteProxySnapshot, conditions: readonly Condition[
     authServerConfigHash: hash(authServer, 'authServerConfigHash'),
     oidcConfigHash: hash(callers, 'oidcConfigHash'),
     telemetryConfigHash: hash(telemetry, 'telemetryConfigHash'),
+    toolConfigHash: hash(tools, 'toolConfigHash'),
     replicas,
     readyReplicas,
     selector: 'problems' in wanted ? before['selector'] : selectorText(wanted),
@@ -349,6 +358,7 @@ const STATUS_FIELDS = [
   'authServerConfigHash',
   'oidcConfigHash',
   'telemetryConfigHash',
+  'toolConfigHash',
   'replicas',
   'readyReplicas',
   'selector',
@@ -370,6 +380,7 @@ const OUR_CONDITIONS: ReadonlySet<string> = new Set([
   'AuthServerRefValidated',
   'OIDCConfigRefValidated',
   'TelemetryConfigRefValidated',
+  'ToolConfigRefValidated',
   'SecretsResolved',
   'SessionStorageWarning',
   'Programmed',

@@ -69,7 +69,7 @@ export interface RemoteProxy extends RemoteProxyFields {
   readonly storePorts: readonly number[]
   /** What its pods have of the cluster. */
   readonly pods: PodSettings
-  /** MCPExternalAuthConfig, MCPOIDCConfig and MCPTelemetryConfig documents that it needs, valid ones. */
+  /** MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig and MCPToolConfig documents that it needs, valid ones. */
   readonly documents: readonly KubeObject[]
 }
 

@@ -76,12 +76,15 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
   const callers = lookUpShared('MCPOIDCConfig', spec.oidcConfig)
   const telemetry = lookUpShared('MCPTelemetryConfig', spec.telemetryConfig)
   const validated = validateProxy(object, spec, settings.apiGroup)
+  const tools = lookUpShared('MCPToolConfig', spec.toolConfig)
   const problems = [
     ...validated.problems,
     ...podTemplateProblems(spec.fields.podTemplateSpec),
     ...(settings.restrictPodTemplate ? restrictedFields(object) : []),
   ]
-  const references = [externalAuth, authServer, callers, telemetry].filter((reference) => reference !== undefined)
+  const references = [externalAuth, authServer, callers, telemetry, tools].filter(
+    (reference) => reference !== undefined,
+  )
   const proxy = proxyOf(object, spec, references, settings, observed)
   // What the pods would be given must start: an address for everybody without a word about callers does not.
   if (problems.length === 0 && references.every(({ state }) => state.is === 'valid'))
@@ -99,6 +102,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
     authServer: authServer?.state,
     callers: callers?.state,
     telemetry: telemetry?.state,
+    tools: tools?.state,
     secrets: deps.secretsOf(namespace, [...proxy.secretKeys.keys()]),
     sessions: sessionsOf([externalAuth, authServer]),
     owned: objectsNamed(ownedName(name)),
@@ -122,6 +126,7 @@ export function problemsAlone(object: KubeObject, settings: SnapshotSettings): s
     externalAuthConfigRef: _external,
     authServerRef: _server,
     telemetryConfigRef: _telemetry,
+    toolConfigRef: _tools,
     ...routeFields
   } = spec.routeFields
   const callers = spec.oidcConfig === undefined ? [] : [assumedCallers(spec.oidcConfig, namespace, settings.apiGroup)]

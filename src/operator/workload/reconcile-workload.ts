@@ -69,6 +69,7 @@ const EXTERNAL_AUTH: Words = { type: 'ExternalAuthConfigValidated', about: 'Exte
 const SHARED: Readonly<Record<SharedKind, Words>> = {
   MCPOIDCConfig: { type: 'OIDCConfigRefValidated', about: 'OIDCConfigRef' },
   MCPTelemetryConfig: { type: 'TelemetryConfigRefValidated', about: 'TelemetryConfigRef' },
+  MCPToolConfig: { type: 'ToolConfigRefValidated', about: 'ToolConfigRef' },
 }
 
 /** The first thing that is wrong with it. */

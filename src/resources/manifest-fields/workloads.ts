@@ -19,6 +19,7 @@ const REMOTE: FieldTable = {
     'a header that the type of `externalAuthConfigRef` sets is refused; callers who send one are not heard',
   ),
   caBundleRef: supported('found beside the secrets, as `<name>/<key>`'),
+  toolConfigRef: supported('`toolsOverride` of the MCPToolConfig is rejected'),
 }
 
 const NO_TRAIL = rejected(
@@ -28,11 +29,10 @@ const NO_TRAIL = rejected(
 const NO_RATES = rejected('requests are not counted here; expected none, and a limit in the gateway before the proxy')
 const NO_WEBHOOKS = rejected('no webhooks are asked about requests here; expected none')
 
-/** Fields that restrict callers or tools in ways that nothing here can; whoever says otherwise who may call takes them on. */
+/** Fields that restrict callers in ways that nothing here can; whoever says otherwise who may call takes them on. */
 const NOT_EVALUATED: FieldTable = {
   authzConfig: rejectedCallers('holds policies that are not evaluated here'),
   authzConfigRef: rejectedCallers('refers to policies that are not evaluated here'),
-  toolConfigRef: rejectedCallers('filters tools, which is not done here'),
 }
 
 const SESSIONS = ignored('sessions are those of the remote server, and nothing of them is kept here')
@@ -115,8 +115,9 @@ const MCPServer: FieldTable = {
   authServerRef: supported('it is counted, and has to be there'),
   oidcConfigRef: supported('it is counted, and has to be there'),
   telemetryConfigRef: supported('it is counted, and has to be there'),
+  toolConfigRef: supported('it is counted, and has to be there'),
   ...Object.fromEntries(
-    'args audit authzConfig authzConfigRef backendReplicas endpointPrefix env groupRef image mcpPort permissionProfile podTemplateSpec proxyMode proxyPort rateLimiting replicas resourceOverrides resources secrets serviceAccount sessionAffinity sessionStorage toolConfigRef transport trustProxyHeaders volumes webhookConfigRef'
+    'args audit authzConfig authzConfigRef backendReplicas endpointPrefix env groupRef image mcpPort permissionProfile podTemplateSpec proxyMode proxyPort rateLimiting replicas resourceOverrides resources secrets serviceAccount sessionAffinity sessionStorage transport trustProxyHeaders volumes webhookConfigRef'
       .split(' ')
       .map((name) => [name, ignored(THEIRS)]),
   ),

@@ -194,6 +194,11 @@ export const remoteProxyStatus = () =>
       .max(64)
       .optional()
       .describe('`configHash` of what `telemetryConfigRef` names, as the pods run it.'),
+    toolConfigHash: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('`configHash` of what `toolConfigRef` names, as the pods run it.'),
     replicas: int32(0, 2_147_483_647).optional().describe('Pods that are there.'),
     readyReplicas: int32(0, 2_147_483_647).optional().describe('Pods that are ready.'),
     selector: z.string().max(1024).optional().describe('Labels of its pods, for autoscalers.'),

@@ -25,6 +25,7 @@ import {
 import { noMetadataTarget } from './metadata-access.ts'
 import { oidcConfig, oidcConfigRef } from './oidc-callers.ts'
 import { inlineTelemetry, telemetryConfigRef, TRACES } from './telemetry.ts'
+import { toolConfigRef, TOOLS } from './tool-config.ts'
 import { allowBoundTokens, limits, timeouts } from '../proxy-config.ts'
 import { podFields, remoteProxyStatus } from './remote-proxy.ts'
 import { virtualServerSpec, virtualServerStatus } from './virtual-server.ts'
@@ -75,12 +76,13 @@ const routeFields = () => ({
 const remote = <Shape extends z.core.$ZodLooseShape>(table: FieldTable, shape: Shape, rules: readonly Rule[] = []) =>
   withRules(
     z.looseObject({
-      ...tabledFields(table, '', [...Object.keys(shape), 'remoteUrl', 'remoteURL', 'caBundleRef']),
+      ...tabledFields(table, '', [...Object.keys(shape), 'remoteUrl', 'remoteURL', 'caBundleRef', 'toolConfigRef']),
       remoteUrl: httpUrl().optional().describe('URL of the remote MCP server.'),
       remoteURL: httpUrl().optional().describe('The same as remoteUrl.'),
       caBundleRef: caBundleRef()
         .optional()
         .describe('CA certificates that replace the system roots for the remote server.'),
+      toolConfigRef: toolConfigRef().optional().describe(TOOLS),
       ...shape,
     }),
     [
@@ -111,6 +113,7 @@ const SPECS = {
       ...authReferences(),
       oidcConfigRef: oidcConfigRef().optional().describe('Who may call, as an MCPOIDCConfig says.'),
       telemetryConfigRef: telemetryConfigRef().optional().describe(TRACES),
+      toolConfigRef: toolConfigRef().optional().describe(TOOLS),
     }),
   MCPRemoteProxy: () =>
     remote(
@@ -195,6 +198,7 @@ const CALLER_FIELDS: ReadonlySet<string> = new Set([
   'incomingAuth',
   'oidcConfig',
   'oidcConfigRef',
+  'toolConfigRef',
 ])
 
 /** Whether a field of `spec` decides who may call and what a caller may do: a misspelled one would leave that open. */

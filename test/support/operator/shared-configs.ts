@@ -28,3 +28,8 @@ export const traces = (more: object = {}): KubeObject =>
     },
   })
 export const telemetryConfigRef = { name: 'traces', serviceName: 'measured' }
+
+/** An MCPToolConfig `few`. */
+export const fewTools = (spec: object = { toolsFilter: ['search', 'get_page'] }): KubeObject =>
+  object('MCPToolConfig', 'few', spec)
+export const toolConfigRef = { name: 'few' }

@@ -159,7 +159,7 @@ describe('documents without a ProxyConfig', () => {
 
 describe('files that hold no supported document', () => {
   const kinds =
-    'MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig, ProxyConfig, RoleTest, MCPServer, MCPRemoteProxy, MCPServerEntry, VirtualMCPServer'
+    'MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig, MCPToolConfig, ProxyConfig, RoleTest, MCPServer, MCPRemoteProxy, MCPServerEntry, VirtualMCPServer'
 
   test.each([
     ['a file', 'foreign/deployment.yaml', 'foreign/deployment.yaml:1:1  none of 2 documents in 1 file is supported'],

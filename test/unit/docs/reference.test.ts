@@ -41,6 +41,7 @@ describe('the reference of all fields', () => {
       'MCPExternalAuthConfig',
       'MCPOIDCConfig',
       'MCPTelemetryConfig',
+      'MCPToolConfig',
       'MCPRemoteProxy',
       'MCPServerEntry',
       'MCPServer',

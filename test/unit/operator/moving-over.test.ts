@@ -121,8 +121,9 @@ describe('callers', () => {
 
   test('of an MCPOIDCConfig that is not there yet are allowed; what the manifest says otherwise is validated', async () => {
     expect(await reviewed(remote({ oidcConfigRef }))).toBe('allowed')
-    expect(await reviewed(remote({ oidcConfigRef, toolConfigRef: { name: 'few' } }))).toMatch(
-      /^spec\.toolConfigRef: .*remove the field to serve without it$/,
+    expect(await reviewed(remote({ oidcConfigRef, toolConfigRef: { name: 'few' } }))).toBe('allowed')
+    expect(await reviewed(remote({ oidcConfigRef, authzConfigRef: { name: 'few' } }))).toMatch(
+      /^spec\.authzConfigRef: .*remove the field to serve without it$/,
     )
   })
 })

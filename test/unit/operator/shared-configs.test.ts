@@ -1,10 +1,17 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createFakeCluster } from '../../support/operator/fake-cluster.ts'
 import { conditionsOf, object, statusOf } from '../../support/operator/objects.ts'
-import { inlineProvider, oidcConfigRef, telemetryConfigRef, traces } from '../../support/operator/shared-configs.ts'
+import {
+  fewTools,
+  inlineProvider,
+  oidcConfigRef,
+  telemetryConfigRef,
+  toolConfigRef,
+  traces,
+} from '../../support/operator/shared-configs.ts'
 import { closeAll, type Closers, startController } from '../../support/operator/start-controller.ts'
 
-// Common behavior of MCPOIDCConfig and MCPTelemetryConfig in a cluster: their status, conditions of their workloads when
+// Common behavior of MCPOIDCConfig, MCPTelemetryConfig and MCPToolConfig in a cluster: their status, conditions of their workloads when
 // invalid, and their deletion.
 const closers: Closers = []
 afterEach(() => closeAll(closers))
@@ -14,8 +21,8 @@ const KINDS = [
     kind: 'MCPOIDCConfig' as const,
     name: 'corp',
     ref: { oidcConfigRef },
-    incomingAuth: { type: 'oidc', oidcConfigRef },
-    ofVirtual: {},
+    ofVirtual: { incomingAuth: { type: 'oidc', oidcConfigRef } },
+    ofEntry: {},
     ofProxy: {},
     valid: inlineProvider(),
     invalid: inlineProvider({ issuer: 'http://idp.example.com' }),
@@ -27,8 +34,8 @@ const KINDS = [
     kind: 'MCPTelemetryConfig' as const,
     name: 'traces',
     ref: { telemetryConfigRef },
-    incomingAuth: { type: 'anonymous' },
-    ofVirtual: { telemetryConfigRef },
+    ofVirtual: { incomingAuth: { type: 'anonymous' }, telemetryConfigRef },
+    ofEntry: {},
     ofProxy: { auth: { mode: 'anonymous' } },
     valid: traces(),
     invalid: traces({ insecure: true }),
@@ -36,13 +43,27 @@ const KINDS = [
     condition: 'TelemetryConfigRef',
     hash: 'telemetryConfigHash',
   },
+  {
+    kind: 'MCPToolConfig' as const,
+    name: 'few',
+    ref: { toolConfigRef },
+    ofVirtual: undefined,
+    ofEntry: { toolConfigRef },
+    ofProxy: { auth: { mode: 'anonymous' } },
+    valid: fewTools(),
+    invalid: fewTools({ toolsFilter: ['get_*'] }),
+    finalizer: 'extauth.dev/tool-references',
+    condition: 'ToolConfigRef',
+    hash: 'toolConfigHash',
+  },
 ]
 
-describe.each(KINDS)('an $kind', ({ kind, name, ref, incomingAuth, ofVirtual, ofProxy, valid, invalid, ...says }) => {
-  const referring = [
-    object('MCPServer', 's', { image: 'x', ...ref }),
-    object('VirtualMCPServer', 'v', { incomingAuth, ...ofVirtual }),
-  ]
+describe.each(KINDS)('an $kind', ({ kind, name, ref, ofVirtual, ofEntry, ofProxy, valid, invalid, ...says }) => {
+  const second =
+    ofVirtual === undefined
+      ? object('MCPServerEntry', 'v', { remoteUrl: 'https://api.example.com/mcp', ...ofEntry })
+      : object('VirtualMCPServer', 'v', ofVirtual)
+  const referring = [object('MCPServer', 's', { image: 'x', ...ref }), second]
   const auth = object('MCPExternalAuthConfig', name, { type: 'unauthenticated' })
   const proxy = object('MCPRemoteProxy', 'p', {
     remoteUrl: 'https://api.example.com/mcp',
@@ -64,7 +85,7 @@ describe.each(KINDS)('an $kind', ({ kind, name, ref, incomingAuth, ofVirtual, of
       referenceCount: 2,
       referencingWorkloads: [
         { kind: 'MCPServer', name: 's' },
-        { kind: 'VirtualMCPServer', name: 'v' },
+        { kind: second.kind, name: 'v' },
       ],
     })
     expect(conditionsOf(stored)).toContain('Valid True ValidationSucceeded')
@@ -74,7 +95,11 @@ describe.each(KINDS)('an $kind', ({ kind, name, ref, incomingAuth, ofVirtual, of
     cluster.put({ ...stored, metadata: { ...stored.metadata, deletionTimestamp: '2026-11-22T10:00:00Z' } })
     await expect.poll(() => conditionsOf(config())).toContain('DeletionBlocked True ReferencedByWorkloads')
     cluster.put(object('MCPServer', 's', { image: 'x' }))
-    cluster.put(object('VirtualMCPServer', 'v', { incomingAuth: { type: 'anonymous' } }))
+    cluster.put(
+      second.kind === 'VirtualMCPServer'
+        ? object('VirtualMCPServer', 'v', { incomingAuth: { type: 'anonymous' } })
+        : object('MCPServerEntry', 'v', { remoteUrl: 'https://api.example.com/mcp' }),
+    )
     await expect.poll(() => config()?.metadata.finalizers).toEqual([])
   })
 

@@ -56,7 +56,7 @@ describe('loadFiles', () => {
     const loaded = await loadFiles([at('missing.yaml'), at('empty'), at('good.yaml')])
     expect(loaded.problems.map((problem) => problem.message)).toEqual([
       'file not found',
-      'no file in this directory ends in .yaml, .yml or .json; supported kinds: MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig, ProxyConfig, RoleTest, MCPServer, MCPRemoteProxy, MCPServerEntry, VirtualMCPServer',
+      'no file in this directory ends in .yaml, .yml or .json; supported kinds: MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig, MCPToolConfig, ProxyConfig, RoleTest, MCPServer, MCPRemoteProxy, MCPServerEntry, VirtualMCPServer',
     ])
     expect(loaded.auths).toHaveLength(1)
     expect((await loadFiles(['/dev/null'])).problems.map((problem) => problem.message)).toEqual(['not a regular file'])

@@ -69,12 +69,12 @@ spec:
 })
 
 test('restrictions stay in the output and are reported with the remedy', () => {
-  const { output, refused } = convert([{ path: 'a.yaml', text: `${issues}  toolConfigRef: { name: few }\n` }])
-  expect(output).toContain('toolConfigRef: { name: few }')
+  const { output, refused } = convert([{ path: 'a.yaml', text: `${issues}  authzConfigRef: { name: few }\n` }])
+  expect(output).toContain('authzConfigRef: { name: few }')
   expect(refused).toEqual([
     {
-      where: 'a.yaml  MCPRemoteProxy/issues  spec.toolConfigRef',
-      what: expect.stringContaining('filters tools') as string,
+      where: 'a.yaml  MCPRemoteProxy/issues  spec.authzConfigRef',
+      what: expect.stringContaining('refers to policies') as string,
     },
   ])
 })

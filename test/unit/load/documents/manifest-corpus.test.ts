@@ -39,13 +39,14 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
   'restricted-tools.yaml': [
     `spec.authzConfig  says who may call and holds policies that are not evaluated here; ${WAYS_OUT}`,
     'spec.authzConfigRef  says who may call and refers to policies that are not evaluated here',
-    'spec.toolConfigRef  says who may call and filters tools, which is not done here',
+    'spec.toolConfigRef.name  "toolsOverride" of MCPToolConfig "read-only" renames tools, which is not done here',
   ],
   'roles.yaml': 'runs',
   'server.yaml': 'loads',
   'service-accounts.yaml': 'runs',
   'telemetry.yaml': 'runs',
   'token-exchange.yaml': ['type "tokenExchange" needs to know the caller, and callers are anonymous here'],
+  'tool-config.yaml': 'runs',
   'virtual-server-restricted.yaml': [
     'spec.config.aggregation.excludeAllTools  each backend is a route of its own with all its tools',
     'spec.config.aggregation.defaultToolVisibility  each backend is a route of its own with all its tools',
@@ -59,19 +60,16 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
   'workload-assertions.yaml': 'runs',
 }
 
-test.each(['MCPToolConfig', 'MCPAuthzConfig', 'MCPWebhookConfig', 'MCPGroup'])(
-  'a %s beside them is skipped',
-  (kind) => {
-    const text = JSON.stringify({
-      apiVersion: 'toolhive.stacklok.dev/v1beta1',
-      kind,
-      metadata: { name: 'a' },
-      spec: {},
-    })
-    const loaded = parseDocuments([{ path: 'a.json', text }])
-    expect([loaded.problems, loaded.skipped.map((one) => one.kind)]).toEqual([[], [kind]])
-  },
-)
+test.each(['MCPAuthzConfig', 'MCPWebhookConfig', 'MCPGroup'])('a %s beside them is skipped', (kind) => {
+  const text = JSON.stringify({
+    apiVersion: 'toolhive.stacklok.dev/v1beta1',
+    kind,
+    metadata: { name: 'a' },
+    spec: {},
+  })
+  const loaded = parseDocuments([{ path: 'a.json', text }])
+  expect([loaded.problems, loaded.skipped.map((one) => one.kind)]).toEqual([[], [kind]])
+})
 
 test('ignored fields and the reasons are listed by validate --verbose', () => {
   const { loaded } = startWith('remote-proxy-reference.yaml')

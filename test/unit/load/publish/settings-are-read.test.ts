@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { JSON_SCHEMA_NAMES, jsonSchema } from '../../../../src/load/publish/index.ts'
-import { AUTH_SERVER_FIELDS, TELEMETRY_FIELDS, WORKLOAD_FIELDS } from '../../../../src/resources/index.ts'
+import { AUTH_SERVER_FIELDS, TELEMETRY_FIELDS, TOOL_FIELDS, WORKLOAD_FIELDS } from '../../../../src/resources/index.ts'
 
 // Those of a ProxyConfig are followed to the stages (test/unit/compose/proxy/settings-read.test.ts). Of all other kinds at least
 // the name must stand somewhere else than in its schema, or in a table that says why nothing reads it.
@@ -35,7 +35,7 @@ function namesIn(schema: unknown, into: Set<string>): void {
 
 /** Fields that a table marks as rejected or ignored, because nothing reads them. */
 const UNREAD = new Set(
-  [AUTH_SERVER_FIELDS, TELEMETRY_FIELDS, ...Object.values(WORKLOAD_FIELDS)].flatMap((table) =>
+  [AUTH_SERVER_FIELDS, TELEMETRY_FIELDS, TOOL_FIELDS, ...Object.values(WORKLOAD_FIELDS)].flatMap((table) =>
     Object.entries(table).flatMap(([at, { is }]) => (is === 'supported' ? [] : [at.split('.').at(-1)])),
   ),
 )

@@ -183,7 +183,6 @@ describe('what can not be honoured is never dropped in silence', () => {
     ['spec.oidcConfig', { oidcConfig: { type: 'configMap', configMap: { name: 'x' } } }],
     ['spec.authzConfig', { authzConfig: { type: 'inline' } }],
     ['spec.authzConfigRef', { authzConfigRef: { name: 'x' } }],
-    ['spec.toolConfigRef', { toolConfigRef: { name: 'x' } }],
     ['spec.oidcConfig.inline', oidc({ audience: undefined })],
     ['spec.oidcConfig.inline.requiredGroups', oidc({ requiredGroups: ['a'] })],
     ['spec.oidcConfig.kubernetes.namespace', { oidcConfig: { kubernetes: { namespace: 'a' } } }],

@@ -30,9 +30,12 @@ export const TRACES: readonly (readonly [kind: CrdKind, spec: object])[] = [
   ],
   ['MCPTelemetryConfig', { openTelemetry: { ...traces, endpoint: 'https://otel.example.com/otlp', insecure: true } }],
   ['MCPTelemetryConfig', { openTelemetry: { ...traces, insecure: true, caBundleRef: bundle } }],
+  ['MCPToolConfig', { toolsFilter: ['search', 'get page'], toolsOverride: { a: { name: 'b', description: 'c' } } }],
+  ['MCPToolConfig', { toolsFilter: ['get_*'] }],
   ['VirtualMCPServer', { telemetryConfigRef: named }],
-  ['MCPServer', { telemetryConfigRef: named }],
-  ['MCPRemoteProxy', { remoteUrl, telemetryConfigRef: named }],
+  ['MCPServer', { telemetryConfigRef: named, toolConfigRef: { name: 'few' } }],
+  ['MCPServerEntry', { remoteUrl, toolConfigRef: { name: 'few' } }],
+  ['MCPRemoteProxy', { remoteUrl, telemetryConfigRef: named, toolConfigRef: { name: 'few' } }],
   [
     'MCPRemoteProxy',
     {
