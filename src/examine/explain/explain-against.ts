@@ -91,10 +91,11 @@ const none = (reason: string, rules?: string): Outcome => ({
   rules,
 })
 
-function recorded(record: RecordedDecision): Outcome {
-  const rules = record.rules && textOfRules(record.rules)
-  if (record.decision === undefined) return none(NO_ROLE_DECIDED, rules)
-  const { choice, refusal, session } = record.decision
+function outcomeOf(
+  { choice, refusal, session }: NonNullable<RecordedDecision['decision']> | ReturnType<typeof decideFor>,
+  record: RecordedDecision,
+  rules: string | undefined,
+): Outcome {
   if (refusal !== undefined) return none(refusal, rules)
   const sessionName = isSessionNameSteady(record) ? session?.name : undefined
   return {
@@ -104,6 +105,12 @@ function recorded(record: RecordedDecision): Outcome {
     session: attributeLines(choice.attributes),
     rules,
   }
+}
+
+function recorded(record: RecordedDecision): Outcome {
+  const rules = record.rules && textOfRules(record.rules)
+  if (record.decision === undefined) return none(NO_ROLE_DECIDED, rules)
+  return outcomeOf(record.decision, record, rules)
 }
 
 function decideOn(routes: readonly ResolvedRoute[], record: RecordedDecision): Outcome {
@@ -116,19 +123,11 @@ function decideOn(routes: readonly ResolvedRoute[], record: RecordedDecision): O
     return none(record.decision === undefined ? NO_ROLE_DECIDED : noRoles(auth.type), rules)
   const format = record.decision.refusal === 'opaque_token_unsupported' ? 'opaque' : 'jwt'
   const caller = callerOfClaimsText(record.claimsText, 'a decision', format)
-  const { choice, refusal, session } = decideFor(auth, onMatcherError, caller, {
+  const decision = decideFor(auth, onMatcherError, caller, {
     all: false,
     request: record.mcp && { mcp: viewOf(record.mcp).mcp, route: route.name },
   })
-  if (refusal !== undefined) return none(refusal, rules)
-  const sessionName = isSessionNameSteady(record) ? session?.name : undefined
-  return {
-    role: choice.roleArn ?? 'none',
-    reason: undefined,
-    sessionName,
-    session: attributeLines(choice.attributes),
-    rules,
-  }
+  return outcomeOf(decision, record, rules)
 }
 
 /** The route has no roles, or the request was not allowed. */
