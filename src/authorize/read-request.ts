@@ -11,7 +11,7 @@ import {
   type RuleCode,
 } from '../core/index.ts'
 import { foldedNames, type FoldedNames, isInOtherCase, isUtf8Json, readJsonObject } from '../http/index.ts'
-import { isObject, messageOf, namedIn, type Params, textOfHeader } from '../mcp/index.ts'
+import { isObject, messageOf, namedIn, type Params, revisionOf, textOfHeader } from '../mcp/index.ts'
 
 /** JSON depth of a body that is evaluated. */
 const MAX_DEPTH = 64
@@ -118,11 +118,18 @@ function expectExact(object: Readonly<Record<string, unknown>>, known: FoldedNam
 
 function compareHeaders(request: ClientRequest, method: string, params: Params): void {
   const { headersDistinct } = request
+  const name = namedIn(method, params)
+  // Servers must refuse them, and their answer to a list request would be replaced.
+  const isRequired = revisionOf(request.headers['mcp-protocol-version'])?.era === 'stateless'
+  const isMissing = (header: string, expected = ''): boolean =>
+    isRequired && expected !== '' && headersDistinct[header] === undefined
+  if (isMissing('mcp-method', method) || isMissing('mcp-name', name))
+    throw refused('mcp_header_missing', HEADER_MISMATCH)
   const differs = (name: string, expected: string): boolean => {
     const value = headersDistinct[name]?.[0]
     return value !== undefined && textOfHeader(value.trim()) !== expected
   }
-  if (differs('mcp-method', method) || differs('mcp-name', namedIn(method, params) ?? ''))
+  if (differs('mcp-method', method) || differs('mcp-name', name ?? ''))
     throw refused('mcp_header_mismatch', HEADER_MISMATCH)
 }
 
@@ -186,7 +193,8 @@ function subjectsOf(mcp: McpView, params: Params, { taskOf }: ReadContext): read
 /** The task of another caller, or of none: always denied. */
 export const UNKNOWN_TASK: McpView = Object.freeze({ ...NO_REQUEST })
 
-const textOf = (value: unknown): string => {
+/** What is absent is evaluated as the empty text; servers refuse it. */
+const textOf = (value: unknown = ''): string => {
   if (typeof value !== 'string') throw refused('mcp_params')
   return value
 }

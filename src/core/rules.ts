@@ -269,6 +269,11 @@ export const RULES = {
     'the header `Mcp-Method` or `Mcp-Name` is sent twice',
     'Send each once.',
   ),
+  mcp_header_missing: rule(
+    'Mcp-Method or Mcp-Name is missing',
+    'the header `Mcp-Method` or `Mcp-Name` is missing, which the protocol version of the request requires',
+    'Send both with the values of the body.',
+  ),
   mcp_header_mismatch: rule(
     'Mcp-Method or Mcp-Name differs from the body',
     'the header `Mcp-Method` or `Mcp-Name` differs from the body',

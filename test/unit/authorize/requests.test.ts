@@ -113,6 +113,15 @@ describe('a request', () => {
     expect(await listen({ taskIds: ['t'] })).toBe(403)
   })
 
+  it('that names nothing is evaluated with an empty name, and left to the server', async () => {
+    const open = await ruled({ default: 'allow', rules: [] })
+    for (const method of ['tools/call', 'prompts/get', 'resources/read', 'resources/subscribe'])
+      expect((await open.rpc(method)).status).toBe(200)
+    const proxy = await ruled()
+    expect((await proxy.rpc('tools/call')).status).toBe(403)
+    expect(proxy.received).toEqual([])
+  })
+
   it('about a task that no call of this caller created is denied', async () => {
     const proxy = await ruled({ default: 'allow', rules: [] })
     for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/update'])
@@ -144,7 +153,7 @@ describe('a body that readers could understand differently is 400, and reaches n
     ['no version', call('get_file').replace('"jsonrpc":"2.0",', '')],
     ['params in an array', '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":["get_file"]}'],
     ['a name that is no string', '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":["get_file"]}}'],
-    ['no name', '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{}}'],
+    ['a name that is null', '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":null}}'],
     ['arguments that are no object', call('get_file').replace('"arguments":{}', '"arguments":[1]')],
     ['an id that is none', call('get_file').replace('"id":7', '"id":null')],
     ['nothing', ''],
@@ -201,6 +210,23 @@ describe('headers', () => {
     const same = { 'mcp-method': 'tools/call', 'mcp-name': '=?base64?Z2V0X2ZpbGU=?=' }
     expect((await proxy.post(call('get_file'), same)).status).toBe(200)
     expect((await proxy.rpc('ping', {}, { 'mcp-name': 'x' })).status).toBe(400)
+  })
+
+  it('of the stateless protocol version are required, with -32020', async () => {
+    const proxy = await ruled({ default: 'allow', rules: [] })
+    const version = { 'mcp-protocol-version': '2026-07-28' }
+    const method = { ...version, 'mcp-method': 'tools/call' }
+    for (const headers of [version, method, { ...version, 'mcp-name': 'get_file' }]) {
+      const response = await proxy.post(call('get_file'), headers)
+      expect(response.status).toBe(400)
+      expect(await response.json()).toMatchObject({ id: 7, error: { code: -32_020 } })
+    }
+    expect(proxy.received).toEqual([])
+    expect((await proxy.post(call('get_file'), { ...method, 'mcp-name': 'get_file' })).status).toBe(200)
+    expect((await proxy.rpc('ping', {}, { ...version, 'mcp-method': 'ping' })).status).toBe(200)
+    expect((await proxy.post('{"jsonrpc":"2.0","id":1,"result":{}}', version)).status).toBe(200)
+    const before = { 'mcp-protocol-version': '2025-11-25' }
+    expect((await proxy.post(call('get_file'), before)).status).toBe(200)
   })
 
   it('of other methods with a body are refused', async () => {
