@@ -18,6 +18,7 @@ export const goPeer = (say: (line: string) => void): Peer =>
       { kind: 'sessions', tellsProgress: true },
       { kind: 'stateless', tellsProgress: true },
     ],
+    echo: '/echo',
     missing() {
       if (go(['version'], 10_000).status !== 0) return 'Go is not installed'
       return go(['mod', 'download'], BUILD_MS).status === 0 ? undefined : 'a proxy of Go modules can not be reached'

@@ -14,6 +14,7 @@ import { askMcpClient } from './mcp.ts'
 import { askMoto } from './moto.ts'
 import { askOtlpReceiver } from './otlp.ts'
 import { botocoreAuthorizations, installPython, missingPyPI, systemPython } from './python.ts'
+import { readingsOfPython, readingText } from './readings.ts'
 import { chosenOf, runPeers, type Peer } from './peers.ts'
 import { shellPeer } from './shells.ts'
 import { askTrust } from './trust.ts'
@@ -121,7 +122,19 @@ const mcp: Peer = {
   },
 }
 
-/** The same client before the embedded authorization server. */
+/** Rules before its server: what is evaluated is what is parsed. */
+const readings: Peer = {
+  name: 'MCP SDK for Python, parsing',
+  missing: noPyPI,
+  async run() {
+    const read = await readingsOfPython(fromPyPI())
+    const verdict = read.wrong.length === 0 ? 'right' : read.wrong.slice(0, 5).join('; ')
+    say(`mcp ran: ${readingText(read)}: ${verdict}`)
+    return read.wrong.length === 0
+  },
+}
+
+/** The client again, before the embedded authorization server. */
 const login: Peer = {
   name: 'MCP SDK for Python, logging in',
   missing: noPyPI,
@@ -184,6 +197,7 @@ const all = [
   aws,
   trust,
   mcp,
+  readings,
   login,
   otlp,
   editorPeer(say),

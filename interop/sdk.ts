@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { startLabBackend } from '../lab/index.ts'
 import { extauth } from '../test/support/e2e/process.ts'
 import { authConfig, configFolder, proxyConfig } from '../test/support/e2e/run.ts'
+import { readingsOf, readingText } from './readings.ts'
 import { CLIENTS, problemOf } from './gateways/traffic.ts'
 import type { Peer } from './peers.ts'
 
@@ -29,6 +30,8 @@ interface Server {
 export interface Sdk {
   readonly language: string
   readonly servers: readonly Server[]
+  /** Path of a server whose tools return what was parsed of their call. */
+  readonly echo?: string
   missing(): string | undefined
   /** The command that starts the program, which may be made in this folder. Throws where that does not work. */
   build(directory: string): readonly string[]
@@ -57,9 +60,10 @@ export const sdkPeer = (say: (line: string) => void, sdk: Sdk): Peer => ({
     try {
       const program = await startProgram(sdk.language, sdk.build(directory))
       ends.unshift(program.close)
+      const readings = sdk.echo === undefined ? undefined : await readingsOf(`${program.url}${sdk.echo}`)
       const { routes, close } = await startProxy(sdk, program.url)
       ends.unshift(close)
-      const wrong: string[] = []
+      const wrong: string[] = [...(readings?.wrong ?? [])]
       let conversations = 0
       const hear = (said: string | undefined): void => {
         conversations++
@@ -74,7 +78,8 @@ export const sdkPeer = (say: (line: string) => void, sdk: Sdk): Peer => ({
         }
       }
       const verdict = wrong.length === 0 ? 'right' : wrong.slice(0, 5).join('; ')
-      const what = `${conversations} conversations, before and behind, with and without sessions`
+      const parsed = readings === undefined ? '' : `; ${readingText(readings)}`
+      const what = `${conversations} conversations, before and behind, with and without sessions${parsed}`
       say(`the SDK for ${sdk.language}, ${program.version}, ran: ${what}: ${verdict}`)
       return wrong.length === 0
     } finally {

@@ -75,6 +75,36 @@ func newServer() *mcp.Server {
 	return server
 }
 
+// newEcho has tools that return what was parsed of their call.
+func newEcho() *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "echo", Version: "1.0.0"}, nil)
+	for _, name := range []string{"get_a", "get_b", "delete_a"} {
+		mcp.AddTool(server, &mcp.Tool{Name: name}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return text(""), nil, nil
+		})
+	}
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+			params, isCall := request.GetParams().(*mcp.CallToolParamsRaw)
+			if method != "tools/call" || !isCall {
+				return next(ctx, method, request)
+			}
+			var arguments any
+			if len(params.Arguments) > 0 {
+				if err := json.Unmarshal(params.Arguments, &arguments); err != nil {
+					return nil, err
+				}
+			}
+			parsed, err := json.Marshal(map[string]any{"name": params.Name, "arguments": arguments})
+			if err != nil {
+				return nil, err
+			}
+			return text(string(parsed)), nil
+		}
+	})
+	return server
+}
+
 // carrier shows a caller's token with every request.
 type carrier struct{ token string }
 
@@ -181,6 +211,8 @@ func main() {
 	mux := http.NewServeMux()
 	mux.Handle("/sessions", mcp.NewStreamableHTTPHandler(of, nil))
 	mux.Handle("/stateless", mcp.NewStreamableHTTPHandler(of, &mcp.StreamableHTTPOptions{Stateless: true}))
+	echo := func(*http.Request) *mcp.Server { return newEcho() }
+	mux.Handle("/echo", mcp.NewStreamableHTTPHandler(echo, &mcp.StreamableHTTPOptions{Stateless: true}))
 	go func() { log.Fatal(http.Serve(listener, mux)) }()
 	out := json.NewEncoder(os.Stdout)
 	if err := out.Encode(map[string]string{"url": "http://" + listener.Addr().String(), "version": version()}); err != nil {

@@ -9,7 +9,7 @@ export interface StrictJsonOptions {
   readonly maxDepth?: number
   /** A field in which, and in the document itself, names that differ only by case count as equal. */
   readonly caseInsensitiveIn?: string
-  /** Rejects lone surrogates, which some readers replace. Default false. */
+  /** Rejects what some readers replace or drop: lone surrogates, and the name `__proto__`. Default false. */
   readonly wellFormed?: boolean
 }
 
@@ -150,6 +150,7 @@ class Reader {
     do {
       this.#match(SPACE)
       const name = this.#string()
+      if (this.#wellFormed && name === '__proto__') throw new JsonError('the name of a prototype')
       if (Object.hasOwn(members, name)) throw new JsonError('duplicate name')
       if (folded !== undefined && folded.size === folded.add(foldName(name)).size)
         throw new JsonError('duplicate name in different case')

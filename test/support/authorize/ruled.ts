@@ -1,5 +1,5 @@
 import { createAuthorizer, createProtocolMemory } from '../../../src/authorize/index.ts'
-import type { Caller, Claims, RuleDecision } from '../../../src/core/index.ts'
+import type { Caller, Claims, McpView, RuleDecision } from '../../../src/core/index.ts'
 import { authorization } from '../../../src/resources/authorization.ts'
 import { createRecordingMetrics } from '../ports.ts'
 import { createRoute, type RouteOptions, runtimeOf, startProxy, type Started } from '../proxy/harness.ts'
@@ -20,6 +20,8 @@ export const callerWith = (claims: Record<string, unknown>, subject = 'ada'): Ca
 
 export interface Ruled extends Started {
   readonly decisions: RuleDecision[]
+  /** The evaluated requests. */
+  readonly views: McpView[]
   post(body: string | Uint8Array<ArrayBuffer>, headers?: Record<string, string>): Promise<Response>
   /** A JSON-RPC request. */
   rpc(method: string, params?: object, headers?: Record<string, string>): Promise<Response>
@@ -34,6 +36,7 @@ export async function startRuled(
 ): Promise<Ruled> {
   const { claims = {}, limitBytes = 1024 * 1024, ...more } = options
   const decisions: RuleDecision[] = []
+  const views: McpView[] = []
   const target = `${origin}/`
   const authorize = createAuthorizer({
     route: 'r',
@@ -41,7 +44,10 @@ export async function startRuled(
     limitBytes,
     metrics: createRecordingMetrics(),
     memory: createProtocolMemory().of('r', target),
-    onDecision: (_known, _view, decision) => void decisions.push(decision),
+    onDecision: (_known, { mcp }, decision) => {
+      decisions.push(decision)
+      views.push(mcp)
+    },
   })
   const route = createRoute(sockets, origin, { caller: () => callerWith(claims), authorize, ...more })
   const proxy = await startProxy(sockets, runtimeOf([route]))
@@ -50,6 +56,7 @@ export async function startRuled(
   return {
     ...proxy,
     decisions,
+    views,
     post,
     rpc: (method, params = {}, headers = {}) =>
       post(JSON.stringify({ jsonrpc: '2.0', id: 7, method, params }), headers),

@@ -148,6 +148,7 @@ describe('a body that readers could understand differently is 400, and reaches n
     ['UTF-16', Buffer.from(call('get_file'), 'utf16le')],
     ['something after it', `${call('get_file')}${call('delete_all')}`],
     ['a comment', call('get_file').replace('"id"', '/* */"id"')],
+    ['a prototype in arguments', call('get_file').replace('"arguments":{', '"arguments":{"__proto__":{"repo":"y"}')],
     ['65 levels', call('get_file').replace('"arguments":{', `"arguments":{"a":${'['.repeat(65)}${']'.repeat(65)}`)],
     ['another version', call('get_file').replace('2.0', '1.0')],
     ['no version', call('get_file').replace('"jsonrpc":"2.0",', '')],
