@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { McpView } from '../../../src/core/index.ts'
 import { seeded } from '../seeded.ts'
 import type { Sockets } from '../sockets.ts'
-import { callerWith, startRuled } from './ruled.ts'
+import { callerWith, type Ruled, startRuled } from './ruled.ts'
 
 /** Tools of the servers; each returns its name and arguments as the SDK parsed them, as JSON. */
 export const ECHO_TOOLS = ['get_a', 'get_b', 'delete_a'] as const
@@ -203,18 +203,18 @@ export async function compareReadings(sockets: Sockets, server: string, mutation
 /** As a reader of JSON sees it. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value)) as unknown
 
-async function compareLists({ rpc }: Awaited<ReturnType<typeof startRuled>>): Promise<readonly string[]> {
-  const message = messageIn(await (await rpc('tools/list', {}, ACCEPT)).text()) as
+async function compareLists(proxy: Ruled): Promise<readonly string[]> {
+  const message = messageIn(await (await proxy.rpc('tools/list', {}, ACCEPT)).text()) as
     { result?: { tools?: { name: string }[] } } | undefined
   const names = message?.result?.tools?.map(({ name }) => name).toSorted()
   return isDeepStrictEqual(names, ['get_a', 'get_b']) ? [] : [`the list has ${JSON.stringify(names)}`]
 }
 
 /** A hidden tool and one that does not exist. */
-async function compareUnknown({ rpc }: Awaited<ReturnType<typeof startRuled>>): Promise<readonly string[]> {
+async function compareUnknown(proxy: Ruled): Promise<readonly string[]> {
   const answers = await Promise.all(
     ['delete_a', 'no_such'].map(async (name) => {
-      const response = await rpc('tools/call', { name, arguments: {} }, ACCEPT)
+      const response = await proxy.rpc('tools/call', { name, arguments: {} }, ACCEPT)
       return {
         status: response.status,
         headers: [...response.headers].filter(([field]) => field !== 'date'),

@@ -123,10 +123,14 @@ describe('an answer that is not clearly the response is 502, and nothing of it p
     ['another media type', { chunks: [list(TOOLS)], headers: { 'content-type': 'text/plain' } }],
     ['another charset', { chunks: [list(TOOLS)], headers: { 'content-type': 'application/json; charset=utf-16' } }],
     ['an encoding', { chunks: [gzipSync(list(TOOLS))], headers: { 'content-encoding': 'gzip' } }],
+    ['an encoding that it does not have', { chunks: [list(TOOLS)], headers: { 'content-encoding': 'x' } }],
     ['a byte order mark', json(`\uFEFF${list(TOOLS)}`)],
+    ['no UTF-8 in a string', json(Buffer.from(list(TOOLS).replace('T\\u0041', '\u00FF'), 'latin1'))],
+    ['a request', json('{"jsonrpc":"2.0","id":7,"method":"delete_b"}')],
     ['no UTF-8', json(Buffer.concat([Buffer.from(list(TOOLS).slice(0, -3)), Buffer.from([0xff])]))],
     ['a list twice', json(list(TOOLS, `,"tools":[${tool('delete_b')}]`))],
     ['a list in another case', json(list([], `,"Tools":[${tool('delete_b')}]`))],
+    ['a list in another case only', json(list(TOOLS).replace('"tools"', '"Tools"'))],
     ['a list by an escape, twice', json(list([], `,"t\\u006fols":[${tool('delete_b')}]`))],
     ['a result twice', json(`{"jsonrpc":"2.0","id":7,"result":{},"result":{"tools":[${tool('delete_b')}]}}`)],
     ['a result outside of a response', json(list(TOOLS).replace('"id":7', '"method":"x"'))],
@@ -149,6 +153,7 @@ describe('an answer that is not clearly the response is 502, and nothing of it p
     ['events with another id', stream(`data: ${list(TOOLS).replace('"id":7', '"id":8')}\n\n`)],
     ['an event that is not ended', stream(`data: ${list(TOOLS)}\n`)],
     ['an event with a mark', stream(`\uFEFFdata: ${list(TOOLS)}\n\n`)],
+    ['an event with a mark before others', stream(`\uFEFFdata: ${list(TOOLS)}\n\ndata: ${list(TOOLS)}\n\n`)],
     ['an event of JSON in an array', stream(`data: [${list(TOOLS)}]\n\n`)],
     ['a type after the data', stream(`event: x\ndata: ${list(TOOLS)}\nevent: message\n\n`)],
     ['a line break in a string', stream(`data: ${list(TOOLS).replace('delete_b', 'delete_b\ndata: ')}\n\n`)],
@@ -211,8 +216,11 @@ describe('an event stream', () => {
   })
 
   it('breaks off where a message is unclear after others went out', async () => {
-    const proxy = await answered(stream('data: {"jsonrpc":"2.0","method":"x"}\n\n', `data: [${list(TOOLS)}]\n\n`))
-    await expect(fetch(proxy.url).then((response) => response.text())).rejects.toThrow('terminated')
+    const both = list(TOOLS).replace('"id":7', '"id":7,"method":"x"')
+    for (const unclear of [`[${list(TOOLS)}]`, both]) {
+      const proxy = await answered(stream('data: {"jsonrpc":"2.0","method":"x"}\n\n', `data: ${unclear}\n\n`))
+      await expect(fetch(proxy.url).then((response) => response.text())).rejects.toThrow('terminated')
+    }
   })
 
   it('passes a large message of the server in pieces', async () => {

@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startRuled } from '../../support/authorize/ruled.ts'
 import { createSockets } from '../../support/sockets.ts'
@@ -136,6 +137,8 @@ describe('a body that readers could understand differently is 400, and reaches n
     ['a field twice', call('get_file').replace('"id":7', '"method":"ping","id":7')],
     ['a field twice in another case', call('get_file').replace('"id":7', '"Method":"ping","id":7')],
     ['a field in another case only', call('get_file').replace('"method"', '"METHOD"')],
+    ['params in another case only', '{"jsonrpc":"2.0","id":7,"method":"tools/list","Params":{"cursor":"x"}}'],
+    ['arguments in another case only', call('get_file').replace('"arguments"', '"Arguments"')],
     ['a name twice', call('get_file', ',"name":"delete_all"')],
     ['a name twice by case', call('get_file', ',"NAME":"delete_all"')],
     ['a name twice by an escape', call('get_file', String.raw`,"n\u0061me":"delete_all"`)],
@@ -211,6 +214,23 @@ describe('headers', () => {
     const same = { 'mcp-method': 'tools/call', 'mcp-name': '=?base64?Z2V0X2ZpbGU=?=' }
     expect((await proxy.post(call('get_file'), same)).status).toBe(200)
     expect((await proxy.rpc('ping', {}, { 'mcp-name': 'x' })).status).toBe(400)
+  })
+
+  it('that come twice are refused, whichever comes first', async () => {
+    const proxy = await ruled({ default: 'allow', rules: [] })
+    for (const headers of [
+      { 'mcp-name': ['get_file', 'delete_all'] },
+      { 'mcp-name': ['get_file', 'get_file'] },
+      { 'mcp-method': ['tools/call', 'ping'] },
+    ]) {
+      const status = await new Promise<number | undefined>((resolve, reject) => {
+        const options = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } }
+        const sent = request(proxy.url, options, (response) => resolve(response.resume().statusCode))
+        sent.on('error', reject).end(call('get_file'))
+      })
+      expect(status).toBe(400)
+    }
+    expect(proxy.received).toEqual([])
   })
 
   it('of the stateless protocol version are required, with -32020', async () => {

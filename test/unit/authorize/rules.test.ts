@@ -105,6 +105,13 @@ describe('an item of a list stays', () => {
     expect(could(spec, 'a', {})).toBe(false)
   })
 
+  it('and not where a rule reaches its limit', () => {
+    const claims = { l: Array.from({ length: 200 }, (_, index) => index) }
+    const when = 'claims.l.all(x, claims.l.all(y, x == x))'
+    for (const effect of ['allow', 'deny'])
+      expect(could({ default: 'allow', rules: [{ name: 'a', when, effect }] }, 'x', claims)).toBe(false)
+  })
+
   it('for a template that some pattern reaches', () => {
     const spec = { default: 'deny', rules: [{ name: 'p', resources: ['file:///pub/*'], effect: 'allow' }] }
     const of = (template: string) => could(spec, template, {}, 'resourceTemplates')
