@@ -41,7 +41,8 @@ export async function buildExecutable(architecture: Architecture, file: string):
     writeFileSync(
       config,
       JSON.stringify({
-        main: loader,
+        // A relative path, because it is part of the executable.
+        main: path.basename(loader),
         output: blob,
         disableExperimentalSEAWarning: true,
         execArgv: NODE_OPTIONS,
@@ -51,7 +52,10 @@ export async function buildExecutable(architecture: Architecture, file: string):
         },
       }),
     )
-    execFileSync(process.execPath, ['--experimental-sea-config', config], { stdio: ['ignore', 'ignore', 'inherit'] })
+    execFileSync(process.execPath, ['--experimental-sea-config', config], {
+      cwd: scratch,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
     // A new file, because node_modules may be hard links.
     rmSync(file, { force: true })
     copyFileSync(base, file)
