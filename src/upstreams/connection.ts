@@ -14,6 +14,10 @@ import { mayBePrivate, type UpstreamProvider } from '../resources/index.ts'
 import type { UpstreamDeps } from './deps.ts'
 import type { ShownCertificate } from './upstream-client.ts'
 
+/** The settings of an upstream that its connections depend on. */
+export type ConnectedProvider = Pick<UpstreamProvider, 'name' | 'caBundleRef' | 'allowPrivateIP'> &
+  Partial<Pick<UpstreamProvider, 'oauth2Config'>>
+
 /** Connections to one upstream, with separate circuits, so that a slow user-info endpoint stops no refresh. */
 export interface Connections {
   /** Discovery and keys. */
@@ -54,7 +58,7 @@ export function caCertificate(ref: SecretRef, { secrets }: UpstreamDeps): () => 
  * `certificate` is used at endpoints with client authentication.
  */
 export function createConnections(
-  provider: UpstreamProvider,
+  provider: ConnectedProvider,
   configuredUrls: readonly string[],
   deps: UpstreamDeps,
   certificate?: ShownCertificate,

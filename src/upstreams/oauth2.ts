@@ -19,7 +19,7 @@ export const userInfoOf = ({ identityFromToken, userInfo }: OAuth2Config): UserI
   identityFromToken === undefined ? userInfo : undefined
 
 /** Tokens missing from a response are kept. Without ID token, which could not be verified here. */
-const tokensOf = (
+export const tokensWithoutId = (
   read: TokenResponse,
   before: Pick<UpstreamTokenSet, 'refreshToken' | 'scopes'>,
 ): UpstreamTokenSet => ({
@@ -81,13 +81,13 @@ export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2C
           ? synthesizedIdentity()
           : await fetchUserInfo(userInfo, read.accessToken, connections, deps.clock))
       if (subject === undefined) throw unusable('user-info endpoint: no subject field has a value')
-      return { tokens: tokensOf(read, { refreshToken: undefined, scopes }), subject, claims }
+      return { tokens: tokensWithoutId(read, { refreshToken: undefined, scopes }), subject, claims }
     },
     async refresh(tokens, subject, endsAtMs) {
       const { refreshToken } = tokens
       if (refreshToken === undefined) throw new Failure('no_session', { detail: `${name} issued no refresh token` })
       const read = await ask({ url: tokenEndpoint, step: 'refresh', refreshToken, scopes: tokens.scopes, endsAtMs })
-      return { tokens: tokensOf(read, tokens), subject, claims: NO_CLAIMS }
+      return { tokens: tokensWithoutId(read, tokens), subject, claims: NO_CLAIMS }
     },
     close: () => connections.close(),
   }

@@ -38,6 +38,10 @@ export interface RegisteredClientOptions {
   readonly scopes: readonly string[]
   /** The upstream's name. */
   readonly name: string
+  /** Client authentication to register. Default: by `discoveryUrl`, else HTTP Basic. */
+  readonly method?: Method | undefined
+  /** Registers `application_type: web`. Default false. */
+  readonly isWeb?: boolean
 }
 
 /**
@@ -119,7 +123,13 @@ const fixed = (secret: Secret): SecretHandle => ({
 
 /** Registers, and returns the value to store, unsealed. */
 function createRegistration(
-  { registration, scopes, redirectUris }: RegisteredClientOptions & { readonly redirectUris: readonly string[] },
+  {
+    registration,
+    scopes,
+    redirectUris,
+    method: wanted,
+    isWeb,
+  }: RegisteredClientOptions & { readonly redirectUris: readonly string[] },
   { documents, registrations: outbound }: Pick<Connections, 'documents' | 'registrations'>,
   { clock, secrets }: UpstreamDeps,
 ): () => Promise<Buffer> {
@@ -127,7 +137,7 @@ function createRegistration(
   const token = initialAccessTokenRef === undefined ? undefined : secrets.handle(initialAccessTokenRef)
 
   const place = async (): Promise<{ readonly url: string; readonly method: Method }> => {
-    if (discoveryUrl === undefined) return { url: registrationEndpoint ?? '', method: 'client_secret_basic' }
+    if (discoveryUrl === undefined) return { url: registrationEndpoint ?? '', method: wanted ?? 'client_secret_basic' }
     const document = jsonAnswer(await documents.get(discoveryUrl, 'discovery document'), 'discovery document')
     const offered = authMethodsIn(document) ?? METHODS
     return {
@@ -150,6 +160,7 @@ function createRegistration(
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       token_endpoint_auth_method: method,
+      ...(isWeb === true ? { application_type: 'web' } : {}),
       ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
       ...(softwareId === undefined ? {} : { software_id: softwareId }),
       ...(softwareStatement === undefined ? {} : { software_statement: softwareStatement }),

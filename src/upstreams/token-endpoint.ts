@@ -25,6 +25,8 @@ export interface TokenEndpointAt extends ClientEndpoint {
   readonly secretInBody?: boolean
   /** As of an `OutboundRequest`. */
   readonly endsAtMs?: number
+  /** Further parameters of the form. */
+  readonly more?: Form
 }
 
 /** A token request: for a code, or for a refresh token with its granted scopes. */
@@ -63,7 +65,7 @@ export type ClientPost = (
 
 /** An authenticated endpoint of an upstream. */
 export function createClientPost(client: UpstreamClient, outbound: Outbound, where: string): ClientPost {
-  return async ({ url, issuer, form, secretInBody, to = url, endsAtMs }) => {
+  return async ({ url, issuer, form, more = [], secretInBody, to = url, endsAtMs }) => {
     const known = await (endsAtMs === undefined ? client.current() : inTime(client.current(), endsAtMs, where))
     const { authenticate, secrets } = known.authentication(secretInBody === true)
     // The audience of assertions is always the server or its token endpoint.
@@ -72,7 +74,10 @@ export function createClientPost(client: UpstreamClient, outbound: Outbound, whe
     try {
       const headers = { 'user-agent': 'mcp-extauth' }
       const ends = endsAtMs === undefined ? {} : { endsAtMs }
-      response = await askTokenEndpoint({ outbound, client: shown }, { url: to, form, headers, ...ends })
+      response = await askTokenEndpoint(
+        { outbound, client: shown },
+        { url: to, form: [...form, ...more], headers, ...ends },
+      )
     } catch (error) {
       throw unanswered(error, where)
     }

@@ -15,6 +15,8 @@ export interface UpstreamLeg {
   readonly redirectUri: string
   /** The parameter `claims` (OpenID Connect Core §5.5), a JSON object. Default: none. */
   readonly claims?: string | undefined
+  /** Scopes to request beside the configured ones. Default: none. */
+  readonly scopes?: readonly string[] | undefined
 }
 
 /** The tokens of an upstream. */

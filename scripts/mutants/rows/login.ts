@@ -111,7 +111,7 @@ export default [
       ],
       [
         'named metadata that cannot be read stop the login',
-        `if (named !== undefined) throw loginRefusal("the MCP server's metadata are unavailable")`,
+        `if (named !== undefined) throw refuse("the MCP server's metadata are unavailable")`,
         '',
       ],
       [
@@ -272,7 +272,7 @@ export default [
     ],
   ),
   ...within(
-    'src/login/server-calls.ts',
+    'src/oauth/resource-discovery.ts',
     ['test/system/login/discovery.test.ts', 'test/system/login/again.test.ts'],
     [
       [

@@ -258,5 +258,8 @@ export const hasSynthesizedIdentity = ({ oauth2Config: oauth2 }: UpstreamProvide
   oauth2 !== undefined && oauth2.userInfo === undefined && oauth2.identityFromToken === undefined
 
 /** Whether an upstream may be at a private address. */
-export const mayBePrivate = ({ allowPrivateIP, oauth2Config: oauth2 }: UpstreamProvider): boolean =>
+export const mayBePrivate = ({
+  allowPrivateIP,
+  oauth2Config: oauth2,
+}: Pick<UpstreamProvider, 'allowPrivateIP'> & Partial<Pick<UpstreamProvider, 'oauth2Config'>>): boolean =>
   allowPrivateIP || oauth2?.allowPrivateIPs === true

@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto'
+import { type Clock, Failure, NO_CLAIMS } from '../core/index.ts'
+import {
+  type AuthorizationServer,
+  discoverResource,
+  readCallback,
+  readChallenge,
+  type ResourceAccess,
+} from '../oauth/index.ts'
+import type { FlatClient } from '../resources/index.ts'
+import { authorizationUrl, codeForm } from './authorization-url.ts'
+import { type ConnectedProvider, createConnections, unanswered } from './connection.ts'
+import type { UpstreamDeps } from './deps.ts'
+import { tokensWithoutId } from './oauth2.ts'
+import { createRegisteredClient } from './registered-client.ts'
+import { createRevocation } from './revocation.ts'
+import { createTokenEndpoint } from './token-endpoint.ts'
+import type { Upstream } from './upstream.ts'
+import { clientWithSecret, createConfiguredClient, type UpstreamClient } from './upstream-client.ts'
+
+/** A remote MCP server at which people connect accounts, and the proxy's client there. */
+export interface McpUpstreamOptions {
+  readonly provider: ConnectedProvider
+  /** URL of the MCP server. */
+  readonly endpoint: string
+  /** Requested scopes. Default: those of the challenge, else those of the metadata. */
+  readonly scopes: readonly string[]
+  /** The configured client; undefined: a client metadata document or registration. */
+  readonly client: FlatClient | undefined
+  /** URL of the proxy's client metadata document; undefined where it has none that is reachable. */
+  readonly clientMetadataUrl: string | undefined
+}
+
+/** Discovery is repeated after this time: a server may move to a different authorization server. */
+const FRESH_MS = 10 * 60_000
+const MOST_CLIENTS = 8
+
+/** The destination and the proxy's client there. */
+interface Found extends ResourceAccess {
+  readonly client: UpstreamClient
+  readonly foundAtMs: number
+}
+
+/**
+ * An upstream that is discovered from an MCP server (connections.md §5): RFC 9728 from its challenge or well-known
+ * URLs, RFC 8414, then a client by metadata document, registration or configuration. Tokens go only to the authorization
+ * server that issued them. Throws `config_error` where the server supports no client without configuration.
+ */
+export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDeps): Upstream {
+  const { provider, client: configured, clientMetadataUrl } = options
+  const { name } = provider
+  const { clock } = deps
+  const endpoint = new URL(options.endpoint)
+  const connections = createConnections(provider, [options.endpoint], deps)
+  const ownClient = configured === undefined ? undefined : createConfiguredClient(name, configured, deps)
+  const registered = new Map<string, UpstreamClient>()
+  let found: Found | undefined
+  let flight: Promise<Found> | undefined
+
+  const clientAt = (server: AuthorizationServer, scopes: readonly string[]): UpstreamClient => {
+    if (ownClient !== undefined) return ownClient
+    if (server.takesDocuments && clientMetadataUrl !== undefined) return documentClient(clientMetadataUrl, clock)
+    const { registrationEndpoint } = server
+    if (registrationEndpoint === undefined)
+      throw new Failure('config_error', {
+        detail: `${name}: ${server.issuer} supports neither client metadata documents nor registration; set "clientId"`,
+      })
+    const key = JSON.stringify([server.issuer, registrationEndpoint])
+    const known = registered.get(key)
+    if (known !== undefined) return known
+    if (registered.size >= MOST_CLIENTS) registered.clear()
+    const made = createRegisteredClient(
+      { name, scopes, registration: { registrationEndpoint }, method: server.authMethod, isWeb: true },
+      connections,
+      deps,
+    )
+    registered.set(key, made)
+    return made
+  }
+
+  const discover = async (): Promise<Found> => {
+    const access = await discoverResource(endpoint, readChallenge(await challengeOf(options.endpoint)), {
+      outbound: connections.pages,
+      now: () => clock.now(),
+      refuse: (what, cause) => new Failure('identity_provider_error', { detail: `${name}: ${what}`, cause }),
+    })
+    const scopes = options.scopes.length > 0 ? options.scopes : access.scopes
+    const client = clientAt(access.server, scopes)
+    found = { ...access, scopes, client, foundAtMs: clock.now() }
+    return found
+  }
+
+  /** The Bearer challenge of a request without credentials; undefined where the server sends none. */
+  const challengeOf = async (url: string): Promise<string | undefined> => {
+    try {
+      const { headers } = await connections.pages.request({
+        method: 'GET',
+        url,
+        headers: { accept: 'text/event-stream' },
+      })
+      return headers['www-authenticate']
+    } catch (error) {
+      throw unanswered(error, 'MCP server')
+    }
+  }
+
+  const current = (): Promise<Found> => {
+    if (found !== undefined && clock.now() - found.foundAtMs < FRESH_MS) return Promise.resolve(found)
+    flight ??= discover().finally(() => (flight = undefined))
+    return flight
+  }
+
+  const ask = (at: Found) => createTokenEndpoint(at.client, {}, connections, deps)
+  const tokenEndpoint = ({ server, resource }: Found) => ({
+    url: server.tokenEndpoint,
+    issuer: server.issuer,
+    secretInBody: server.secretInBody,
+    more: [['resource', resource]] as const,
+  })
+
+  return {
+    name,
+    identityProvider: endpoint.origin,
+    async authorizationUrl(leg) {
+      const { server, resource, client, scopes } = await current()
+      return authorizationUrl(leg, {
+        endpoint: server.authorizationEndpoint,
+        clientId: (await client.current()).clientId,
+        scopes: [...new Set([...scopes, ...(leg.scopes ?? [])])],
+        nonce: undefined,
+        additional: { resource },
+      })
+    },
+    async finish(leg, callback) {
+      const at = await current()
+      const { issuer, announcesIss } = at.server
+      const code = readCallback(callback, { issuer, announcesIss })
+      const read = await ask(at)({ ...tokenEndpoint(at), step: 'code', form: codeForm(code, leg) })
+      const scopes = [...new Set([...at.scopes, ...(leg.scopes ?? [])])]
+      const subject = subjectAt(issuer)
+      return { tokens: tokensWithoutId(read, { refreshToken: undefined, scopes }), subject, claims: NO_CLAIMS }
+    },
+    async refresh(tokens, subject, endsAtMs) {
+      const { refreshToken } = tokens
+      if (refreshToken === undefined) throw new Failure('no_session', { detail: `${name} issued no refresh token` })
+      const at = await current()
+      if (!isSubjectAt(subject, at.server.issuer))
+        throw new Failure('no_session', { detail: `${name} has a different authorization server now` })
+      const grant = { step: 'refresh', refreshToken, scopes: tokens.scopes, endsAtMs } as const
+      const read = await ask(at)({ ...tokenEndpoint(at), ...grant })
+      return { tokens: tokensWithoutId(read, tokens), subject, claims: NO_CLAIMS }
+    },
+    async revoke(tokens) {
+      const { server, client } = await current()
+      const { revocationEndpoint: to, tokenEndpoint: url, issuer, secretInBody } = server
+      if (to === undefined) return
+      await createRevocation(client, connections, deps)({ to, url, issuer, secretInBody }, tokens)
+    },
+    close: () => connections.close(),
+  }
+}
+
+/** The person's identity is unknown; the issuer is kept, because tokens belong to it. */
+const subjectAt = (issuer: string): string => JSON.stringify([issuer, randomUUID()])
+
+function isSubjectAt(subject: string, issuer: string): boolean {
+  const [known]: unknown[] = JSON.parse(subject) as unknown[]
+  return known === issuer
+}
+
+/** A client whose id is the URL of its metadata document; it has no secret. */
+function documentClient(url: string, clock: Clock): UpstreamClient {
+  const client = clientWithSecret(url, undefined, clock)
+  return { current: () => Promise.resolve(client) }
+}
