@@ -105,7 +105,7 @@ export const tokensTable = (
     fixed(most, 2),
   ])
   return [
-    `**Tokens at hand** (POST of 1 KiB each way, 16 connections, ${callers} callers, ${rounds} rounds)`,
+    `**Cached tokens** (POST of 1 KiB each way, 16 connections, ${callers} callers, ${rounds} rounds)`,
     table(['', 'CPU µs/request', 'requests/s', '× the first', 'at most'], rows),
     `Token endpoints were asked ${asked} times before, and not once meanwhile.`,
   ].join('\n\n')

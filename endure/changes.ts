@@ -3,7 +3,7 @@ import type { Findings } from './oracle/findings.ts'
 import { STALL } from './stalls.ts'
 import type { World } from './world/world.ts'
 
-/** What operators do while everything runs. */
+/** Configuration changes by an operator during a run. */
 export interface Changes {
   /** How often each was done. */
   readonly done: Readonly<Record<'reloads' | 'secrets' | 'keys' | 'providerKeys', number>>
@@ -21,9 +21,9 @@ interface Surroundings {
 const MINUTE_MS = 60_000
 /** Files are looked at again every five seconds at the latest; a replica may stand still for eight. */
 const TAKEN_OVER_MS = 30_000
-/** Within a minute, after which the next comes; longer, because nobody waits here for who has no time. */
+/** Within a minute, when the next follows; longer for processes that the machine gives no time. */
 const SECRETS_GRACE_MS = 50_000
-/** Tokens of callers are over by then. Those of the proxy itself are not, and are got anew when the backend refuses them. */
+/** Callers' tokens have expired by then. The proxy's own have not, and are fetched again when the backend rejects them. */
 const PROVIDER_KEYS_EVERY_MS = 11 * MINUTE_MS
 const POLL_MS = 500
 const STALLED_MS = 2_000
@@ -38,7 +38,7 @@ export async function change(around: Surroundings): Promise<Changes> {
   const watching: Promise<void>[] = []
   for (let minute = 1; ; minute += 1) {
     await pause(everyMs / 2)
-    // Near the end nobody could see whether it was taken over.
+    // Near the end its effect could not be observed.
     if (isOver() || performance.now() - startedAt > runMs - (2 * TAKEN_OVER_MS) / 3) break
     watching.push(untilTakenOver(await world.configuration.reload(), around))
     done.reloads += 1
@@ -53,7 +53,7 @@ export async function change(around: Surroundings): Promise<Changes> {
     const sinceMs = performance.now() - rotatedAt
     if (rotatedAt === 0 || sinceMs > PROVIDER_KEYS_EVERY_MS) {
       rotatedAt = performance.now()
-      await world.standIns.identity.rotate()
+      await world.services.identity.rotate()
       done.providerKeys += 1
     }
   }
@@ -78,7 +78,7 @@ async function untilTakenOver(
       const served = [...text.matchAll(/generation-(\d+)/g)].map(([, number]) => Number(number))
       if (served.some((number) => number >= generation)) waiting.delete(name)
     }
-    // Who is down, stands still or has no time cannot take anything over.
+    // A process that is down, stopped or without CPU time cannot reload.
     const now = performance.now()
     const isOn = faults.spans.some(({ name, parts, until }) =>
       name === STALL

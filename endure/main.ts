@@ -10,8 +10,8 @@ import { copyProgram } from './world/program.ts'
 const HELP = `npm run endure -- [--hours H] [--runs N] [--callers N] [--seed S] [--every SECONDS] [--only TEXTS]
                   [--json FILE] [--heaps DIR] [--page [--from FILE]]
 
-Runs two proxies as processes of their own on Redis with Sentinel, with every type of external auth, before stand-ins for
-everything that they talk to; callers of all kinds; and a fault after the other. Every answer is judged by what its caller may
+Runs two proxies as processes of their own on Redis with Sentinel, with every type of external auth, before demo services for
+everything that they talk to; callers of all kinds; and a fault after the other. Every response is checked by what its caller may
 get, and by which refusals the fault of the moment excuses. Exit code 1 when something was wrong; 2 when a run could not be
 made, or was broken off. Several may run at the same time; whichever way it ends, nothing is left behind.
 
@@ -72,7 +72,7 @@ function interruption(): AbortSignal {
   return interrupted.signal
 }
 
-/** What a run has shown; undefined when it could not be made. */
+/** The result of a run; undefined when it could not start. */
 async function runOnce(
   options: Omit<Parameters<typeof run>[0], 'signal'>,
   interrupted: AbortSignal,

@@ -8,7 +8,7 @@ export interface Random {
   pick<T>(values: readonly T[]): T
   /** The same values in another order. */
   shuffled<T>(values: readonly T[]): T[]
-  /** One of its own for a part of the run, whose numbers do not depend on how many others were drawn. */
+  /** An independent generator for a part of the run. */
   of(name: string): Random
 }
 

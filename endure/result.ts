@@ -9,7 +9,7 @@ import type { Lines } from './oracle/lines.ts'
 import type { Searched } from './oracle/search.ts'
 import { STALL } from './stalls.ts'
 
-/** What a run has shown. */
+/** The result of a run. */
 export interface RunResult {
   readonly seed: string
   /** Of the program, with its commit. */
@@ -18,7 +18,7 @@ export interface RunResult {
   readonly seconds: number
   readonly callers: number
   readonly lives: number
-  /** How long the machine gave a process of the run no time; nothing that is late is judged by what happened then. */
+  /** Time that processes of the run waited for a processor; delays in it are not evaluated. */
   readonly stalledSeconds: number
   readonly answers: Readonly<Record<string, number>>
   readonly logLines: number

@@ -20,7 +20,7 @@ import { findingText } from './report/text.ts'
 import { machineOf, reportedFaults, type RunResult, sorted, withDetails } from './result.ts'
 import { REPLICA_PARTS, watchStalls } from './stalls.ts'
 import { REGISTRY_PATH } from './world/registry.ts'
-import { LOGIN_USERS } from './world/stand-ins.ts'
+import { LOGIN_USERS } from './world/services.ts'
 import type { Program } from './world/program.ts'
 import { openWorld, type Watching, type World } from './world/world.ts'
 
@@ -45,12 +45,12 @@ const LINE_MS = 60_000
 const HOUSEKEEPING_MS = 5_000
 const TELL_EVERY_MS = 60_000
 const MIB = 1024 * 1024
-/** Long after an answer a request may still arrive that was held back on its way. */
+/** A delayed request may still arrive long after the response. */
 const REMEMBERED_MS = 120_000
 const SAMPLES_IN_A_RUN = 240
 const LEAST_BETWEEN_SAMPLES_MS = 2_000
 
-/** One run, from the start of everything to its end. */
+/** A run, from the start of all processes to their end. */
 export async function run(options: RunOptions): Promise<RunResult> {
   let startedAt = performance.now()
   const elapsedMs = (): number => performance.now() - startedAt
@@ -72,7 +72,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
   try {
     startedAt = performance.now()
     const living = live(options, { world, agent, watching, faults, startedAt, elapsedMs })
-    // Nobody waits for it when the run is broken off.
+    // Not awaited when the run is aborted.
     living.catch(() => undefined)
     return await Promise.race([living, brokenOff(options.signal)])
   } finally {
@@ -81,7 +81,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
   }
 }
 
-/** Rejects with the reason when somebody, or the clock, ends a run before its time. */
+/** Rejects with the reason when a signal or the clock ends a run early. */
 function brokenOff(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     const end = (): void => reject(signal.reason as Error)
@@ -118,7 +118,7 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
     url: world.balancer.url,
     agent,
     profiles: [...profilesOf(world.configuration), registryProfile(world.registry.url, REGISTRY_PATH)],
-    identity: world.standIns.identity,
+    identity: world.services.identity,
     witness,
     lines,
     findings,
@@ -129,7 +129,7 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
     think: (ms) => pause(ms * stalls.pace()),
     isOver,
   }
-  const told = (text: string): void => say(`${(elapsedMs() / 1000).toFixed(1).padStart(7)} s ${text}`)
+  const report = (text: string): void => say(`${(elapsedMs() / 1000).toFixed(1).padStart(7)} s ${text}`)
   const crowd = startCrowd(around, { size: callers, random: random.of('callers'), users: LOGIN_USERS })
   const changing = change({ world, findings, faults, runMs, pause, isOver })
   const housekeeping = setInterval(() => {
@@ -145,11 +145,11 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
     const live = Math.round(liveBytes / MIB)
     const counts = `${answers} answers, ${findings.count} failures, ${crowd.lives} callers so far`
     const noTime = Math.round(stalls.totalMs() / 1_000)
-    told(`${counts}, ${memory} MiB in replica-1 (${live} live), the machine gave no time for ${noTime} s`)
+    report(`${counts}, ${memory} MiB in replica-1 (${live} live), the machine gave no time for ${noTime} s`)
   }, TELL_EVERY_MS)
   const kinds = FAULTS.filter(({ name }) => options.only?.some((text) => name.includes(text)) !== false)
   const planned = plan(kinds, random.of('faults'), { runMs, everyMs: options.faultEverySeconds * 1000 })
-  await play(planned, { world, log: faults, findings, random, until, say: told })
+  await play(planned, { world, log: faults, findings, random, until, say: report })
   await until(runMs)
   over.abort()
   await crowd.ended

@@ -7,11 +7,11 @@ export const STALL = 'the machine gave no time'
 /** A process of the run. */
 export interface Watched {
   readonly pid: number
-  /** What is not well while it gets no time. */
+  /** Parts that fail while it gets no time. */
   readonly parts: readonly Part[]
 }
 
-/** What is in this process, or behind a gate of it. */
+/** Parts in this process, or behind its gates. */
 export const OWN_PARTS: readonly Part[] = [
   'provider',
   'introspection',
@@ -33,14 +33,14 @@ export interface Stalls {
 }
 
 const TICK_MS = 500
-/** What a process waits for beside others, or stands still, of that time; less is within what every deadline leaves. */
+/** Shortest relevant stall; every deadline allows for shorter ones. */
 const MOST_WAITED_SHARE = 0.6
 const MOST_LATE_MS = 400
 const [FREE_SHARE, PACE_PER_SHARE, SLOWEST_PACE] = [0.2, 6, 4]
 const SMOOTHING = 0.1
 
 /**
- * Notes when the machine gives this process, or others, no time: what is late then is nobody's fault but its own.
+ * Notes when the machine gives this process, or others, no time: delays then are the machine's fault.
  *
  * @param processes those that run now, beside this one
  */
@@ -51,7 +51,7 @@ export function watchStalls(log: Pick<FaultLog, 'add'>, processes: () => readonl
   return { totalMs: () => judge.totalMs, pace: () => judge.pace, stop: () => clearInterval(ticking) }
 }
 
-/** What decides, given the time and how long each process has waited for a processor so far, in milliseconds. */
+/** Finds stalls, given the time and how long each process has waited for a processor so far, in milliseconds. */
 export function createStallJudge(
   log: Pick<FaultLog, 'add'>,
   waited: (pid: number) => number | undefined,
@@ -79,7 +79,7 @@ export function createStallJudge(
       if (isLate) for (const part of OWN_PARTS) stalled.add(part)
       if (stalled.size > 0) {
         totalMs += spanMs
-        // One for as long as it lasts: a long run on a crowded machine has thousands of ticks.
+        // A single entry while it lasts: a long run on a busy machine has thousands of ticks.
         const goesOn = last?.until === fromMs && stalled.symmetricDifference(new Set(last.parts)).size === 0
         if (last !== undefined && goesOn) last.until = nowMs
         else log.add((last = { name: STALL, parts: [...stalled], from: fromMs, until: nowMs }))
@@ -97,7 +97,7 @@ export function createStallJudge(
   }
 }
 
-/** How long its first thread could have run and did not (sched-stats of Linux); undefined where nobody counts that. */
+/** How long its first thread could have run and did not (sched-stats of Linux); undefined if not counted. */
 function waitedMs(pid: number): number | undefined {
   try {
     return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1_000_000

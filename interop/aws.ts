@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { CONTAINER_PATH, type LabMetadata, startLabMetadata } from '../lab/metadata.ts'
-import { Secret, type AwsCredential } from '../src/core/index.ts'
+import { after, type AwsCredential, monotonicNow, Secret } from '../src/core/index.ts'
 import { createServiceSource, createCloudStsSource, identityFor } from '../src/obtain/index.ts'
 import { type AmbientName, chainOf } from '../src/resources/index.ts'
 import { freePort } from '../lab/free-port.ts'
@@ -178,7 +178,7 @@ async function assumed(endpoint: string): Promise<readonly string[]> {
     const { credential, expiresAtMs } = await sts.fetch(
       caller,
       sts.plan(caller),
-      performance.now() + 10_000,
+      after(monotonicNow(), 10_000),
       new Secret('opaque'),
     )
     const who = await identityFor(config, source, ports).who(credential as AwsCredential)

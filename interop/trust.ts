@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { asFailure, type AwsCredential, Secret } from '../src/core/index.ts'
+import { after, asFailure, type AwsCredential, monotonicNow, Secret } from '../src/core/index.ts'
 import { createCloudStsSource, identityFor } from '../src/obtain/index.ts'
 import { freePort } from '../lab/free-port.ts'
 import { send, signed, untilListening } from './moto.ts'
@@ -58,7 +58,7 @@ async function problemsOf(
   const caller = callerWith({ sub: 'alice', ...claims }, token === undefined ? 'opaque' : 'jwt')
   try {
     const shown = new Secret(token ?? 'opaque')
-    const { credential } = await source.fetch(caller, source.plan(caller), performance.now() + 10_000, shown)
+    const { credential } = await source.fetch(caller, source.plan(caller), after(monotonicNow(), 10_000), shown)
     const keys = credential as AwsCredential
     const who = await identityFor(spec, { type: 'ambient' }, ports).who(keys)
     const wrong = who.endsWith(`:assumed-role/${String(expect)}/alice`) ? [] : [`${what}: it is ${who}`]

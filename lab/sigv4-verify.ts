@@ -1,11 +1,12 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import type { EpochMs } from '../src/core/index.ts'
 
 /** Temporary credentials as the service that issued them knows them. */
 export interface IssuedCredentials {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken: string
-  readonly expiresAtMs: number
+  readonly expiresAtMs: EpochMs
   readonly roleArn: string
   readonly sessionName: string
   readonly subject: string
@@ -26,7 +27,7 @@ export interface Sigv4Request {
 export interface Sigv4Expectation {
   readonly region: string
   readonly service: string
-  readonly nowMs: number
+  readonly nowMs: EpochMs
   readonly lookup: (accessKeyId: string) => IssuedCredentials | undefined
 }
 
@@ -122,7 +123,7 @@ function checkScope(
   return undefined
 }
 
-function checkWindow(signedAtMs: number, nowMs: number): string | undefined {
+function checkWindow(signedAtMs: EpochMs, nowMs: EpochMs): string | undefined {
   const [signedAt, now] = [amzDate(signedAtMs), amzDate(nowMs)]
   if (signedAtMs < nowMs - WINDOW_MS) {
     return `Signature expired: ${signedAt} is now earlier than ${amzDate(nowMs - WINDOW_MS)} (${now} - 5 min.)`

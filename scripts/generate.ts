@@ -2,11 +2,13 @@ import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import path from 'node:path'
 import { renderCrd } from '../src/cli/schema.ts'
 import { FAILURES, type Fault, type FailureRow } from '../src/core/index.ts'
+import { format, resolveConfig } from 'prettier'
 import { stringify } from 'yaml'
 import { mutatingConfiguration, NAMES, ownTypes, podKeys, validatingConfiguration } from '../src/operator/index.ts'
 import { combinedSchema, type CrdKind, CRD_KINDS } from '../src/load/publish/index.ts'
 import { DEFAULT_API_GROUP } from '../src/load/index.ts'
 import { CHART, chartTemplates, DEFINITIONS } from './chart.ts'
+import { withChartValues } from './chart-values.ts'
 import { PROTOCOL, protocolModule } from './protocol-module.ts'
 import { cliPage } from './cli-page.ts'
 import { manifestsPage } from './manifests-page.ts'
@@ -41,6 +43,11 @@ for (const [name, text] of chartTemplates({
   read: (file) => files.get(file) ?? current(file) ?? '',
 }))
   files.set(name, text)
+
+const chartFile = (name: string): string => files.get(`${CHART}/${name}`) ?? current(`${CHART}/${name}`) ?? ''
+const readmePath = path.join(root, CHART, 'README.md')
+const readme = withChartValues(chartFile('README.md'), chartFile('values.schema.json'), chartFile('values.yaml'))
+files.set(`${CHART}/README.md`, await format(readme, { ...(await resolveConfig(readmePath)), filepath: readmePath }))
 
 if (process.argv.includes('--check')) {
   const different = [...files].filter(([name, text]) => current(name) !== text).map(([name]) => name)
@@ -92,6 +99,7 @@ function strangers(): string[] {
     namesIn(folder)
       .filter((name) => name.includes('.'))
       .map((name) => `${folder}/${name}`)
+      .filter((name) => name !== `${CHART}/templates/NOTES.txt`)
       .filter((name) => !files.has(name)),
   )
 }

@@ -56,7 +56,7 @@ export async function runYoung(
       return [name].concat(cost, held)
     })
     const head = ['semi-space at most', ...SHAPES.flatMap(({ connections }) => [`µs, ${connections} connections`, '×'])]
-    return `**Room for young objects** (1 KiB POST to \`bearerToken\`, ${rounds} rounds; memory in MiB)\n\n${table([...head, 'idle', 'after the load', 'half a minute later'], rows)}`
+    return `**Young generation** (1 KiB POST to \`bearerToken\`, ${rounds} rounds; memory in MiB)\n\n${table([...head, 'idle', 'after the load', 'half a minute later'], rows)}`
   } finally {
     await Promise.all(running.map((one) => one.stop()))
   }

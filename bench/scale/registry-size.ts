@@ -79,7 +79,7 @@ export async function runRegistrySize({
       ['a page in the middle', `limit=30&cursor=${encodeURIComponent(walked.middle)}`],
       ['a search for what all have', 'limit=30&search=server'],
       ['a search for what one has', `limit=30&search=server-${String(count - 1).padStart(6, '0')}`],
-      ['a search for what nobody has', 'limit=30&search=nothing-of-that-name'],
+      ['a search without results', 'limit=30&search=nothing-of-that-name'],
       ['a search for what is made of usual parts', 'limit=30&search=usual%20lengths'],
     ] as const) {
       const took: number[] = []

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { LabIdentityProvider } from '../../lab/index.ts'
-import { type Call, CALL_HEADER, type Outcome, type Told } from '../oracle/call.ts'
+import { type Call, CALL_HEADER, type Outcome, type Expectation } from '../oracle/call.ts'
 import type { FaultLog, Part } from '../oracle/excuses.ts'
 import type { Findings } from '../oracle/findings.ts'
 import { judge, mayBeServedBy, reasonOf } from '../oracle/judge.ts'
@@ -12,7 +12,7 @@ import { send } from './client.ts'
 import type { Body } from './messages.ts'
 import { type Identity, needsOf, type Profile } from './routes.ts'
 
-/** What all callers of a run share. */
+/** Shared state of all callers of a run. */
 export interface Surroundings {
   /** Where the proxies are found. */
   readonly url: string
@@ -32,7 +32,7 @@ export interface Surroundings {
   isOver(): boolean
 }
 
-/** What was answered how often. */
+/** Counts of responses by status. */
 export interface Tally {
   add(name: string): void
   readonly counts: ReadonlyMap<string, number>
@@ -43,7 +43,7 @@ export function createTally(): Tally {
   return { counts, add: (name) => void counts.set(name, (counts.get(name) ?? 0) + 1) }
 }
 
-/** One who calls, at one route, and what it may get there. */
+/** A caller of one route, and its permitted results. */
 export interface Caller {
   readonly name: string
   readonly around: Surroundings
@@ -51,7 +51,7 @@ export interface Caller {
   readonly profile: Profile
   readonly identity: Identity
   readonly token: string | undefined
-  /** What must be refused, for those who have no right. */
+  /** Required rejections of callers without permission. */
   readonly refusal?: readonly string[]
   /** When the token ended that must be refused for it, in milliseconds of `performance.now()`. */
   readonly tokenEndedAt?: number
@@ -64,7 +64,7 @@ export interface Asked {
   readonly method?: 'GET' | 'POST' | 'DELETE'
   readonly body?: Body
   readonly headers?: Readonly<Record<string, string>>
-  readonly told: Told
+  readonly expectation: Expectation
   /** Default: what is sent by POST. */
   readonly isUnsafe?: boolean
   readonly leaveAfterMs?: number
@@ -77,7 +77,7 @@ const since = new WeakMap<Caller, number>()
 /** Makes a request, and has the oracle judge what becomes of it. */
 export async function ask(caller: Caller, asked: Asked): Promise<Outcome> {
   const { around, profile, token } = caller
-  const { id, method = 'POST', body, told } = asked
+  const { id, method = 'POST', body, expectation } = asked
   const startedAt = performance.now()
   const callerSince = since.get(caller) ?? startedAt
   since.set(caller, callerSince)
@@ -91,7 +91,7 @@ export async function ask(caller: Caller, asked: Asked): Promise<Outcome> {
     isUnsafe: asked.isUnsafe ?? method === 'POST',
     endsSession: method === 'DELETE',
     expected: profile.expected(caller.identity),
-    told,
+    expectation,
     digest: body?.digest,
     token,
     callerSince,

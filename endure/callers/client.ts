@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher, request } from 'undici'
 import type { Outcome } from '../oracle/call.ts'
 
-/** Longer than any deadline of the proxy: whoever waits for it waits for something that is lost. */
+/** Longer than any deadline of the proxy: a longer wait is a lost response. */
 const LONGEST_MS = 90_000
 const MOST_CHARS = 16 * 1024 * 1024
 
@@ -14,7 +14,7 @@ export interface Sent {
   readonly leaveAfterMs?: number
 }
 
-/** Connections of callers. They are kept for a moment only, since who closes an idle one is nobody's fault. */
+/** Connections of callers. They are kept for a moment only, since either side may close an idle one. */
 export const createAgent = (): Agent =>
   new Agent({ keepAliveTimeout: 1_000, keepAliveMaxTimeout: 1_000, connections: 512, allowH2: false })
 

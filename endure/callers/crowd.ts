@@ -63,7 +63,7 @@ async function liveOnce(around: Surroundings, name: string, random: Random, user
   const caller = { name, around, random, profile, identity }
   if (profile.knownBy === 'nothing') return life({ ...caller, token: undefined })
   if (random.between(0, 9) === 0) return intrudes(await withoutRight(caller))
-  // Roles of STS are for JWTs only, and the registry asks nobody about others.
+  // STS roles accept JWTs only, and the registry does not introspect opaque tokens.
   const takesOpaque = profile.origin === undefined && profile.path !== '/cloud-sts'
   const opaque = takesOpaque && random.between(0, 4) === 0
   const token = await mint(around, identity, { opaque })
@@ -111,7 +111,7 @@ async function loggedIn(
   }
 }
 
-/** Somebody who must not be served, whatever is broken. */
+/** A caller that must not be served under any fault. */
 async function withoutRight(caller: Omit<Caller, 'token'>): Promise<Caller> {
   const { around, random, identity, profile } = caller
   const provider = ['provider', 'introspection'] as const
@@ -126,7 +126,7 @@ async function withoutRight(caller: Omit<Caller, 'token'>): Promise<Caller> {
       return { ...caller, token, tokenEndedAt, refusal: ['401 expired_token', '401 invalid_token'], needs: provider }
     }
     case 2: {
-      const token = await mint(around, identity, { aud: ['somebody-else'] })
+      const token = await mint(around, identity, { aud: ['another-audience'] })
       return { ...caller, token, refusal: ['401 invalid_token'], needs: provider }
     }
     case 3: {
@@ -142,7 +142,7 @@ async function withoutRight(caller: Omit<Caller, 'token'>): Promise<Caller> {
   }
 }
 
-/** The claims of a good token under a key that is nobody's. */
+/** The claims of a valid token, signed by an unknown key. */
 async function forged(good: string, subject: string): Promise<string> {
   const [head = '', payload = ''] = good.split('.')
   const { kid } = JSON.parse(Buffer.from(head, 'base64url').toString()) as { kid: string }

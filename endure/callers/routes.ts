@@ -1,7 +1,7 @@
 import type { Expected } from '../oracle/call.ts'
 import type { Part } from '../oracle/excuses.ts'
 
-/** Who calls. */
+/** The identity of a caller. */
 export interface Identity {
   readonly subject: string
   readonly groups: readonly string[]
@@ -11,7 +11,7 @@ export interface Identity {
 /** How callers of a route are known: not at all, by a token of the identity provider, by a login at the proxy. */
 export type KnownBy = 'nothing' | 'token' | 'login'
 
-/** What is known of a route before a caller comes. */
+/** A route, before any caller. */
 export interface Profile {
   readonly path: string
   /** Where it is found. Default: with the proxies. */
@@ -30,7 +30,7 @@ export interface Current {
 const ROLE = 'arn:cloud:iam::000000000000:role/lab-'
 const ALWAYS: readonly Part[] = ['backend', 'replica', 'drain', 'pause', 'descriptors', 'clock']
 
-/** Nobody behind the proxies is asked for what is found elsewhere. */
+/** Routes that need no service behind the proxies. */
 export const needsOf = (profile: Profile, more: readonly Part[] = []): readonly Part[] => [
   ...(profile.origin === undefined ? ALWAYS : []),
   ...profile.needs,

@@ -5,7 +5,7 @@ import type { World } from '../world/world.ts'
 /** Something that goes wrong for a while. */
 export interface Fault {
   readonly name: string
-  /** What is not well meanwhile. */
+  /** Parts that fail meanwhile. */
   readonly parts: readonly Part[]
   /** The clock that is off meanwhile. */
   readonly clock?: MovedClock

@@ -4,8 +4,8 @@ import type { Part } from '../oracle/excuses.ts'
 import type { Fault } from './fault.ts'
 import { PROCESS_FAULTS } from './process.ts'
 
-type GateName = keyof World['standIns']['gates']
-type Settings = Parameters<World['standIns']['faults']['set']>[0]
+type GateName = keyof World['services']['gates']
+type Settings = Parameters<World['services']['faults']['set']>[0]
 
 const SHORT = [3_000, 9_000] as const
 const BROKEN_MODES = GATE_MODES.filter((mode) => mode !== 'open')
@@ -16,10 +16,10 @@ const network = (what: string, gates: readonly GateName[], parts: readonly Part[
     name: `network to ${what} ${mode}`,
     parts,
     lastsMs: SHORT,
-    begin: ({ standIns }) => {
-      for (const gate of gates) standIns.gates[gate].set(mode)
+    begin: ({ services }) => {
+      for (const gate of gates) services.gates[gate].set(mode)
       return Promise.resolve(() => {
-        for (const gate of gates) standIns.gates[gate].set('open')
+        for (const gate of gates) services.gates[gate].set('open')
       })
     },
   }))
@@ -35,9 +35,9 @@ const service = (
   name,
   parts,
   lastsMs,
-  begin: ({ standIns }) => {
-    standIns.faults.set(on)
-    return Promise.resolve(() => standIns.faults.set(off))
+  begin: ({ services }) => {
+    services.faults.set(on)
+    return Promise.resolve(() => services.faults.set(off))
   },
 })
 
@@ -49,7 +49,7 @@ const introspection = (mode: Trouble): Fault =>
   service(`introspection ${mode}`, ['introspection'], { introspection: mode, slowMs: 3_000 }, { introspection: 'none' })
 const sts = (mode: Trouble): Fault => service(`STS ${mode}`, ['sts'], { sts: mode, slowMs: 3_000 }, { sts: 'none' })
 
-/** It happens in a moment: what is issued after it is good again. The product gets others, and nobody notices. */
+/** A momentary fault: later credentials are valid. The product fetches others, and callers notice nothing. */
 const revoking = (what: 'exchange' | 'sts', parts: readonly Part[]): Fault =>
   service(`${what} takes back what it issued`, parts, { [what]: 'revoking' }, { [what]: 'none' }, [1_000, 1_000])
 

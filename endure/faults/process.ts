@@ -81,9 +81,9 @@ const clockMoves = (seconds: number): Fault => ({
   },
 })
 
-/** As when a disk is full to which somebody writes the log: nothing is taken any more, and the proxy must go on. */
+/** As when the disk of the log is full: nothing is read any more, and the proxy must continue. */
 const logStops: Fault = {
-  name: 'log taken by nobody',
+  name: 'log unread',
   parts: [],
   lastsMs: [4_000, 9_000],
   begin({ replicas }, random) {
@@ -93,7 +93,7 @@ const logStops: Fault = {
   },
 }
 
-/** What Redis says when there is no memory left, or no disk: it reads, and refuses to write. */
+/** Redis without memory or disk: it reads, and rejects writes. */
 const storeFull: Fault = {
   name: 'Redis takes no more',
   parts: STORE,

@@ -11,10 +11,10 @@ export interface Planned {
   readonly lastsMs: number
 }
 
-/** Nothing is broken before everybody has come once, and at the end everything is well for a while. */
+/** No fault before all callers came once, and none for a while before the end. */
 const QUIET_MS = 12_000
 
-/** One every `everyMs`, all of the list in a drawn order before one comes again. */
+/** A fault every `everyMs`, all of the list in random order before any repeats. */
 export function plan(
   faults: readonly Fault[],
   random: Random,

@@ -1,6 +1,6 @@
 import { MEASURES, type MeasureName, type Sample } from './sample.ts'
 
-/** How a measure went in the part of a run that is judged. */
+/** The course of a measure in the evaluated part of a run. */
 export interface Growth {
   readonly measure: MeasureName
   readonly of: string
@@ -8,13 +8,13 @@ export interface Growth {
   readonly to: number
   /** By the median of all slopes, which peaks under a fault do not move. */
   readonly perHour: number
-  /** How much it may grow in the judged part; undefined: it is not judged. */
+  /** Permitted growth in the evaluated part; undefined: not evaluated. */
   readonly bound: number | undefined
   readonly isKept: boolean
 }
 
 /**
- * Until then caches fill and code is compiled: a third of a run, and no less than what is remembered longest of those who come
+ * Until then caches fill and code is compiled: a third of a run, and at least the longest cache lifetime of callers who come
  * and go (whose tokens were good, for ten minutes), so that at the end of it as much goes as comes.
  */
 const WARM_UP_PART = 1 / 3
@@ -23,13 +23,13 @@ const LEAST_WARM_UP_SECONDS = 660
 const LEAST_JUDGED_SECONDS = 300
 const LEAST_SAMPLES = 8
 
-/** Judges each measure of the processes that ran from the warm-up to the end. */
+/** Evaluates each measure of the processes that ran from the warm-up to the end. */
 export function growthOf(samples: readonly Sample[], runSeconds: number): readonly Growth[] {
   const warmUpSeconds = Math.max(runSeconds * WARM_UP_PART, LEAST_WARM_UP_SECONDS)
   const isLong = runSeconds - warmUpSeconds >= LEAST_JUDGED_SECONDS
   const fromSeconds = isLong ? warmUpSeconds : runSeconds * WARM_UP_PART
   const late = samples.filter(({ atSeconds }) => atSeconds >= fromSeconds)
-  const judged = runSeconds - fromSeconds
+  const evaluated = runSeconds - fromSeconds
   return [...Map.groupBy(late, ({ of }) => of)].flatMap(([of, own]) =>
     MEASURES.flatMap(({ name, mayGrow }): Growth[] => {
       const points = own.flatMap(({ atSeconds, values }) => {
@@ -40,8 +40,8 @@ export function growthOf(samples: readonly Sample[], runSeconds: number): readon
       if (first === undefined || last === undefined || points.length < LEAST_SAMPLES) return []
       const slope = medianSlope(points)
       const seconds = last[0] - first[0]
-      // One that was started in between has warmed up in the judged part.
-      const isWhole = isLong && seconds >= judged * 0.8
+      // A restarted process warmed up in the evaluated part.
+      const isWhole = isLong && seconds >= evaluated * 0.8
       const level = median(points.map(([, value]) => value))
       const bound = isWhole && mayGrow !== undefined ? level * mayGrow.part + mayGrow.by : undefined
       const isKept = bound === undefined || slope * seconds <= bound

@@ -11,7 +11,7 @@ export interface KeyKind {
 /** Milliseconds to live; -1: without an end, as Redis has it. */
 export type KeyLife = readonly [key: string, ms: number]
 
-/** What there may be a key for, each. */
+/** Reasons for a key. */
 export interface Occasions {
   /** Callers with a credential of their own; also those who logged in. */
   readonly lives: number
@@ -58,11 +58,11 @@ export function kindsOf(keys: readonly KeyLife[]): readonly KeyKind[] {
     .toSorted((one, other) => other.count - one.count)
 }
 
-/** What is wrong with them: keys without an end, with a late one, or more than there was occasion for. */
+/** Problems: keys without expiry, with a late one, or more keys than reasons. */
 export function* keyProblems(kinds: readonly KeyKind[], occasions: Occasions): Generator<string> {
   for (const { kind, count, longestSeconds, endless } of kinds) {
     const [seconds, most] = KINDS[kind] ?? []
-    if (seconds === undefined) yield `keys in Redis of a kind that nobody knows: ${kind}`
+    if (seconds === undefined) yield `keys in Redis of an unknown kind: ${kind}`
     else if (longestSeconds > seconds) yield `keys ${kind} in Redis for ${longestSeconds} s, at most ${seconds}`
     if (endless > 0) yield `${endless} keys ${kind} in Redis without an end`
     const bound = most?.(occasions) ?? Infinity

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { memoryOf } from '../../bench/processes.ts'
 import type { World } from '../world/world.ts'
 
-/** What must not grow for ever: name, unit, and how much it may grow in the part of a run that is judged. */
+/** A bounded measure: name, unit, and permitted growth in the evaluated part of a run. */
 export const MEASURES = [
   { name: 'memory', unit: 'MiB', of: 'replica', mayGrow: { part: 0.25, by: 24 } },
   { name: 'live', unit: 'MiB', of: 'replica', mayGrow: { part: 0.1, by: 8 } },
@@ -16,7 +16,7 @@ export const MEASURES = [
 ] as const
 export type MeasureName = (typeof MEASURES)[number]['name']
 
-/** One look at one process, or at the store. */
+/** A sample of a process, or of the store. */
 export interface Sample {
   /** Since the start of the run. */
   readonly atSeconds: number

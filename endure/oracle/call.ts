@@ -3,7 +3,7 @@ import type { Part } from './excuses.ts'
 /** The header by which the backend knows to which call a request belongs. */
 export const CALL_HEADER = 'x-endure-call'
 
-/** What a request must carry when it reaches the backend. */
+/** Required content of a request at the backend. */
 export interface Expected {
   /** Members of what the backend verified, as JSON: `claims.sub`, `roleArn`, `tags.User`, … */
   readonly verified: Readonly<Record<string, string>>
@@ -13,27 +13,27 @@ export interface Expected {
   readonly hasCredential: boolean
 }
 
-/** What the tool of a call has to answer with. */
-export type Told =
+/** The required result of a tool call. */
+export type Expectation =
   | { readonly kind: 'own request' }
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'bytes'; readonly bytes: number }
   | { readonly kind: 'steps'; readonly steps: number }
   /** The names of these servers, all of them, in this order. */
   | { readonly kind: 'servers'; readonly names: readonly string[] }
-  /** What the backend answers with at the request of the caller becomes one of these, as `status reason`. */
+  /** The backend's status is converted to one of these, as `status reason`. */
   | { readonly kind: 'refusal'; readonly reasons: readonly string[] }
   /** Anything that is whole: of the protocol, not of a tool. */
   | { readonly kind: 'anything' }
 
-/** One request of a caller, and what must become of it. */
+/** A request of a caller, and its required outcome. */
 export interface Call {
   /** Also the id of the JSON-RPC request. */
   readonly id: string
   readonly caller: string
   readonly route: string
   readonly needs: readonly Part[]
-  /** What must be refused, and how; undefined: it must be served. */
+  /** Required rejection; undefined: it must be served. */
   readonly refusal: readonly string[] | undefined
   /** When the token ended that must be refused for it, in milliseconds of `performance.now()`. */
   readonly tokenEndedAt?: number | undefined
@@ -42,7 +42,7 @@ export interface Call {
   /** It ends a session by DELETE, which is repeated when its answer is lost: who did it once finds nothing the second time. */
   readonly endsSession?: boolean
   readonly expected: Expected
-  readonly told: Told
+  readonly expectation: Expectation
   /** SHA-256 of the body that was sent; undefined where there is none. */
   readonly digest: string | undefined
   /** The caller's own credential, which must not get further than to the proxy. */
@@ -53,7 +53,7 @@ export interface Call {
   readonly startedAt: number
 }
 
-/** What came back. */
+/** The response. */
 export interface Outcome {
   readonly endedAt: number
   /** 0: no head came. */

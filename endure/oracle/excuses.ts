@@ -1,4 +1,4 @@
-/** What a request may need, and what a fault may take away. */
+/** A part that a request may need, and that a fault may break. */
 export const PARTS = [
   'provider',
   'introspection',
@@ -45,7 +45,7 @@ interface Excuse {
 
 const UNAVAILABLE = ['503 identity_provider_unavailable', '502 identity_provider_error', '502 exchange_failed']
 
-/** What may be answered because of a part that is not well, after `docs/errors.md`; nothing else is excused by it. */
+/** Failures that a broken part excuses, after `docs/errors.md`; no others. */
 export const EXCUSES: Readonly<Record<Part, Excuse>> = {
   provider: { refusals: UNAVAILABLE, cut: false, graceMs: 6_000 },
   introspection: { refusals: UNAVAILABLE, cut: false, graceMs: 6_000 },
@@ -66,7 +66,7 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
   },
   // A refresh whose answer is lost ends the session at a provider whose refresh tokens are good once: the user logs in again.
   workspace: { refusals: [...UNAVAILABLE, '401 no_session'], cut: false, graceMs: 6_000 },
-  // What was repeated for a lost connection is not repeated again for a credential whose key was withdrawn (decisions §4).
+  // A retry after a lost connection is not followed by one for a withdrawn key (decisions §4).
   backend: {
     refusals: [
       '502 backend_unreachable',
@@ -106,7 +106,7 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
     cut: true,
     graceMs: 4_000,
   },
-  // What was refused by a clock that was off stays refused for the ten seconds that refusals are kept.
+  // A rejection due to a wrong clock stays cached for ten seconds.
   // An assertion (`xaa`) that the replica's own authorization server gets is then over, or not good yet; and
   // keys that live a minute have expired when they arrive, or are taken for good when they have.
   clock: {
@@ -123,11 +123,11 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
   },
 }
 
-/** What faults there were. */
+/** The faults of a run. */
 export interface FaultLog {
   begin(name: string, parts: readonly Part[], clock?: MovedClock): FaultSpan
   end(span: FaultSpan): void
-  /** One that is over already. */
+  /** Adds a fault that has ended. */
   add(span: FaultSpan): void
   readonly spans: readonly FaultSpan[]
   /** Names of those that are on, or ended less than their grace ago. */
@@ -190,8 +190,8 @@ const TRUSTED_MS = 5_000
 const REVOKED_GRACE_MS = 2_000
 
 /**
- * Whether a caller was so new when credentials were taken back that each replica may have had one of its own, and the one that
- * a replica finds in place of its own is of before, too. Everybody else must not notice.
+ * Whether a caller was so new when credentials were revoked that each replica may have had one of its own, and the one that
+ * a replica finds in place of its own is of before, too. All others must not notice.
  */
 export const mayMeetRevoked = (spans: readonly FaultSpan[], callerSince: number, startedAt: number): boolean =>
   spans.some(

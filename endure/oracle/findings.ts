@@ -1,4 +1,4 @@
-/** What can be wrong in a run. */
+/** Kinds of findings in a run. */
 export const FINDING_KINDS = [
   'wrong credential',
   "another caller's answer",
@@ -42,7 +42,7 @@ export interface Findings {
 
 const MOST_KEPT = 500
 
-/** Of each kind so many are told as they come. */
+/** Findings of each kind that are printed at once. */
 const MOST_TOLD = 10
 
 /**

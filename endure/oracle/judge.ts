@@ -1,8 +1,8 @@
-import { type Call, CALL_HEADER, type Outcome, type Told } from './call.ts'
+import { type Call, CALL_HEADER, type Outcome, type Expectation } from './call.ts'
 import { excusesCut, excusesRefusal, type FaultSpan, goodAgainAt, mayMeetRevoked, unwell } from './excuses.ts'
 import type { FindingKind } from './findings.ts'
 
-/** What is wrong with an answer; undefined: nothing. */
+/** The problem of a response; undefined: none. */
 export type Verdict = readonly [kind: FindingKind, what: string] | undefined
 
 interface Message {
@@ -18,10 +18,10 @@ interface Message {
 
 /** The longest that is asked for are a stream of 20 s and twelve steps of 0.8 s; the rest is for a machine without time. */
 const LONGEST_MS = 40_000
-/** Whoever left before the head of an answer came had waited so long at most: also that of a stream comes at once. */
+/** Longest wait of callers that left before the head of a response; heads of streams are immediate, too. */
 const LONGEST_TO_HEAD_MS = 10_000
 
-/** Judges the answer to a call, given the faults of the run. */
+/** Checks the response to a call, given the faults of the run. */
 export function judge(call: Call, outcome: Outcome, spans: readonly FaultSpan[]): Verdict {
   const parts = unwell(spans, call.needs, call.startedAt, outcome.endedAt)
   const where = `${call.caller} at ${call.route} (${call.id})`
@@ -33,7 +33,7 @@ export function judge(call: Call, outcome: Outcome, spans: readonly FaultSpan[])
   if (parts.length === 0 && tookMs > (outcome.status === 0 ? LONGEST_TO_HEAD_MS : LONGEST_MS))
     return ['late answer', `${where}: ${outcome.status} after ${Math.round(tookMs / 1_000)} s`]
   if (outcome.status >= 400) {
-    // What a backend says of a credential has no reason of ours.
+    // A backend's rejection of a credential has no reason of the proxy.
     const isOfBackend = [401, 403].includes(outcome.status) && reasonOf(outcome.text) === ''
     if (isOfBackend && mayMeetRevoked(spans, call.callerSince, call.startedAt)) return undefined
     return judgeRefusal(call, outcome, parts, where)
@@ -57,7 +57,7 @@ export function reasonOf(text: string): string {
 function judgeRefusal(call: Call, outcome: Outcome, parts: ReturnType<typeof unwell>, where: string): Verdict {
   const { status, text } = outcome
   const reason = reasonOf(text)
-  const asked = call.told.kind === 'refusal' ? call.told.reasons : call.refusal
+  const asked = call.expectation.kind === 'refusal' ? call.expectation.reasons : call.refusal
   const isAsked = asked?.includes(`${status} ${reason}`) === true
   const isEnded = call.endsSession === true && status === 404 && parts.includes('backend')
   if (!isAsked && !isEnded && !excusesRefusal(parts, status, reason))
@@ -71,14 +71,14 @@ function judgeRefusal(call: Call, outcome: Outcome, parts: ReturnType<typeof unw
 }
 
 function judgeContent(call: Call, outcome: Outcome, where: string): Verdict {
-  if (call.told.kind === 'anything') return undefined
-  if (call.told.kind === 'refusal')
-    return ["another caller's answer", `${where}: ${outcome.status}, not ${call.told.reasons.join(' or ')}`]
-  if (call.told.kind === 'servers') {
+  if (call.expectation.kind === 'anything') return undefined
+  if (call.expectation.kind === 'refusal')
+    return ["another caller's answer", `${where}: ${outcome.status}, not ${call.expectation.reasons.join(' or ')}`]
+  if (call.expectation.kind === 'servers') {
     const { servers = [] } = (parsed(outcome.text) ?? {}) as { servers?: readonly { server?: { name?: string } }[] }
     const names = servers.map(({ server }) => server?.name)
-    if (names.join() === call.told.names.join()) return undefined
-    return ['torn answer that looks whole', `${where}: ${names.length} of ${call.told.names.length} servers`]
+    if (names.join() === call.expectation.names.join()) return undefined
+    return ['torn answer that looks whole', `${where}: ${names.length} of ${call.expectation.names.length} servers`]
   }
   const messages = messagesOf(outcome)
   const last = messages?.at(-1)
@@ -94,35 +94,41 @@ function judgeContent(call: Call, outcome: Outcome, where: string): Verdict {
       'refused without a reason',
       `${where}: an error of the backend, ${String(last.error.message).slice(0, 120)}`,
     ]
-  return judgeTold(call, call.told, messages, last, where)
+  return judgeExpectation(call, call.expectation, messages, last, where)
 }
 
-function judgeTold(call: Call, told: Told, messages: readonly Message[], last: Message, where: string): Verdict {
+function judgeExpectation(
+  call: Call,
+  expectation: Expectation,
+  messages: readonly Message[],
+  last: Message,
+  where: string,
+): Verdict {
   const text = last.result?.content?.[0]?.text ?? ''
-  switch (told.kind) {
+  switch (expectation.kind) {
     case 'own request': {
       const ids = (last.result?.structuredContent?.headers ?? [])
         .map((line) => line.split(': '))
         .filter(([name]) => name?.toLowerCase() === CALL_HEADER)
         .map(([, value]) => value)
       if (ids.length === 1 && ids[0] === call.id) return undefined
-      return ["another caller's answer", `${where}: the request of ${ids.join(', ') || 'nobody'}`]
+      return ["another caller's answer", `${where}: the request of ${ids.join(', ') || 'no caller'}`]
     }
     case 'text':
-      return text === told.text ? undefined : ["another caller's answer", `${where}: ${text.slice(0, 80)}`]
+      return text === expectation.text ? undefined : ["another caller's answer", `${where}: ${text.slice(0, 80)}`]
     case 'bytes':
       if (
-        text.length === told.bytes &&
-        text === '0123456789abcdef'.repeat(Math.ceil(told.bytes / 16)).slice(0, told.bytes)
+        text.length === expectation.bytes &&
+        text === '0123456789abcdef'.repeat(Math.ceil(expectation.bytes / 16)).slice(0, expectation.bytes)
       )
         return undefined
-      return ['torn answer that looks whole', `${where}: ${text.length} of ${told.bytes} bytes`]
+      return ['torn answer that looks whole', `${where}: ${text.length} of ${expectation.bytes} bytes`]
     case 'steps': {
       const steps = messages.flatMap(({ params }) => params?.progress ?? [])
-      const isWhole = steps.length === told.steps && steps.every((step, index) => step === index + 1)
+      const isWhole = steps.length === expectation.steps && steps.every((step, index) => step === index + 1)
       return isWhole
         ? undefined
-        : ['torn answer that looks whole', `${where}: steps ${steps.join(' ')} of ${told.steps}`]
+        : ['torn answer that looks whole', `${where}: steps ${steps.join(' ')} of ${expectation.steps}`]
     }
     default:
       return undefined

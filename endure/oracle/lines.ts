@@ -7,10 +7,10 @@ export interface Lines {
   read(replica: string, line: string): void
   /** An answer with this id and status has come; `servedBy`: of this replica, because no other may give it. */
   expect(requestId: string, status: number, what: string, servedBy?: string): void
-  /** Looks for the lines of answers that came before a moment of `performance.now()`; `isExcused`: the log of somebody was lost. */
+  /** Looks for the lines of answers that came before a moment of `performance.now()`; `isExcused`: log lines of a replica were lost. */
   check(before: number, isExcused: (at: number) => boolean): void
   readonly count: number
-  /** What the line of a refused request says of the reason; undefined when it is not known any more. */
+  /** The logged reason of a rejected request; undefined when it is no longer known. */
   detailOf(requestId: string): string | undefined
   /** How many lines of a level there were, by message. */
   readonly warnings: ReadonlyMap<string, number>

@@ -1,11 +1,11 @@
-/** Who keeps a secret: what is the caller's is held by the proxy for a request, and no longer. */
+/** The holder of a secret: the proxy holds a caller's secret only during a request. */
 export type Holder = 'caller' | 'proxy'
 
 /** Every secret of a run, to be found wherever it must not be. */
 export interface Marks {
   /** Knows a secret from now on; `what` says which in a report, without its value. Default for `holder`: the proxy. */
   add(secret: string, what: string, holder?: Holder): void
-  /** What of the known is in a text; with `holder` only of what this one holds. */
+  /** Known secrets in a text; with `holder` only those of this holder. */
   find(text: string, holder?: Holder): readonly string[]
   readonly count: number
 }

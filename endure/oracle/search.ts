@@ -55,7 +55,7 @@ export async function searchStore(
   }
 }
 
-/** Longer ones are no words of ours, but padding. */
+/** Longer ones are padding. */
 const LONGEST_WORD = 64 * 1024
 const WORD = /[\w-]/
 

@@ -23,7 +23,7 @@ export interface Witness {
   see(seen: Seen): void
   /** The answer has come, or will not. */
   settle(call: Call, outcome: Outcome): void
-  /** Forgets calls that were settled before a moment of `performance.now()`; one that comes later is told as a doubled one. */
+  /** Forgets calls that were settled before a moment of `performance.now()`; a later arrival is reported as doubled. */
   forget(before: number): void
   readonly open: number
 }
@@ -35,7 +35,7 @@ interface Entry {
 }
 
 const CREDENTIAL_HEADERS = new Set(['authorization', 'x-api-key', 'x-amz-security-token'])
-/** Of a signed request only the signature is nobody's business; the rest of the header is words of the protocol. */
+/** Only the signature of a signed request is secret; the rest of the header is protocol text. */
 const SIGNED = /^AWS4-HMAC-SHA256 .*Signature=([0-9a-f]+)/
 
 /** @param spans the faults of the run so far */

@@ -6,7 +6,7 @@ import { pageWith, pageWithRuns, picturesOf } from './page.ts'
 
 const at = (name: string): string => fileURLToPath(new URL(`../../docs/engineering/${name}`, import.meta.url))
 
-/** Written beside and moved into place: whoever breaks off leaves what was there before. */
+/** Written beside and moved into place: an aborted write keeps the previous file. */
 export function write(file: string, text: string): void {
   writeFileSync(`${file}.new`, text)
   renameSync(`${file}.new`, file)

@@ -7,10 +7,10 @@ const [BEGIN, END] = ['<!-- Made by `npm run endure -- --page`. -->', '<!-- End 
 
 const RUNS = ['<!-- Made by `npm run endure -- --runs N --page`. -->', '<!-- End of the runs. -->'] as const
 
-/** The page with the report of a run in the place of the one before. */
+/** The page with the report of a run instead of the previous one. */
 export const pageWith = (page: string, result: RunResult): string => withBlock(page, [BEGIN, END], reportOf(result))
 
-/** The page with a table of several runs in the place of the one before. */
+/** The page with a table of several runs instead of the previous one. */
 export const pageWithRuns = (page: string, results: readonly RunResult[]): string =>
   withBlock(page, RUNS, runsReportOf(results))
 
@@ -88,14 +88,14 @@ function reportOf(result: RunResult): string {
     .trimEnd()
 }
 
-/** What was judged: the pictures show the rest. */
+/** Evaluated measures: the pictures show the rest. */
 function growthOf({ growth }: RunResult): readonly string[] {
-  const judged = growth.flatMap((one) => (one.bound === undefined ? [] : [{ ...one, bound: one.bound }]))
-  if (judged.length === 0) return []
+  const evaluated = growth.flatMap((one) => (one.bound === undefined ? [] : [{ ...one, bound: one.bound }]))
+  if (evaluated.length === 0) return []
   return [
-    '| growth | of | at first | at the end | per hour | at most in the judged part |',
+    '| growth | of | at first | at the end | per hour | at most in the evaluated part |',
     '| --- | --- | ---: | ---: | ---: | ---: |',
-    ...judged.map(
+    ...evaluated.map(
       ({ measure, of, from, to, perHour, bound }) =>
         `| ${measure} | ${of} | ${from.toFixed(0)} | ${to.toFixed(0)} | ${perHour.toFixed(1)} | ${bound.toFixed(0)} |`,
     ),

@@ -1,6 +1,6 @@
 import type { Sample } from '../growth/sample.ts'
 
-/** What is drawn: one line for each process, over the time of the run. */
+/** A chart: one line for each process, over the time of the run. */
 export interface Plotted {
   readonly title: string
   readonly unit: string
@@ -43,7 +43,7 @@ export function plotOf({ title, unit, lines, faults, seconds }: Plotted): string
       ` text-anchor="${part === 1 ? 'end' : 'middle'}"`,
     ),
   )
-  // One path for all: an hour has hundreds.
+  // All share a path: an hour has hundreds.
   const [height, least] = [HEIGHT - BOTTOM - TOP, 0.5]
   const bands = faults.map(({ atSeconds, seconds: lasts }) => {
     const width = Math.max(least, Number(x(atSeconds + lasts)) - Number(x(atSeconds))).toFixed(1)

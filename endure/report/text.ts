@@ -3,7 +3,7 @@ import type { RunResult } from '../result.ts'
 
 const MOST_SHOWN = 40
 
-/** What a run has shown, for a terminal. */
+/** The result of a run, for a terminal. */
 export function textOf(result: RunResult): string {
   const { findings, failures } = result
   const total = Object.values(result.answers).reduce((sum, count) => sum + count, 0)
@@ -59,7 +59,7 @@ export function runsText(results: readonly RunResult[], wanted = results.length)
   ].join('\n')
 }
 
-/** What is said of one run among several. */
+/** The summary of one run among several. */
 export const rowOf = ({ seed, seconds, lives, answers, faults, failures, stalledSeconds }: RunResult) => ({
   seed,
   minutes: (seconds / 60).toFixed(1),

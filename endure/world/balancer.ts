@@ -1,7 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { freePort } from '../../lab/free-port.ts'
 
-/** Who takes connections, and whether it says that it is ready for them. */
+/** A target of connections, and whether it reports ready. */
 export interface Member {
   readonly port: number
   readonly readinessUrl: string

@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml'
 import { configFor } from '../../lab/cli/lab-folder.ts'
 import { LAB_PORTS } from '../../lab/cli/lab-ports.ts'
 import type { Marks } from '../oracle/marks.ts'
-import type { StandIns } from './stand-ins.ts'
+import type { Services } from './services.ts'
 import type { Store } from './store.ts'
 
 /** The folder that all replicas read, and what is changed in it while they run. */
@@ -13,7 +13,7 @@ export interface Configuration {
   readonly directory: string
   /** Whether a fixed secret is good now: the present one, and the one before for a while. */
   isCurrent(which: StaticSecret, value: string): boolean
-  /** A new value for both fixed secrets; those before stay good for `graceMs`. */
+  /** A new value for both fixed secrets; the previous ones stay valid for `graceMs`. */
   rotateStatic(graceMs: number): Promise<void>
   /** The keys that were added last sign from now on; the next are added, so that all replicas know them by then; the oldest go. */
   rotateKeys(): Promise<void>
@@ -48,11 +48,11 @@ export function turned<T>(keys: readonly T[], next: T): readonly T[] {
 /** A copy of config/lab with these addresses, with what replicas need in common. */
 export async function openConfiguration(
   proxyPort: number,
-  standIns: Pick<StandIns, 'gates'>,
+  services: Pick<Services, 'gates'>,
   store: Pick<Store, 'sentinelAddresses' | 'masterName' | 'user'>,
   marks: Pick<Marks, 'add'>,
 ): Promise<Configuration> {
-  const { gates } = standIns
+  const { gates } = services
   const at = (port: number): string => `127.0.0.1:${port}`
   const folder = await configFor(
     {
@@ -76,7 +76,7 @@ export async function openConfiguration(
       usernameSecretRef: await secret('endure-redis', 'username', store.user.username),
       passwordSecretRef: await secret('endure-redis', 'password', store.user.password),
     },
-    // What was answered is not lost with a master: nobody who has logged in is asked to do it again.
+    // Acknowledged writes survive the loss of a master: no user has to log in again.
     waitReplicas: 1,
     sentinelConfig: { masterName: store.masterName, sentinelAddrs: store.sentinelAddresses },
   }
@@ -155,7 +155,7 @@ export async function openConfiguration(
   }
 }
 
-/** Written beside and moved into place, so that nobody reads half of it. */
+/** Written beside and moved into place, so that no reader sees half of it. */
 async function put(directory: string, name: string, text: string): Promise<void> {
   await mkdir(directory, { recursive: true })
   const beside = path.join(directory, `.${name}.new`)
@@ -181,7 +181,7 @@ export function edited(text: string, values: Values): string {
     .join('')
 }
 
-/** What the identity provider and the proxies know of each other must appear nowhere else. */
+/** Secrets shared by the identity provider and the proxies must appear nowhere else. */
 async function markSecrets(directory: string, marks: Pick<Marks, 'add'>): Promise<void> {
   for (const name of await readdir(directory))
     for (const key of await readdir(path.join(directory, name)))

@@ -2,8 +2,8 @@ import { connect, createServer, type Socket } from 'node:net'
 import { freePort } from '../../lab/free-port.ts'
 
 /**
- * What a gate does to connections: lets them through; refuses and cuts them; holds back what comes; takes what it is sent and
- * gives nothing back; cuts in the middle of an answer; answers by itself with what makes no sense.
+ * A gate's mode: forwards connections; refuses and cuts them; delays what comes; reads what it is sent and
+ * gives nothing back; cuts in the middle of an answer; answers itself with nonsense.
  */
 export const GATE_MODES = ['open', 'down', 'slow', 'silent', 'torn', 'wrong'] as const
 export type GateMode = (typeof GATE_MODES)[number]
@@ -23,7 +23,7 @@ export interface Gate {
 }
 
 export interface GateOptions {
-  /** What it answers in the mode `wrong`. Default: a head that no HTTP client may accept. */
+  /** The response in the mode `wrong`. Default: a head that no HTTP client may accept. */
   readonly rubbish?: string
   /** Default 3 s, within the deadlines of the proxy. */
   readonly slowMs?: number
@@ -68,7 +68,7 @@ export async function openGate(options: GateOptions = {}): Promise<Gate> {
     },
     set(wanted) {
       mode = wanted
-      // What is kept alive from before would not notice otherwise; and what goes on behind bytes that are lost makes no sense.
+      // Kept connections would not notice otherwise, and bytes after lost ones are meaningless.
       for (const pair of pairs) if (wanted === 'down' || wanted === 'wrong' || pair.hasLost) pair.cut()
     },
     close: async () => {

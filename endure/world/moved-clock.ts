@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 
 /**
  * Loaded into a replica before the program (`--import`): on SIGUSR2 its clock is off by the milliseconds in the file that
- * `ENDURE_CLOCK_FILE` names, and says so by a file beside it, as after somebody has set the time of a machine. What counts durations goes on as it did.
+ * `ENDURE_CLOCK_FILE` names, and says so by a file beside it, as after a change of the machine's time. What counts durations goes on as it did.
  */
 const real = Date
 const state = { off: 0 }

@@ -8,7 +8,7 @@ import { setFlagsFromString, writeHeapSnapshot } from 'node:v8'
  */
 const probe = process.env['ENDURE_PROBE'] ?? ''
 
-/** Beside the heap what it holds outside: buffers. What is in use between two collections says little of what is held. */
+/** Beside the heap what it holds outside: buffers. Usage between two collections says little about held memory. */
 new PerformanceObserver((list) => {
   if (!list.getEntries().some(isFull)) return
   try {
@@ -23,7 +23,7 @@ new PerformanceObserver((list) => {
 const isFull = ({ detail }: PerformanceEntry & { detail?: unknown }): boolean =>
   (detail as { kind?: number } | undefined)?.kind === constants.NODE_PERFORMANCE_GC_MAJOR
 
-// Nobody sends this signal to a process without a terminal.
+// This signal is not sent to a process without a terminal.
 process.on('SIGWINCH', () => {
   // Long texts are cut otherwise, and a secret may lie behind the cut.
   setFlagsFromString('--heap-snapshot-string-limit=100000000')

@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, readFileSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 
-/** The program that is judged: as it was when the first run began, whatever becomes of the checkout meanwhile. */
+/** The tested program, as it was when the first run began, regardless of later changes. */
 export interface Program {
-  /** What Node is started with. */
+  /** Arguments of Node. */
   readonly bin: string
   /** Version and commit. */
   readonly version: string

@@ -29,9 +29,9 @@ export interface Replica {
   /** Sends SIGTERM or SIGKILL and waits until it has ended; gives how. */
   end(name: 'SIGTERM' | 'SIGKILL'): Promise<number | string>
   start(): Promise<void>
-  /** Nobody reads what it prints, or somebody does again. */
+  /** Stops or resumes reading its output. */
   holdLog(isHeld: boolean): void
-  /** What it held after the last full collection of garbage; undefined before the first. */
+  /** Memory after the last full garbage collection; undefined before the first. */
   readonly liveBytes: number | undefined
   /** Writes all that it holds, after a full collection of garbage, and gives the file. @throws {Error} when it does not come */
   writeHeap(): Promise<string>
@@ -40,7 +40,7 @@ export interface Replica {
 export interface ReplicaOptions {
   readonly name: string
   readonly bin: string
-  /** What `extauth` is started with, given its two addresses. */
+  /** Arguments of `extauth`, given its two addresses. */
   readonly command: (listen: string, admin: string) => readonly string[]
   readonly env: Readonly<Record<string, string>>
   /** Modules that are loaded into it before the program. */
@@ -49,7 +49,7 @@ export interface ReplicaOptions {
   readonly heapDirectory: string
   /** Each line that it prints, to standard output or error. */
   readonly onLine: (line: string) => void
-  /** `last` is what it printed last: an error that nobody took is some lines long. */
+  /** `last` is its last output: an uncaught error is some lines long. */
   readonly onEnd: (how: number | string, isMeant: boolean, last: string) => void
 }
 

@@ -8,7 +8,7 @@ import { type Gate, openGate } from './gate.ts'
 /** Redis with two replicas of its own and three sentinels, and the network between it and the proxies. */
 export interface Store {
   readonly deployment: Deployment
-  /** What the proxies are told. */
+  /** Configuration for the proxies. */
   readonly sentinelAddresses: readonly string[]
   readonly masterName: string
   readonly user: typeof APPLICATION
@@ -16,7 +16,7 @@ export interface Store {
   setNetwork(mode: 'open' | 'down' | 'silent'): void
   /** Which of the nodes is the master now; undefined while none is. */
   master(): Promise<number | undefined>
-  /** All keys with their values as bytes in latin1: what somebody has who steals a backup. */
+  /** All keys with their values as bytes in latin1, as in a stolen backup. */
   dump(): Promise<readonly string[]>
   /** Each key with the milliseconds that it has to live. */
   lives(): Promise<readonly KeyLife[]>
@@ -27,7 +27,7 @@ export interface Store {
 
 const KEYS_AT_ONCE = '500'
 
-/** Starts it. A sentinel tells the address of a gate where it names a node, so that a failover is seen through the gates too. */
+/** Starts it. A sentinel returns the address of a gate instead of a node's, so that a failover is seen through the gates too. */
 export async function openStore(): Promise<Store> {
   const deployment = await startDeployment({ replicas: 2, sentinels: 3, rules: LAB_REDIS_RULES })
   const nodeGates: Gate[] = []
@@ -48,7 +48,7 @@ export async function openStore(): Promise<Store> {
     for (const [index, { port }] of deployment.nodes.entries()) {
       const role = await operate(port, ['ROLE']).catch(() => undefined)
       if (!Array.isArray(role) || role[0] !== 'master') continue
-      // One that was away thinks so, too, until a sentinel tells it; nobody follows it.
+      // A returning master believes so, too, until a sentinel demotes it; no replica follows it.
       const followers = (role[2] as readonly unknown[]).length
       if (followers > most) [found, most] = [index, followers]
     }
@@ -106,7 +106,7 @@ async function livesOf(port: number): Promise<KeyLife[]> {
     const left = await Promise.all(keys.map((key) => redis.pttl(key)))
     for (const [index, key] of keys.entries()) {
       const ms = left[index] ?? -2
-      // One that has ended since it was named is none.
+      // A master that has ended since does not count.
       if (ms !== -2) lives.push([key, ms])
     }
   }

@@ -10,7 +10,7 @@ import { type Configuration, openConfiguration } from './configuration.ts'
 import type { Program } from './program.ts'
 import { writeRegistry } from './registry.ts'
 import { createReplica, type Replica } from './replica.ts'
-import { openStandIns, type StandIns } from './stand-ins.ts'
+import { openServices, type Services } from './services.ts'
 import { openStore, type Store } from './store.ts'
 
 const MOVED_CLOCK = path.join(import.meta.dirname, 'moved-clock.ts')
@@ -18,7 +18,7 @@ const MOVED_CLOCK = path.join(import.meta.dirname, 'moved-clock.ts')
 /** Everything that runs beside the callers. */
 export interface World {
   readonly balancer: Balancer
-  readonly standIns: StandIns
+  readonly services: Services
   readonly store: Store
   readonly configuration: Configuration
   /** The first is never ended before the run is over, so that its growth can be seen. */
@@ -55,17 +55,17 @@ export async function openWorld(
     const balancer = keep(await openBalancer())
     const store = keep(await openStore())
     const late: { configuration?: Configuration } = {}
-    const standIns = keep(
-      await openStandIns({
+    const services = keep(
+      await openServices({
         proxyUrl: balancer.url,
         onRequest: (record) => witness.see(record),
         isStaticToken: (token) => late.configuration?.isCurrent('bearer', token) === true,
       }),
     )
-    const configuration = keep(await openConfiguration(balancer.port, standIns, store, marks))
+    const configuration = keep(await openConfiguration(balancer.port, services, store, marks))
     late.configuration = configuration
     const { directory } = configuration
-    const registryFile = await writeRegistry(directory, standIns.gates.identity.url)
+    const registryFile = await writeRegistry(directory, services.gates.identity.url)
     const heapDirectory = heaps ?? keep(await openHeapDirectory()).path
     const clockFile = path.join(heapDirectory, 'clock')
     await writeFile(clockFile, '0')
@@ -77,12 +77,12 @@ export async function openWorld(
       const replica = await createReplica({
         name,
         bin,
-        env: { ...standIns.env, ...movable.env },
+        env: { ...services.env, ...movable.env },
         modules: movable.modules ?? [],
         heapDirectory,
         command: (listen, admin) =>
           ['proxy', '--config', directory, '--listen', listen, '--admin', admin].concat(
-            ['--sts-endpoint', standIns.gates.sts.url, '--drain-grace', '5s'],
+            ['--sts-endpoint', services.gates.sts.url, '--drain-grace', '5s'],
             more,
           ),
         onLine: (line) => lines.read(name, line),
@@ -113,7 +113,7 @@ export async function openWorld(
     await Promise.all([...replicas, registry].map((one) => one.start()))
     balancer.members = () => replicas.map(({ port, adminUrl }) => ({ port, readinessUrl: `${adminUrl}/readiness` }))
     await balancer.untilReady()
-    return { balancer, standIns, store, configuration, replicas, registry, clockFile, close }
+    return { balancer, services, store, configuration, replicas, registry, clockFile, close }
   } catch (error) {
     await close()
     throw error

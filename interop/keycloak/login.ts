@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { Failure, Secret, type SecretHandle } from '../../src/core/index.ts'
+import { after, Failure, monotonicNow, Secret, type SecretHandle } from '../../src/core/index.ts'
 import { createOutbound } from '../../src/net/index.ts'
 import { upstreamProvider } from '../../src/resources/upstream/upstream-provider.ts'
 import { createUpstream, type Upstream, type UpstreamLeg } from '../../src/upstreams/index.ts'
@@ -132,11 +132,11 @@ export async function askLogin(keycloak: Keycloak, world: World, clientId: strin
     expect(claims['email'] === 'alice@example.com' && claims['email_verified'] === true, 'e-mail')
     expect(claims['name'] === 'Alice Example' && claims['preferred_username'] === 'alice', 'name')
     expect((tokens.expiresAtMs ?? 0) > clock.now() && tokens.refreshToken !== undefined, 'tokens')
-    const next = await upstream.refresh(tokens, subject, performance.now() + 10_000)
+    const next = await upstream.refresh(tokens, subject, after(monotonicNow(), 10_000))
     expect(next.claims['sub'] === subject, 'claims after a refresh')
     expect(next.tokens.refreshToken?.equals(tokens.refreshToken ?? '') === false, 'rotation')
     const replayed = await upstream
-      .refresh(tokens, subject, performance.now() + 10_000)
+      .refresh(tokens, subject, after(monotonicNow(), 10_000))
       .catch((error: unknown) => error)
     expect(replayed instanceof Failure && replayed.code === 'no_session', 'a used refresh token')
   } finally {

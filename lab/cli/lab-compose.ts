@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { type Clock } from '../../src/core/index.ts'
+import { type Clock, SYSTEM_CLOCK } from '../../src/core/index.ts'
 import {
   createLabFaults,
   freePort,
@@ -88,7 +88,7 @@ const DRAIN_GRACE_MS = 1000
  * proxy throws; what was already started is closed then.
  */
 export async function startLab(options: LabOptions): Promise<Lab> {
-  const { ports = LAB_PORTS, log, showClaims = false, clock = { now: () => Date.now() } } = options
+  const { ports = LAB_PORTS, log, showClaims = false, clock = SYSTEM_CLOCK } = options
   const started: (() => Promise<void>)[] = []
   const keep = <T extends { close(): Promise<void> }>(part: T): T => {
     started.push(() => part.close())

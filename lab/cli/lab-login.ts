@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type Outbound, OutboundError } from '../../src/core/index.ts'
+import { type Outbound, OutboundError, SYSTEM_CLOCK } from '../../src/core/index.ts'
 import { openReceiver } from '../../src/login/index.ts'
 import { createOutbound } from '../../src/net/index.ts'
 import { postForm } from '../../src/oauth/index.ts'
@@ -38,7 +38,7 @@ const BROWSER_MS = 5 * 60_000
 export const runLabLogin = command(LAB_LOGIN_SPEC, async ({ options, io }) => {
   const route = options.text('route') ?? '/upstream'
   const port = options.text('port') ?? String(LAB_PORTS.proxy)
-  const clock = { now: () => Date.now() }
+  const clock = SYSTEM_CLOCK
   const outbound = createOutbound({ name: 'lab', clock, breaker: false, deadlineMs: 30_000 })
   try {
     io.stdout(`${await logIn(outbound, `http://127.0.0.1:${port}`, route, options.text('user'), io)}\n`)
@@ -56,7 +56,7 @@ export const runLabLogin = command(LAB_LOGIN_SPEC, async ({ options, io }) => {
  * the login fails.
  */
 export async function logInAtRoute(proxyUrl: string, routePath: string, user: string): Promise<string> {
-  const outbound = createOutbound({ name: 'lab', clock: { now: () => Date.now() }, breaker: false, deadlineMs: 30_000 })
+  const outbound = createOutbound({ name: 'lab', clock: SYSTEM_CLOCK, breaker: false, deadlineMs: 30_000 })
   const io = { stderr: () => undefined }
   try {
     return await logIn(outbound, proxyUrl, routePath, user, io)

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { Outbound } from '../../src/core/index.ts'
+import { type Outbound, SYSTEM_CLOCK } from '../../src/core/index.ts'
 import { createOutbound } from '../../src/net/index.ts'
 import { labConfig } from '../../src/cli/index.ts'
 
@@ -19,7 +19,7 @@ export async function clickThrough(
   refuse: (reason: string) => never,
 ): Promise<URLSearchParams> {
   const ca = await readFile(path.join(labConfig(), 'secrets/lab-idp-ca/ca.crt'))
-  const outbound = createOutbound({ name: 'lab', clock: { now: () => Date.now() }, breaker: false, caCert: () => ca })
+  const outbound = createOutbound({ name: 'lab', clock: SYSTEM_CLOCK, breaker: false, caCert: () => ca })
   const browser = new TextBrowser(outbound)
   try {
     let page = await browser.open(start.href)

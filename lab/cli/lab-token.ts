@@ -1,4 +1,4 @@
-import { OutboundError } from '../../src/core/index.ts'
+import { OutboundError, SYSTEM_CLOCK } from '../../src/core/index.ts'
 import { createOutbound } from '../../src/net/index.ts'
 import { EXIT, UsageError } from '../../src/compose/index.ts'
 import { LAB_PORTS } from './lab-ports.ts'
@@ -52,7 +52,7 @@ export const LAB_TOKEN_SPEC: CommandSpec = {
 export const runLabToken = command(LAB_TOKEN_SPEC, async ({ options, io }) => {
   const body = JSON.stringify(requestOf(options))
   const port = options.text('idp-port') ?? String(LAB_PORTS.identity)
-  const clock = { now: () => Date.now() }
+  const clock = SYSTEM_CLOCK
   const outbound = createOutbound({ name: 'lab', clock, breaker: false })
   try {
     const response = await outbound.request({

@@ -1,5 +1,5 @@
 import { CommandFailed } from '../../src/cli/index.ts'
-import { Failure, Secret } from '../../src/core/index.ts'
+import { type EpochMs, Failure, Secret } from '../../src/core/index.ts'
 import type { TryUsers } from '../../src/compose/proxy/index.ts'
 import { logInAtRoute } from './lab-login.ts'
 
@@ -21,7 +21,7 @@ export function labTryUsers(
   users: readonly { readonly subject: string; readonly claims: Readonly<Record<string, unknown>> }[],
   mint: (wanted: Wanted) => Promise<string>,
 ): TryUsers {
-  const made = new Map<string, { readonly token: Promise<Secret>; readonly untilMs: number }>()
+  const made = new Map<string, { readonly token: Promise<Secret>; readonly untilMs: EpochMs }>()
 
   const make = async (user: string, routePath: string, proxyUrl: string): Promise<Secret> => {
     if (LOGIN_ROUTES.has(routePath)) return logIn(proxyUrl, routePath, user)

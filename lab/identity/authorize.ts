@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Clock } from '../../src/core/index.ts'
+import type { Clock, EpochMs } from '../../src/core/index.ts'
 import { type Clients, isRegisteredRedirect, type LabClient } from './clients.ts'
 import { type Form, OAuthRefusal } from './oauth-error.ts'
 
@@ -17,7 +17,7 @@ interface Pending {
   readonly nonce: string | undefined
   readonly resources: readonly string[]
   readonly challenge: string
-  readonly expiresAtMs: number
+  readonly expiresAtMs: EpochMs
 }
 
 /** The grant of a code. */

@@ -1,10 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { EpochMs } from '../../src/core/index.ts'
 
 /** A request exactly as it reached the backend. */
 export interface RecordedRequest {
   /** Counts from 1 in order of arrival. */
   readonly number: number
-  readonly receivedAtMs: number
+  readonly receivedAtMs: EpochMs
   readonly method: string
   /** Path and query as on the request line. */
   readonly target: string

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { after, monotonicNow } from '../../src/core/index.ts'
 import { freePort } from '../free-port.ts'
 
 /** A Redis or a Sentinel that this process has started. */
@@ -104,8 +105,8 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
 }
 
 async function untilItListens(port: number, problem: () => string | undefined): Promise<void> {
-  const giveUpAt = performance.now() + LONGEST_START_MS
-  while (performance.now() < giveUpAt) {
+  const giveUpAt = after(monotonicNow(), LONGEST_START_MS)
+  while (monotonicNow() < giveUpAt) {
     const ended = problem()
     if (ended !== undefined) throw new Error(`redis-server ended at once: ${ended.trim()}`)
     const isOpen = await new Promise<boolean>((resolve) => {

@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../src/core/index.ts'
 import type { IssuedCredentials } from '../sigv4-verify.ts'
 import {
   checkPolicy,
@@ -22,7 +23,7 @@ export function assumeRoleSigned(
   form: URLSearchParams,
   caller: IssuedCredentials,
   roles: readonly LabRole[],
-  nowMs: number,
+  nowMs: EpochMs,
 ): { readonly credentials: IssuedCredentials } {
   const roleArn = parameter(form, 'RoleArn', /^arn:[\w-]+:iam::\d{12}:role\/[\w+=,.@\-/]{1,512}$/)
   const sessionName = parameter(form, 'RoleSessionName', /^[\w+=,.@-]{2,64}$/)

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { EpochMs } from '../../src/core/index.ts'
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose'
 import type { IssuedCredentials } from '../sigv4-verify.ts'
 import { StsRefusal } from './xml.ts'
@@ -52,7 +53,7 @@ const MAX_POLICY_CHARS = 2048
  * Validates an AssumeRoleWithWebIdentity request in the order of AWS: parameters, token, audience, trust of the role.
  * Throws `StsRefusal` with the codes of the API reference.
  */
-export async function assumeRole(form: URLSearchParams, trust: WebIdentityTrust, nowMs: number): Promise<Assumed> {
+export async function assumeRole(form: URLSearchParams, trust: WebIdentityTrust, nowMs: EpochMs): Promise<Assumed> {
   const roleArn = parameter(form, 'RoleArn', /^arn:[\w-]+:iam::\d{12}:role\/[\w+=,.@\-/]{1,512}$/)
   const sessionName = parameter(form, 'RoleSessionName', /^[\w+=,.@-]{2,64}$/)
   const token = parameter(form, 'WebIdentityToken', new RegExp(`^[^]{4,${MAX_TOKEN_CHARS}}$`))
@@ -82,7 +83,7 @@ export const newCredentials = (
   roleArn: string,
   sessionName: string,
   subject: string,
-  expiresAtMs: number,
+  expiresAtMs: EpochMs,
 ): IssuedCredentials => ({
   accessKeyId: `ASIALAB${randomBytes(9).toString('hex').toUpperCase().slice(0, 13)}`,
   secretAccessKey: randomBytes(30).toString('base64'),
@@ -128,7 +129,7 @@ export function checkPolicy(form: URLSearchParams): void {
   }
 }
 
-async function verifyToken(token: string, trust: WebIdentityTrust, nowMs: number): Promise<JWTPayload> {
+async function verifyToken(token: string, trust: WebIdentityTrust, nowMs: EpochMs): Promise<JWTPayload> {
   try {
     const { payload } = await jwtVerify(token, createLocalJWKSet(trust.keys()), {
       issuer: trust.issuer,

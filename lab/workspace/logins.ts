@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Clock } from '../../src/core/index.ts'
+import type { Clock, EpochMs } from '../../src/core/index.ts'
 import { isRegisteredRedirect } from '../identity/clients.ts'
 import { type Form, OAuthRefusal } from '../identity/oauth-error.ts'
 
@@ -49,7 +49,7 @@ interface Kept<T> {
 }
 
 function createKept<T>(prefix: string, clock: Clock): Kept<T> {
-  const kept = new Map<string, { readonly value: T; readonly endsAtMs: number }>()
+  const kept = new Map<string, { readonly value: T; readonly endsAtMs: EpochMs }>()
   const find = (name: string): T | undefined => {
     const entry = kept.get(name)
     return entry !== undefined && clock.now() < entry.endsAtMs ? entry.value : undefined

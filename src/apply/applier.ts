@@ -1,4 +1,4 @@
-import type { Body } from '../core/index.ts'
+import type { Body, EpochMs } from '../core/index.ts'
 
 /** The request as it will be sent, still open: appliers add to it, in the order of `index.ts`, and then it is sealed. */
 export interface Draft {
@@ -10,8 +10,8 @@ export interface Draft {
   /** Flat header list (name, value, …). */
   readonly headers: string[]
   readonly body: Body
-  /** Time to sign with, in milliseconds since the epoch, already corrected by the backend's clock. */
-  readonly nowMs: number
+  /** Time to sign with,, already corrected by the backend's clock. */
+  readonly nowMs: EpochMs
 }
 
 /** Acts on a draft with one kind of credential. Synchronous, no I/O. */

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { EpochMs } from '../core/index.ts'
 import { canonicalHeaders, canonicalPath, canonicalPathOfS3, canonicalQuery } from './sigv4-canonical.ts'
 
 /** SHA-256 of nothing, lower-case hex. */
@@ -26,8 +27,8 @@ export interface SigningScope {
 /** SHA-256 of a body, lower-case hex. */
 export const payloadHash = (body: Uint8Array): string => (body.length === 0 ? EMPTY_HASH : hash('sha256', body, 'hex'))
 
-/** `YYYYMMDD'T'HHMMSS'Z'` of a time in milliseconds since the epoch. */
-export function amzDate(nowMs: number): string {
+/** `YYYYMMDD'T'HHMMSS'Z'` of a time. */
+export function amzDate(nowMs: EpochMs): string {
   const iso = new Date(nowMs).toISOString()
   return `${iso.slice(0, 4)}${iso.slice(5, 7)}${iso.slice(8, 13)}${iso.slice(14, 16)}${iso.slice(17, 19)}Z`
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type AuthenticatedCaller, callerIdentity, type Claims } from '../core/index.ts'
+import { type AuthenticatedCaller, callerIdentity, type Claims, type EpochMs } from '../core/index.ts'
 import type { Provider } from './provider.ts'
 import type { Accepted } from './verdict.ts'
 
@@ -29,7 +29,7 @@ export interface Evidence {
 }
 
 /** Builds the caller of a token that passed all rules, and its cache lifetime. */
-export function accept(evidence: Evidence, nowMs: number): Accepted {
+export function accept(evidence: Evidence, nowMs: EpochMs): Accepted {
   const { provider, token, format, claims, isIntrospected } = evidence
   const { exp, iss, sub } = claims
   const ends = [exp, evidence.notAfter].filter((end) => typeof end === 'number').map((end) => end * 1000)

@@ -1,4 +1,4 @@
-import type { ClaimValue, Claims, RuleCode } from '../core/index.ts'
+import type { Claims, ClaimValue, EpochMs, RuleCode } from '../core/index.ts'
 import type { ClockTolerance } from '../oauth/index.ts'
 
 /** The rules checked by `brokenRule`. */
@@ -43,7 +43,7 @@ const isString = (value: ClaimValue): value is string => typeof value === 'strin
  * The first rule that `claims` break at `nowMs`, or undefined (specification, Authentication 2; decisions §2.3). `exp`
  * is where a token ends, so a token is over when the clock, minus the tolerance, has reached it; `nbf` is where it begins.
  */
-export function brokenRule(claims: Claims, rules: ClaimRules, nowMs: number): BrokenRule | undefined {
+export function brokenRule(claims: Claims, rules: ClaimRules, nowMs: EpochMs): BrokenRule | undefined {
   const { iss, sub } = claims
   if (iss === undefined ? !rules.isIntrospected : iss !== rules.issuer) return 'iss_other'
   if (rules.requireAudience) {
@@ -56,7 +56,7 @@ export function brokenRule(claims: Claims, rules: ClaimRules, nowMs: number): Br
   return brokenTime(claims, rules, nowMs)
 }
 
-function brokenTime(claims: Claims, rules: ClaimRules, nowMs: number): BrokenRule | undefined {
+function brokenTime(claims: Claims, rules: ClaimRules, nowMs: EpochMs): BrokenRule | undefined {
   const { exp, nbf, iat } = claims
   const latest = nowMs / 1000 + rules.tolerance.earlySeconds
   if (exp === undefined && !rules.isIntrospected) return 'exp_missing'

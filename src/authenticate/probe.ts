@@ -1,4 +1,4 @@
-import { Failure, type Outbound } from '../core/index.ts'
+import { type EpochMs, Failure, type Outbound } from '../core/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import type { AuthenticateDeps } from './deps.ts'
 import {
@@ -23,8 +23,8 @@ export interface ProviderProbe {
   keys(jwksUri: string | undefined): Promise<{ readonly count: number; readonly algorithms: readonly string[] }>
   /** Introspects an invalid token. Throws `Failure`, also if the endpoint reports it as active. */
   introspect(): Promise<void>
-  /** `Date` of the last response, in milliseconds since the epoch; undefined without one. */
-  serverTime(): { readonly atMs: number; readonly receivedAtMs: number } | undefined
+  /** `Date` of the last response; undefined without one. */
+  serverTime(): { readonly atMs: EpochMs; readonly receivedAtMs: EpochMs } | undefined
   close(): Promise<void>
 }
 

@@ -1,12 +1,12 @@
-import { type AuthenticatedCaller, Failure, type RuleCode } from '../core/index.ts'
+import { type AuthenticatedCaller, type EpochMs, Failure, type RuleCode } from '../core/index.ts'
 import type { BrokenRule } from './claim-rules.ts'
 
 /** The token is valid. */
 export interface Accepted {
   readonly kind: 'accepted'
   readonly caller: AuthenticatedCaller
-  /** Cache expiry, milliseconds since the epoch. */
-  readonly keepUntilMs: number
+  /** Cache expiry. */
+  readonly keepUntilMs: EpochMs
   /** Approximate size in the cache, in bytes. */
   readonly weight: number
 }
@@ -15,7 +15,7 @@ export interface Accepted {
 export interface Refused {
   readonly kind: 'refused'
   readonly failure: Failure
-  readonly changesAtMs?: number
+  readonly changesAtMs?: EpochMs
 }
 
 /** Undecided: never cached. */

@@ -10,6 +10,8 @@ import { hashKey } from '../cache/index.ts'
 export interface ClientNetwork {
   /** Runs `work` in the context of a request from this address. */
   run<T>(address: string, work: () => Promise<T>): Promise<T>
+  /** The address of the current request; undefined outside a request. */
+  readonly address: string | undefined
   /** The network of the current request; empty outside a request. */
   readonly network: string
   /** Attributes a request to `url`, which the client supplied. */
@@ -18,12 +20,19 @@ export interface ClientNetwork {
 
 /** Creates the context of one server. */
 export function createClientNetwork(): ClientNetwork {
-  const networks = new AsyncLocalStorage<string>()
+  const addresses = new AsyncLocalStorage<string>()
+  const current = (): string => {
+    const address = addresses.getStore()
+    return address === undefined ? '' : networkOf(address)
+  }
   return {
-    run: (address, work) => networks.run(networkOf(address), work),
-    get network() {
-      return networks.getStore() ?? ''
+    run: (address, work) => addresses.run(address, work),
+    get address() {
+      return addresses.getStore()
     },
-    onBehalf: (url) => ({ caller: networks.getStore() ?? '', isUnauthenticated: true, token: hashKey([url]) }),
+    get network() {
+      return current()
+    },
+    onBehalf: (url) => ({ caller: current(), isUnauthenticated: true, token: hashKey([url]) }),
   }
 }

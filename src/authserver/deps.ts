@@ -1,4 +1,4 @@
-import type { Clock, Log, Metrics, Secrets } from '../core/index.ts'
+import type { AuditNotice, AuditSink, Clock, Log, Metrics, Secrets } from '../core/index.ts'
 import type { Store } from '../storage/index.ts'
 import type { EphemeralKeys } from '../signing/index.ts'
 import type { UpstreamDeps } from '../upstreams/index.ts'
@@ -8,6 +8,7 @@ export interface AuthServerDeps {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
+  readonly audit: AuditSink
   readonly secrets: Secrets
   /** Creates the HTTP client for one service (`createOutbound` of net, bound by the composition). */
   readonly outbound: UpstreamDeps['outbound']
@@ -17,3 +18,6 @@ export interface AuthServerDeps {
   /** Generated keys for those that are not configured. */
   readonly ephemeral: EphemeralKeys
 }
+
+/** Records an event of this server in the audit trail. */
+export type Audit = (notice: Omit<AuditNotice, 'component' | 'client'>) => void

@@ -19,6 +19,7 @@ import { CONSENT_FORM_BYTES, type ConsentStep } from './login/consent.ts'
 import type { UpstreamRedirects } from './login/upstream-redirects.ts'
 import { failurePage } from './login/outcome.ts'
 import type { Visit } from './login/parts.ts'
+import type { Audit } from './deps.ts'
 import { OAuthError } from './oauth-error.ts'
 import type { Limit } from './rates.ts'
 import { documentResponse, jsonResponse, type Reply, responseOf } from './reply.ts'
@@ -42,6 +43,7 @@ export interface EndpointParts extends Omit<TokenEndpointParts, 'issuer' | 'gran
   readonly clientNetwork: ClientNetwork
   readonly limits: { readonly registration: Limit; readonly authorize: Limit; readonly token: Limit }
   readonly clock: Clock
+  readonly audit: Audit
   readonly log: Log
 }
 
@@ -69,7 +71,7 @@ function documentEndpoints({ addresses, resources, offers, ring }: EndpointParts
 }
 
 function clientEndpoints(parts: EndpointParts): LocalHandler[] {
-  const { addresses, clientNetwork, limits, clients, known, offers } = parts
+  const { addresses, clientNetwork, limits, clients, known, offers, audit } = parts
   const { token, revoke } = createTokenEndpoint({ ...parts, issuer: addresses.issuer, grantTypes: offers.grantTypes })
   const post = (url: string, bodyLimitBytes: number, limit: Limit, work: LocalHandler['handle']): LocalHandler => ({
     path: new URL(url).pathname,
@@ -91,7 +93,15 @@ function clientEndpoints(parts: EndpointParts): LocalHandler[] {
     post(addresses.revokeUrl, TOKEN_FORM_BYTES, limits.token, revoke),
     post(addresses.registerUrl, REGISTRATION_BYTES, limits.registration, async (request) => {
       const contentType = request.request.headers['content-type']
-      return jsonResponse(201, await registerClient({ contentType, body: request.body }, { clients, known }))
+      const client = await registerClient({ contentType, body: request.body }, { clients, known })
+      audit({
+        type: 'client_registered',
+        outcome: 'success',
+        requestId: request.id,
+        clientId: client.client_id,
+        details: { redirectUris: client.redirect_uris },
+      })
+      return jsonResponse(201, client)
     }),
   ]
 }

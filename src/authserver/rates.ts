@@ -1,5 +1,5 @@
 import { createTtlLru } from '../cache/index.ts'
-import { Failure, type Clock } from '../core/index.ts'
+import { type Clock, type EpochMs, Failure } from '../core/index.ts'
 import { networkOf } from '../http/index.ts'
 
 /** Request rate of one client address. */
@@ -19,7 +19,7 @@ const MOST_ADDRESSES = 20_000
  * customer owns.
  */
 export function createLimit({ perSecond, burst }: Rate, clock: Clock): Limit {
-  const buckets = createTtlLru<{ tokens: number; atMs: number }>({ clock, maxEntries: MOST_ADDRESSES })
+  const buckets = createTtlLru<{ tokens: number; atMs: EpochMs }>({ clock, maxEntries: MOST_ADDRESSES })
   const refillMs = (burst / perSecond) * 1_000
 
   return (address) => {

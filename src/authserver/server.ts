@@ -16,7 +16,8 @@ import { authMethodsOf, grantTypesOf, readsDocuments } from './clients/client.ts
 import type { ClientDirectory } from './clients/directory.ts'
 import { openClients } from './clients/open-clients.ts'
 import type { AuthServerConfig } from './config.ts'
-import type { AuthServerDeps } from './deps.ts'
+import { createClientNetwork } from './client-network.ts'
+import type { Audit, AuthServerDeps } from './deps.ts'
 import { ID_JAG_PROFILE, type Offers } from './discovery.ts'
 import { createEndpoints } from './endpoints.ts'
 import { openGrants } from './grants/open-grants.ts'
@@ -77,10 +78,13 @@ export interface AuthServer {
 export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): AuthServer {
   const { spec } = config
   const { clock, log, metrics, store } = deps
+  const clientNetwork = createClientNetwork()
+  const audit: Audit = (notice) =>
+    deps.audit.notice({ ...notice, component: config.name, client: clientNetwork.address })
   const runtime = { clock, log, metrics }
   const addresses = addressesOf(config)
   const [resources, lifespans] = [resourceNamesOf(config), lifespansOf(spec)]
-  const { handlesOf, ring, secrets, seal } = openKeys(config, deps)
+  const { handlesOf, ring, secrets, seal } = openKeys(config, deps, audit)
   const upstreams = openUpstreams(spec, addresses, seal, deps)
   const upstreamLooks = [...handlesOf(secretsOfUpstreams(spec)), ...tokensOfUpstreams(spec, deps)].map(
     (handle) => () => handle.current(),
@@ -96,19 +100,20 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     ...runtime,
   })
   const grantTypes = grantTypesOf(spec)
-  const { outbound, clientNetwork, clients, known } = openClients(config, deps, seal, { resources, grantTypes })
+  const { outbound, clients, known } = openClients(config, deps, seal, { resources, grantTypes, clientNetwork })
   const codes = createCodes(store, seal, { clock, lifespanMs: lifespans.codeMs })
   const families = createFamilies(store, seal, { clock, lifespanMs: lifespans.refreshMs })
   const state = { resources, clients, codes }
-  const issue = createIssueToken({ issuer: spec.issuer, ...runtime, forwardClaims, ring })
+  const issue = createIssueToken({ issuer: spec.issuer, ...runtime, audit, forwardClaims, ring })
   const issued = { ...runtime, lifespans, resources, issue }
-  const tokens = createTokenService({ ...issued, codes, families, sessions })
+  const tokens = createTokenService({ ...issued, audit, codes, families, sessions })
   const { withoutLogin, ...grants } = openGrants(spec, { ...issued, tokenUrl: addresses.tokenUrl }, deps)
   const audiences = new Set([spec.issuer, addresses.tokenUrl, addresses.revokeUrl])
   const takeAssertion = createTakeAssertion({ audiences, store, outbound, clientNetwork, clock, log })
   const steps = stepsOf({
     ...runtime,
     ...state,
+    audit,
     addresses,
     upstreams,
     claimsRequests: createClaimsRequests(store, seal),
@@ -132,6 +137,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     limits,
     clock,
     log,
+    audit,
   })
 
   const isAlone = tellKind(config.name, deps) === 'kvstore' && (ring.isEphemeral || secrets.isEphemeral)
@@ -172,11 +178,23 @@ function warningsOf({ name, spec }: AuthServerConfig, { scopes }: ResourceNames,
 }
 
 /** Opens the keys and secrets of a server and checks each once. Throws permanent errors. */
-function openKeys({ spec }: AuthServerConfig, { clock, log, ephemeral, secrets: known }: AuthServerDeps) {
+function openKeys({ spec }: AuthServerConfig, { clock, log, ephemeral, secrets: known }: AuthServerDeps, audit: Audit) {
+  const rotated = (name: string): void =>
+    audit({ type: 'key_rotated', outcome: 'success', target: { type: 'keys', name } })
   const handlesOf = (refs: typeof spec.hmacSecretRefs = [], form?: SecretForm): readonly SecretHandle[] =>
     refs.map((ref) => known.handle(ref, form))
-  const ring = createKeyRing(handlesOf(spec.signingKeySecretRefs), () => ephemeral.signing(), log)
-  const secrets = createSealingSecrets(handlesOf(spec.hmacSecretRefs, 'bytes'), () => ephemeral.sealing(), log)
+  const ring = createKeyRing(
+    handlesOf(spec.signingKeySecretRefs),
+    () => ephemeral.signing(),
+    log,
+    () => rotated('signing keys'),
+  )
+  const secrets = createSealingSecrets(
+    handlesOf(spec.hmacSecretRefs, 'bytes'),
+    () => ephemeral.sealing(),
+    log,
+    () => rotated('HMAC secrets'),
+  )
   for (const look of [() => ring.keys(), () => secrets.current()]) checkAtStart(look)
   return { handlesOf, ring, secrets, seal: createSeal(secrets, clock) }
 }

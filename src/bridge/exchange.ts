@@ -1,4 +1,4 @@
-import type { EndpointAnswer } from '../core/index.ts'
+import { type EndpointAnswer, monotonicNow } from '../core/index.ts'
 import { isStream } from './answers.ts'
 import { EventReader, statelessHeaders, type ToolParameters, isObject, type Message } from '../mcp/index.ts'
 import type { Flight } from './flights.ts'
@@ -92,8 +92,8 @@ async function receive(flight: Flight, first: EndpointAnswer, deps: ExchangeDeps
     try {
       for await (const message of answer === undefined ? [] : wire.messages(answer, events)) {
         failures = 0
-        if (message.kind === 'notification') noticeAtMs = performance.now()
-        const gapMs = noticeAtMs + NOTICE_GAP_MS - performance.now()
+        if (message.kind === 'notification') noticeAtMs = monotonicNow()
+        const gapMs = noticeAtMs + NOTICE_GAP_MS - monotonicNow()
         if (message.kind === 'response' && gapMs > 0) await deps.pause(gapMs, flight.signal)
         if (message.kind === 'malformed')
           trouble = new BridgeError('bad_answer', `sent an event that is ${message.why}, and no response`)

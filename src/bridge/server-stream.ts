@@ -1,4 +1,4 @@
-import { CredentialRefusal, type Log } from '../core/index.ts'
+import { CredentialRefusal, type Log, type MonotonicMs, monotonicNow } from '../core/index.ts'
 import { isStream } from './answers.ts'
 import { EventReader, type Message } from '../mcp/index.ts'
 import { reconnectMs } from './reconnect.ts'
@@ -24,7 +24,7 @@ export interface ServerStreamDeps {
 /** Result of one attempt. */
 interface Attempt {
   /** When the server started to stream; undefined if it did not. */
-  openedAtMs: number | undefined
+  openedAtMs: MonotonicMs | undefined
   hasMessages: boolean
 }
 
@@ -60,7 +60,7 @@ export async function followServer(deps: ServerStreamDeps, signal: AbortSignal):
     if (signal.aborted) return
     const { openedAtMs, hasMessages } = attempt
     hasListened ||= openedAtMs !== undefined
-    const hasLived = openedAtMs !== undefined && performance.now() - openedAtMs >= SUCCESS_MS
+    const hasLived = openedAtMs !== undefined && monotonicNow() - openedAtMs >= SUCCESS_MS
     failures = hasMessages || hasLived || events.lastEventId !== lastEventId ? 0 : failures + 1
     await pause(reconnectMs(events, failures), signal).catch(() => undefined)
   }
@@ -84,7 +84,7 @@ async function once(
     log.info({ status: refusal.status }, 'stream of server messages rejected, retrying')
     return 'ended'
   }
-  attempt.openedAtMs = performance.now()
+  attempt.openedAtMs = monotonicNow()
   wire.beganForStream = undefined
   const watch = watchSilence(events, () => silence.abort(new Error('no data after a suspend')))
   try {
@@ -103,12 +103,12 @@ async function once(
 /** Calls back if no data arrive after a suspend, which a jump of the clock shows: the connection may be dead. */
 function watchSilence(events: EventReader, onSilence: () => void): NodeJS.Timeout {
   let lastMs = Date.now()
-  let woke: { readonly atMs: number; readonly bytes: number } | undefined
+  let woke: { readonly atMs: MonotonicMs; readonly bytes: number } | undefined
   return setInterval(() => {
     const nowMs = Date.now()
-    if (nowMs - lastMs > SLEPT_MS) woke = { atMs: performance.now(), bytes: events.receivedBytes }
+    if (nowMs - lastMs > SLEPT_MS) woke = { atMs: monotonicNow(), bytes: events.receivedBytes }
     lastMs = nowMs
-    if (woke === undefined || performance.now() - woke.atMs < SILENT_MS) return
+    if (woke === undefined || monotonicNow() - woke.atMs < SILENT_MS) return
     if (events.receivedBytes === woke.bytes) onSilence()
     woke = undefined
   }, CLOCK_CHECK_MS).unref()

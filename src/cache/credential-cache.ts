@@ -1,11 +1,13 @@
 import {
-  Failure,
+  after,
   asFailure,
-  isDuring,
   type Clock,
   type CredentialLookup,
+  Failure,
   type FailureCode,
+  isDuring,
   type Metrics,
+  monotonicNow,
   type Pause,
 } from '../core/index.ts'
 import { createCacheCounters, type FetchPurpose } from './counters.ts'
@@ -267,7 +269,7 @@ class BoundedCredentialCache<V> implements CredentialCache<V> {
   async #fetch(slot: CacheSlot<V>, flight: Flight<V>, purpose: FetchPurpose): Promise<V> {
     const { key, scope } = slot
     const startedAtMs = this.#clock.now()
-    const endsAtMs = performance.now() + slot.deadlineMs
+    const endsAtMs = after(monotonicNow(), slot.deadlineMs)
     const seconds = (): number => Math.max(0, this.#clock.now() - startedAtMs) / 1_000
     // Callers see the flight before it completes.
     await Promise.resolve()

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Clock } from '../core/index.ts'
+import type { Clock, EpochMs } from '../core/index.ts'
 import type { CacheSlot, Ownership } from './slot.ts'
 import { createTtlLru } from './ttl-lru.ts'
 
@@ -11,10 +11,10 @@ export interface Entry<V> extends Ownership {
   readonly key: string
   readonly ownerId: string
   readonly value: V
-  readonly obtainedAtMs: number
+  readonly obtainedAtMs: EpochMs
   /** Expiry: the credential is not returned afterwards. */
-  readonly endMs: number
-  refreshAtMs: number
+  readonly endMs: EpochMs
+  refreshAtMs: EpochMs
 }
 
 export interface EntriesOptions<V> {
@@ -34,7 +34,7 @@ export interface Entries<V> {
   use(key: string): Entry<V> | undefined
   /** The live entry, without marking it. */
   peek(key: string): Entry<V> | undefined
-  add(slot: CacheSlot<V>, value: V, times: { obtainedAtMs: number; endMs: number; refreshAtMs: number }): void
+  add(slot: CacheSlot<V>, value: V, times: { obtainedAtMs: EpochMs; endMs: EpochMs; refreshAtMs: EpochMs }): void
   /** Removes an entry, counted by `reason`. */
   remove(entry: Entry<V>, reason: string): void
   all(): Iterable<Entry<V>>

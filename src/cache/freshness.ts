@@ -1,3 +1,4 @@
+import { type MonotonicMs, monotonicNow } from '../core/index.ts'
 /** Without messages or a read for this time, a list is stale. */
 const STALE_MS = 10_000
 
@@ -12,8 +13,8 @@ export interface Freshness {
   readonly isFresh: boolean
   /** Messages may have been lost. */
   missed(): void
-  /** The list was read; `startedAt` (`performance.now()`) is the start of the read. */
-  read(startedAt: number): void
+  /** The list was read; `startedAt` is the start of the read. */
+  read(startedAt: MonotonicMs): void
 }
 
 /** `isListening`: whether messages are received. */
@@ -26,10 +27,10 @@ export function createFreshness(isListening: () => boolean): Freshness {
       return isCaughtUp()
     },
     get isFresh() {
-      return isCaughtUp() || performance.now() - readAt < STALE_MS
+      return isCaughtUp() || monotonicNow() - readAt < STALE_MS
     },
     missed() {
-      missedAt = performance.now()
+      missedAt = monotonicNow()
     },
     read(startedAt) {
       readAt = startedAt

@@ -1,4 +1,4 @@
-import { FAILURES, type Failure, type FailureCode } from '../core/index.ts'
+import { type EpochMs, type Failure, type FailureCode, FAILURES } from '../core/index.ts'
 
 const MAX_MARGIN_MS = 30_000
 const MARGIN_SHARE = 0.1
@@ -16,7 +16,7 @@ const SAME_AGAIN: ReadonlySet<FailureCode> = new Set(['invalid_token', 'insuffic
  * Returns when a credential obtained at `nowMs` with expiry `endMs` is no longer used: min(30 s, 10 % of its lifetime)
  * earlier, so that it is valid on arrival at the backend (decisions §4).
  */
-export function hardEndMs(endMs: number, nowMs: number): number {
+export function hardEndMs(endMs: EpochMs, nowMs: EpochMs): number {
   return endMs - Math.min(MAX_MARGIN_MS, MARGIN_SHARE * (endMs - nowMs))
 }
 
@@ -24,7 +24,7 @@ export function hardEndMs(endMs: number, nowMs: number): number {
  * Returns when a request starts a background refresh: after 80 % of the lifetime, ± 5 % of jitter. `random` is in [0,
  * 1). Always before the hard end.
  */
-export function refreshAtMs(endMs: number, nowMs: number, random: number): number {
+export function refreshAtMs(endMs: EpochMs, nowMs: EpochMs, random: number): number {
   return nowMs + (REFRESH_SHARE + REFRESH_JITTER * (2 * random - 1)) * (endMs - nowMs)
 }
 

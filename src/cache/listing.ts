@@ -1,3 +1,4 @@
+import type { EpochMs } from '../core/index.ts'
 import type { Ownership } from './slot.ts'
 
 /** Number of credentials of one config, issuer and role. */
@@ -23,12 +24,12 @@ export interface CacheListing {
 }
 
 export interface Aged extends Ownership {
-  readonly obtainedAtMs: number
-  readonly endMs: number
+  readonly obtainedAtMs: EpochMs
+  readonly endMs: EpochMs
 }
 
 /** Counts entries by config, issuer and role, ordered by config. */
-export function groupEntries(entries: Iterable<Aged>, nowMs: number): CacheGroup[] {
+export function groupEntries(entries: Iterable<Aged>, nowMs: EpochMs): CacheGroup[] {
   const groups = new Map<string, CacheGroup>()
   for (const { scope, issuer, role, obtainedAtMs, endMs } of entries) {
     const id = JSON.stringify([scope.config, issuer, role ?? null])

@@ -1,11 +1,12 @@
 import {
-  FAILURES,
-  Failure,
-  isDuring,
-  OutboundError,
   type ChallengeHint,
   type Clock,
+  type EpochMs,
+  Failure,
   type FailureCode,
+  FAILURES,
+  isDuring,
+  OutboundError,
   type Pause,
 } from '../core/index.ts'
 import { pauseMs } from './lifetimes.ts'
@@ -18,7 +19,7 @@ const MEMORY_MS = 60_000
 const SPREAD_MS = 1_000
 
 interface Negative extends Ownership, Pause, Pick<Failure, 'rule' | 'refusal'> {
-  untilMs: number
+  untilMs: EpochMs
   failuresInARow: number
   readonly code: FailureCode
   readonly detail: string | undefined

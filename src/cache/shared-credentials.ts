@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Clock, Log, Metrics } from '../core/index.ts'
+import { type Clock, type EpochMs, type Log, type Metrics, type MonotonicMs, monotonicNow } from '../core/index.ts'
 import { digestOf, isLive, openEntry, sealEntry, type SharedEntry } from './shared-entry.ts'
 import { createSharedBacklog } from './shared-backlog.ts'
 import { createSharedGate } from './shared-gate.ts'
@@ -63,7 +63,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     'Credentials found in the shared store, fetched for all replicas, or fetched locally because of the store.',
     ['outcome'],
   )
-  const refused = createTtlLru<{ readonly digest: string; readonly atMs: number }>({ clock, maxEntries: MOST_REFUSED })
+  const refused = createTtlLru<{ readonly digest: string; readonly atMs: EpochMs }>({ clock, maxEntries: MOST_REFUSED })
   const recordOf = (key: string) => `credential:${key}`
   const news = createSharedNews({
     ...options,
@@ -135,13 +135,13 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     return { ...bounded, isShared: true }
   }
 
-  const make = async (slot: CacheSlot<V>, endsAtMs: number): Promise<SharedEntry<V>> => {
+  const make = async (slot: CacheSlot<V>, endsAtMs: MonotonicMs): Promise<SharedEntry<V>> => {
     const { epoch } = news
     const { value, expiresAtMs } = await slot.fetch(endsAtMs)
     return { epoch, obtainedAtMs: clock.now(), expiresAtMs, value }
   }
 
-  const makeAlone = async (slot: CacheSlot<V>, endsAtMs: number): Promise<FetchedValue<V>> => {
+  const makeAlone = async (slot: CacheSlot<V>, endsAtMs: MonotonicMs): Promise<FetchedValue<V>> => {
     outcomes.with('alone').add()
     const entry = await make(slot, endsAtMs)
     if (gate.isAlone) backlog.add(slot.key, entry)
@@ -150,7 +150,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
   }
 
   /** No caller waits for the write: the value is already available. */
-  const makeForAll = async (slot: CacheSlot<V>, held: SharedLock, endsAtMs: number): Promise<FetchedValue<V>> => {
+  const makeForAll = async (slot: CacheSlot<V>, held: SharedLock, endsAtMs: MonotonicMs): Promise<FetchedValue<V>> => {
     try {
       const entry = await make(slot, endsAtMs)
       outcomes.with('made').add()
@@ -170,7 +170,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     return { entry, version: stored?.version }
   }
 
-  const findOrMake = async (slot: CacheSlot<V>, current: V | undefined, endsAtMs: number) => {
+  const findOrMake = async (slot: CacheSlot<V>, current: V | undefined, endsAtMs: MonotonicMs) => {
     if (gate.isAlone) return undefined
     if (!news.isKnown && !(await gate.run('read', () => news.known)).isDone) return undefined
     const seen = current === undefined ? undefined : await look(slot, current)
@@ -178,9 +178,9 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     let stale = seen?.version
     let lookMs = FIRST_LOOK_MS
     let unusable = 0
-    const leftMs = endsAtMs - performance.now()
+    const leftMs = endsAtMs - monotonicNow()
     const waitsUntilMs = endsAtMs - Math.min(OWN_CALL_MS, leftMs / 2)
-    while (!gate.isAlone && performance.now() < waitsUntilMs) {
+    while (!gate.isAlone && monotonicNow() < waitsUntilMs) {
       const claim = await gate.run(
         'lock',
         () => store.getOrLock(recordOf(slot.key), stale, LOCK_MS),

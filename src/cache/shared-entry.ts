@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { EpochMs } from '../core/index.ts'
 import { hardEndMs } from './lifetimes.ts'
 import type { SharedCodec, SharedSeal } from './shared-ports.ts'
 
@@ -6,8 +7,8 @@ import type { SharedCodec, SharedSeal } from './shared-ports.ts'
 export interface SharedEntry<V> {
   /** The last purge known to its creator. */
   readonly epoch: number
-  readonly obtainedAtMs: number
-  readonly expiresAtMs: number
+  readonly obtainedAtMs: EpochMs
+  readonly expiresAtMs: EpochMs
   readonly value: V
 }
 
@@ -41,6 +42,6 @@ export function digestOf<V>(value: V, codec: SharedCodec<V>): string {
 }
 
 /** Whether it may still be used (decisions §4); an entry about to expire is fetched again. */
-export function isLive(entry: Pick<SharedEntry<unknown>, 'expiresAtMs' | 'obtainedAtMs'>, nowMs: number): boolean {
+export function isLive(entry: Pick<SharedEntry<unknown>, 'expiresAtMs' | 'obtainedAtMs'>, nowMs: EpochMs): boolean {
   return hardEndMs(entry.expiresAtMs, entry.obtainedAtMs) > nowMs
 }

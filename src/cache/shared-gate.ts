@@ -1,4 +1,4 @@
-import type { Log, Metrics } from '../core/index.ts'
+import { type Log, type Metrics, type MonotonicMs, monotonicNow } from '../core/index.ts'
 import type { SharedTrouble } from './shared-ports.ts'
 import { createResponsiveTime } from './shared-time.ts'
 
@@ -105,13 +105,13 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
     isAlone = false
     trouble = undefined
     Object.assign(failures, { read: 0, lock: 0, write: 0 })
-    backAt = performance.now()
+    backAt = monotonicNow()
     alone.set(0)
     log.info({}, 'shared credential store available again')
   }
-  const fail = (kind: OperationKind, startedAt: number, cause: SharedTrouble) => {
+  const fail = (kind: OperationKind, startedAt: MonotonicMs, cause: SharedTrouble) => {
     if (startedAt < failedAt) return
-    failedAt = performance.now()
+    failedAt = monotonicNow()
     failures[kind] += 1
     if (failures[kind] >= FAILURES_BEFORE_ALONE) goAlone(cause)
   }
@@ -121,7 +121,7 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
     trouble = cause
     alone.set(1)
     departures.with(cause.cause).add()
-    const wasWell = performance.now() - backAt >= WELL_FOR_MS
+    const wasWell = monotonicNow() - backAt >= WELL_FOR_MS
     firstProbeMs = wasWell ? FIRST_PROBE_MS : Math.min(LONGEST_FIRST_PROBE_MS, 2 * firstProbeMs)
     log.warn({ ...cause }, 'shared credential store unavailable; using the local cache')
     probeIn(firstProbeMs)
@@ -136,7 +136,7 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
     },
     run(kind, operation, onLate) {
       return new Promise((resolve) => {
-        const startedAt = performance.now()
+        const startedAt = monotonicNow()
         let isOver = false
         let isLate = false
         const end = () => {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { Failure, type Clock } from '../core/index.ts'
+import { type Clock, type EpochMs, Failure } from '../core/index.ts'
 import type { SharedRecord, SharedSeal, SharedStore } from './shared-ports.ts'
 import { matchesFilter, type Ownership, type PurgeFilter } from './slot.ts'
 
@@ -191,7 +191,7 @@ const isOfAll = ({ filter }: Mark): boolean => Object.keys(filter).length === 0
  * One entry per number, the wider one; without entries covered by a later purge of everything, and without old ones
  * except the last.
  */
-function merge(marks: readonly Mark[], nowMs: number): readonly Mark[] {
+function merge(marks: readonly Mark[], nowMs: EpochMs): readonly Mark[] {
   const byEpoch = new Map<number, Mark>()
   for (const mark of marks) {
     const other = byEpoch.get(mark.epoch)

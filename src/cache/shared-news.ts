@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Clock, Log, Metrics } from '../core/index.ts'
+import { type Clock, type Log, type Metrics, monotonicNow } from '../core/index.ts'
 import { createFreshness } from './freshness.ts'
 import { createPurgeMarks } from './shared-marks.ts'
 import type { SharedSeal, SharedStore } from './shared-ports.ts'
@@ -74,7 +74,7 @@ export function createSharedNews(options: SharedNewsOptions): SharedNews {
 
   const freshness = createFreshness(() => subscription.isActive)
   const sync = async () => {
-    const startedAt = performance.now()
+    const startedAt = monotonicNow()
     await marks.sync()
     freshness.read(startedAt)
   }

@@ -1,3 +1,4 @@
+import type { EpochMs, MonotonicMs } from '../core/index.ts'
 import type { CacheSlot, PurgeFilter } from './slot.ts'
 
 /** The store shared by replicas, as the cache needs it; operations may be slow or fail. */
@@ -63,12 +64,12 @@ export interface SharedCodec<V> {
   decode(written: unknown): V | undefined
 }
 
-/** A value with its times in milliseconds since the epoch. */
+/** A value with its times. */
 export interface FetchedValue<V> {
   readonly value: V
-  readonly expiresAtMs: number
+  readonly expiresAtMs: EpochMs
   /** When it was fetched; default: now. */
-  readonly obtainedAtMs?: number
+  readonly obtainedAtMs?: EpochMs
   /** Fetched by another replica. */
   readonly isShared?: boolean
 }
@@ -77,10 +78,10 @@ export interface FetchedValue<V> {
 export interface SharedCredentials<V> {
   /**
    * Returns a value other than `current`: from another replica, else fetched here while others wait. Throws the errors
-   * of `slot.fetch`, none of the store. Stops waiting for another replica before `endsAtMs` (`performance.now()`),
+   * of `slot.fetch`, none of the store. Stops waiting for another replica before `endsAtMs`,
    * which leaves time for an own call.
    */
-  fetch(slot: CacheSlot<V>, current: V | undefined, endsAtMs: number): Promise<FetchedValue<V>>
+  fetch(slot: CacheSlot<V>, current: V | undefined, endsAtMs: MonotonicMs): Promise<FetchedValue<V>>
   /** The backend rejected this value: it is not read from the store again. */
   reject(slot: Pick<CacheSlot<V>, 'key'>, value: V): void
   /**

@@ -1,3 +1,4 @@
+import { monotonicNow } from '../core/index.ts'
 const TICK_MS = 10
 
 /** Measures time, without blocked event loop. */
@@ -21,10 +22,10 @@ export function createResponsiveTime(): ResponsiveTime {
   let lastTick = 0
   let timer: ReturnType<typeof setInterval> | undefined
 
-  const sinceTick = () => Math.min(performance.now() - lastTick, 2 * TICK_MS)
+  const sinceTick = () => Math.min(monotonicNow() - lastTick, 2 * TICK_MS)
   const tick = () => {
     spentMs += sinceTick()
-    lastTick = performance.now()
+    lastTick = monotonicNow()
     // A response that waits in a socket is not late: received data are read before `setImmediate` runs.
     setImmediate(() => {
       for (const one of ticking) one.onTick?.()
@@ -34,7 +35,7 @@ export function createResponsiveTime(): ResponsiveTime {
   return {
     start(onTick) {
       if (timer === undefined) {
-        lastTick = performance.now()
+        lastTick = monotonicNow()
         timer = setInterval(tick, TICK_MS)
         timer.unref()
       }

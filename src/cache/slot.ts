@@ -1,3 +1,4 @@
+import type { EpochMs, MonotonicMs } from '../core/index.ts'
 import type { ScopeCounters } from './counters.ts'
 
 /** An MCPExternalAuthConfig in the cache; created by `CredentialCache.scope`. */
@@ -31,7 +32,7 @@ export interface CacheSlot<V> extends Ownership {
   readonly key: string
   /** Owner for the limit per caller, besides the issuer. */
   readonly ownerId: string
-  /** Latest expiry of the credential (milliseconds since the epoch). */
+  /** Latest expiry of the credential. */
   readonly notAfterMs: number | undefined
   /** The key includes the caller's token, so its rejection is cached. Default false. */
   readonly isKeyedByToken?: boolean
@@ -40,10 +41,10 @@ export interface CacheSlot<V> extends Ownership {
   /** Time limit of a request in milliseconds, including waiting for other replicas. */
   readonly deadlineMs: number
   /**
-   * Fetches a new one with its expiry in milliseconds since the epoch, by `endsAtMs` (`performance.now()`) at the
+   * Fetches a new one with its expiry, by `endsAtMs` at the
    * latest. Throws `Failure`.
    */
-  fetch(endsAtMs: number): Promise<{ readonly value: V; readonly expiresAtMs: number }>
+  fetch(endsAtMs: MonotonicMs): Promise<{ readonly value: V; readonly expiresAtMs: EpochMs }>
 }
 
 /** Filter of a purge: all given fields must match. */

@@ -10,7 +10,7 @@ const ADDITIONS_PER_SWEEP = 256
 export type RemovalReason = 'expired' | 'capacity' | 'replaced' | 'deleted'
 
 export interface TtlLruOptions<V> {
-  readonly clock: Clock
+  readonly clock: Clock<number>
   /** Maximum number of entries; the least recently used is evicted first. */
   readonly maxEntries: number
   /** With `weigh`: maximum total weight, such as bytes. A heavier value is not stored. */
@@ -28,7 +28,7 @@ export interface TtlLru<V> {
   get(key: string): V | undefined
   /** The live value, without marking it. */
   peek(key: string): V | undefined
-  /** Stores a value until `expiresAtMs` (milliseconds since the epoch); false if expired or too heavy. */
+  /** Stores a value until `expiresAtMs`; false if expired or too heavy. */
   set(key: string, value: V, expiresAtMs: number): boolean
   delete(key: string): boolean
   clear(): void

@@ -1,4 +1,4 @@
-import { Secret } from '../core/index.ts'
+import { Secret, SYSTEM_CLOCK } from '../core/index.ts'
 import { type ResolvedProxy, STDIN } from '../load/index.ts'
 import { ConfigError, EXIT, type Io, UsageError, loadProxyConfig } from '../compose/index.ts'
 import { readInput } from '../examine/explain/index.ts'
@@ -77,7 +77,7 @@ export const runCheck = command(CHECK_SPEC, async ({ options, io }) => {
         refreshToken: await refreshTokenOf(options, config, io),
         stsEndpoint: options.text('sts-endpoint'),
         env: io.env,
-        clock: { now: () => Date.now() },
+        clock: SYSTEM_CLOCK,
       },
       (section) => {
         if (!isJson) io.stdout(render(section))

@@ -1,4 +1,5 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
+import { monotonicNow } from '../core/index.ts'
 import {
   loadCallersFile,
   loadFiles,
@@ -96,7 +97,7 @@ async function runAll(options: Parsed, io: Io): Promise<TestRun> {
   const routes = needsRoutes ? await routesOf(loaded, options) : undefined
   const { cases, problems } = await readyCases({ loaded, routes }, io)
   if (problems.length > 0) throw new ConfigError(problems.map(renderProblem))
-  return runCases(cases, { loaded, routes }, () => performance.now(), Date.now)
+  return runCases(cases, { loaded, routes }, monotonicNow, Date.now)
 }
 
 async function routesOf(loaded: Loaded, options: Parsed): Promise<readonly ResolvedRoute[]> {

@@ -1,3 +1,4 @@
+import { SYSTEM_CLOCK } from '../core/index.ts'
 import { type Loaded, renderProblem } from '../load/index.ts'
 import { EXIT, type Io, UsageError, loadSources } from '../compose/index.ts'
 import { command } from './command.ts'
@@ -81,7 +82,7 @@ export const runValidate = command(VALIDATE_SPEC, async ({ options, io }) => {
     stsEndpoint,
     apiGroup: wanted.apiGroup,
     env: io.env,
-    clock: { now: () => Date.now() },
+    clock: SYSTEM_CLOCK,
   })
   if (output === 'json') {
     const details = options.flag('verbose') ? { unused: loaded.unused, skippedDocuments: loaded.skipped } : {}

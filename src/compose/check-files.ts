@@ -1,4 +1,4 @@
-import type { Clock } from '../core/index.ts'
+import type { Clock, EpochMs } from '../core/index.ts'
 import type { NamedFile, NamedSecret, Problem } from '../load/index.ts'
 import { type FileVerdict, checkNamedFile, judgeSecret, verdictSentence } from './file-verdict.ts'
 
@@ -32,7 +32,7 @@ async function verdictsOn<T extends { readonly at: Problem }>(
   return found
 }
 
-const verdictsOnSecrets = (secrets: readonly NamedSecret[], directory: string, nowMs: number) =>
+const verdictsOnSecrets = (secrets: readonly NamedSecret[], directory: string, nowMs: EpochMs) =>
   verdictsOn(
     secrets,
     ({ holds, label, algorithm }) => [holds, label, algorithm],

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import path from 'node:path'
 import type { X509Certificate } from 'node:crypto'
-import { denied, deniedClause, headerSecretProblem, secretFormatWarning } from '../core/index.ts'
+import { type EpochMs, denied, deniedClause, headerSecretProblem, secretFormatWarning } from '../core/index.ts'
 import { type Content, isHeaderForm } from '../fields/index.ts'
 import {
   ContentProblem,
@@ -83,7 +83,7 @@ export const verdictSentence = ({ message, consequence }: FileVerdict): string =
   consequence === undefined ? message : `${message}; ${consequence}`
 
 /** Validates that a file exists and has the expected content. */
-export function checkNamedFile({ holds, path: name, certificate }: FileToJudge, nowMs: number): FileVerdict {
+export function checkNamedFile({ holds, path: name, certificate }: FileToJudge, nowMs: EpochMs): FileVerdict {
   try {
     switch (holds) {
       // These may appear while the process runs.
@@ -114,7 +114,7 @@ export function checkNamedFile({ holds, path: name, certificate }: FileToJudge, 
 export async function judgeSecret(
   { holds, label, algorithm }: SecretToJudge,
   directory: string,
-  nowMs: number,
+  nowMs: EpochMs,
 ): Promise<FileVerdict> {
   const name = path.join(directory, label)
   try {
@@ -182,7 +182,7 @@ function judgeKey(content: Buffer, name: string, certificate: string | undefined
 }
 
 /** Checks the validity period. A server sends the first certificate of a chain; of a CA bundle, any certificate may match. */
-function judgeValidity(all: readonly X509Certificate[], name: string, holds: Content, nowMs: number): FileVerdict {
+function judgeValidity(all: readonly X509Certificate[], name: string, holds: Content, nowMs: EpochMs): FileVerdict {
   const counting = holds === 'certificate chain' ? all.slice(0, 1) : all
   const endsOf = (some: readonly X509Certificate[]): number[] => some.map(({ validToDate }) => validToDate.getTime())
   const lastEnd = Math.max(...endsOf(counting))

@@ -1,5 +1,6 @@
 import { constants } from 'node:os'
 import { isatty } from 'node:tty'
+import { monotonicNow } from '../core/index.ts'
 
 /** The process environment of a command; tests replace it. */
 export interface Io {
@@ -49,9 +50,9 @@ export function processIo(): ProcessIo {
         return
       }
       stop.resolve(signal)
-      const atMs = performance.now()
+      const atMs = monotonicNow()
       process.on(signal, () => {
-        if (performance.now() - atMs > SAME_SIGNAL_MS) process.exit(1)
+        if (monotonicNow() - atMs > SAME_SIGNAL_MS) process.exit(1)
       })
     })
   }

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import path from 'node:path'
-import type { Clock } from '../core/index.ts'
+import { type Clock, SYSTEM_CLOCK } from '../core/index.ts'
 import type { InspectorMode } from '../resources/index.ts'
 import {
   type Loaded,
@@ -90,7 +90,7 @@ export async function loadSources(sources: ProxySources): Promise<LoadedSources>
  */
 export async function loadProxyConfig(
   sources: ProxySources,
-  { readsFiles = true, clock = { now: () => Date.now() } }: { readsFiles?: boolean; clock?: Clock } = {},
+  { readsFiles = true, clock = SYSTEM_CLOCK }: { readsFiles?: boolean; clock?: Clock } = {},
 ): Promise<ResolvedProxy> {
   const { loaded, overrides, problems, warnings } = await loadSources(sources)
   const result = resolveProxy(loaded, overrides)

@@ -1,3 +1,4 @@
+import type { EpochMs } from './time.ts'
 import type { OnBehalf } from './outbound.ts'
 import type { Secret } from './secret.ts'
 
@@ -35,8 +36,8 @@ export interface AuthenticatedCaller {
    */
   readonly identity: string
   readonly claims: Claims
-  /** Expiry of the token in milliseconds since the epoch; absent when an introspection response has no `exp`. */
-  readonly expiresAtMs: number | undefined
+  /** Expiry of the token; absent when an introspection response has no `exp`. */
+  readonly expiresAtMs: EpochMs | undefined
   /** SHA-256 of the token, base64url; for cache keys, computed once. */
   readonly tokenDigest: string
   readonly format: 'jwt' | 'opaque'

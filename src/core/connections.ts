@@ -1,3 +1,4 @@
+import type { EpochMs } from './time.ts'
 import type { Caller } from './caller.ts'
 import type { Credential } from './credential.ts'
 import type { UpstreamToken } from './ports.ts'
@@ -39,8 +40,7 @@ export interface ConnectedAccounts {
 /** A link at which a person connects an account. */
 export interface ConnectLink {
   readonly url: string
-  /** Milliseconds since the epoch. */
-  readonly expiresAtMs: number
+  readonly expiresAtMs: EpochMs
   /** Public id of this prompt, for `elicitationId`; not usable to connect. */
   readonly id: string
 }

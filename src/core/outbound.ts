@@ -1,3 +1,4 @@
+import type { MonotonicMs } from './time.ts'
 import type { ReachedLimit } from './limit.ts'
 
 /** Attributes an outbound request, so that one caller can't starve others. */
@@ -23,8 +24,8 @@ export interface OutboundRequest {
   readonly again?: () => Promise<OutboundRequest>
   /** Absent: on the proxy's own behalf. */
   readonly onBehalfOf?: OnBehalf
-  /** Deadline (`performance.now()`), unless the client's own deadline is earlier. */
-  readonly endsAtMs?: number
+  /** Deadline, unless the client's own deadline is earlier. */
+  readonly endsAtMs?: MonotonicMs
 }
 
 /**

@@ -1,14 +1,7 @@
 import type { KeyObject } from 'node:crypto'
+import type { EpochMs } from './time.ts'
 import type { AuthenticatedCaller, Claims } from './caller.ts'
 import type { Secret } from './secret.ts'
-
-/** Wall clock. `now()` is in milliseconds since the epoch. Always passed in, so that tests control time. */
-export interface Clock {
-  now(): number
-}
-
-/** Monotonic time in milliseconds: for deadlines, which must not follow changes of the system clock. */
-export const STEADY_CLOCK: Clock = { now: () => performance.now() }
 
 /** A period, in milliseconds of one clock, during which an operation is skipped. */
 export interface Pause {
@@ -81,10 +74,10 @@ export interface Secrets {
 /** A valid token of an upstream provider. */
 export interface UpstreamToken {
   readonly token: Secret
-  /** Usable without another lookup until then, as long as the session lasts; milliseconds since the epoch. */
-  readonly freshUntilMs: number
-  /** Milliseconds since the epoch; absent when the provider did not say: valid until a backend rejects it. */
-  readonly expiresAtMs: number | undefined
+  /** Usable without another lookup until then, as long as the session lasts. */
+  readonly freshUntilMs: EpochMs
+  /** Absent when the provider did not say: valid until a backend rejects it. */
+  readonly expiresAtMs: EpochMs | undefined
 }
 
 /** The upstream tokens of a caller's session at the embedded authorization server (authserver.md §6). */

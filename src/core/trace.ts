@@ -1,3 +1,4 @@
+import type { EpochMs } from './time.ts'
 import type { Failure } from './failure.ts'
 
 /** Why a header of a request is not forwarded. */
@@ -19,12 +20,12 @@ export type DropRule =
 export type CredentialLookup =
   /** Nothing is fetched for it. */
   | { readonly from: 'config' }
-  /** It is cached. Milliseconds since the epoch; `refreshAtMs` is when it is refreshed ahead of expiry. */
+  /** It is cached. `refreshAtMs` is when it is refreshed ahead of expiry. */
   | {
       readonly from: 'cache'
-      readonly obtainedAtMs: number
-      readonly refreshAtMs: number
-      readonly endMs: number
+      readonly obtainedAtMs: EpochMs
+      readonly refreshAtMs: EpochMs
+      readonly endMs: EpochMs
     }
   /** Another request is already fetching it. */
   | { readonly from: 'flight' }
@@ -43,7 +44,7 @@ export interface RequestResult {
    * success.
    */
   readonly reason: string
-  readonly firstByteAtMs: number | undefined
+  readonly firstByteAtMs: EpochMs | undefined
   readonly failure: Failure | undefined
 }
 

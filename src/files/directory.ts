@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
 import { realpath } from 'node:fs/promises'
+import { after, type MonotonicMs, monotonicNow } from '../core/index.ts'
 import { watchEvents } from './events.ts'
 import { fingerprintDirectory, fingerprintFile, type Fingerprint } from './fingerprint.ts'
 
@@ -67,9 +68,9 @@ function watchFingerprint(
   }
   const ready = next(async () => {
     last = await look()
-    uncertainUntil = performance.now() + UNCERTAIN_MS
+    uncertainUntil = after(monotonicNow(), UNCERTAIN_MS)
   })
-  const refresh = (eventAtMs: number | undefined): Promise<boolean> =>
+  const refresh = (eventAtMs: MonotonicMs | undefined): Promise<boolean> =>
     next(async () => {
       const now = await look(last)
       // Content may have changed between the start of the watch and the first scan; an event tells.

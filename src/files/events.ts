@@ -1,6 +1,7 @@
 import { statSync, watch, type BigIntStats, type FSWatcher, type Stats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { type MonotonicMs, monotonicNow } from '../core/index.ts'
 
 /** Groups several events of one change (a swap causes a handful), in milliseconds. */
 const SETTLE_MS = 50
@@ -13,9 +14,9 @@ export interface EventOptions {
   readonly directories: () => readonly string[]
   /**
    * Something may have changed; the listener compares contents. Also called soon after opening, and never
-   * concurrently. `eventAtMs` is the time of the first event (`performance.now`), undefined for a poll.
+   * concurrently. `eventAtMs` is the time of the first event, undefined for a poll.
    */
-  readonly onEvent: (eventAtMs: number | undefined) => Promise<void>
+  readonly onEvent: (eventAtMs: MonotonicMs | undefined) => Promise<void>
   /** Poll interval in milliseconds, for file systems without events. Default 30 s. */
   readonly pollMs?: number
 }
@@ -68,7 +69,7 @@ export function watchEvents(options: EventOptions): { close(): void } {
   const watchers = new Map<string, { identity: string; watcher: FSWatcher }>()
   let settle: NodeJS.Timeout | undefined
   let isBusy = false
-  let eventAtMs: number | undefined
+  let eventAtMs: MonotonicMs | undefined
   let isClosed = false
 
   const arm = (found: readonly (Existing | undefined)[]): void => {
@@ -120,7 +121,7 @@ export function watchEvents(options: EventOptions): { close(): void } {
   }
 
   function soon() {
-    eventAtMs ??= performance.now()
+    eventAtMs ??= monotonicNow()
     lookSoon()
   }
 

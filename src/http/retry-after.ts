@@ -1,4 +1,4 @@
-import type { Failure } from '../core/index.ts'
+import type { EpochMs, Failure } from '../core/index.ts'
 import { parseHttpDate } from './http-date.ts'
 
 const LONGEST_SECONDS = 3600
@@ -9,7 +9,7 @@ const DEFAULT_SECONDS = 5
  * Parses a received `Retry-After` (RFC 9110 §10.2.3: seconds or a date) into whole seconds from 1 to 3600; undefined
  * without one or if it is invalid.
  */
-export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
+export function parseRetryAfter(value: string | undefined, nowMs: EpochMs): number | undefined {
   if (value === undefined) return undefined
   // A date begins with the name of the day; `Date.parse` accepts almost anything.
   const seconds = /^\d{1,9}$/.test(value)

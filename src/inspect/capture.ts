@@ -1,4 +1,12 @@
-import { causeOf, type Clock, isFailed, type Log, type RequestObserver, type Sealed } from '../core/index.ts'
+import {
+  causeOf,
+  type Clock,
+  isFailed,
+  type Log,
+  type MonotonicMs,
+  type RequestObserver,
+  type Sealed,
+} from '../core/index.ts'
 import { createFailures, type Failures, type Outcome } from './failures.ts'
 import { createGatherer } from './live.ts'
 import type { RequestRecord, Summary } from './record.ts'
@@ -18,7 +26,7 @@ export interface CaptureOptions {
   readonly clock: Clock
   readonly log: Log
   /** Milliseconds that only go forward, with fractions. */
-  readonly monotonicMs: () => number
+  readonly monotonicMs: () => MonotonicMs
   readonly decisionOf: RecordDeps['decisionOf']
   readonly rulesOf: RecordDeps['rulesOf']
   readonly signingOf: (sealed: Sealed) => ReturnType<RecordDeps['signingOf']>

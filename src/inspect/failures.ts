@@ -1,4 +1,4 @@
-import type { Clock } from '../core/index.ts'
+import type { Clock, EpochMs } from '../core/index.ts'
 
 const MINUTES = 15
 const MINUTE_MS = 60_000
@@ -19,7 +19,7 @@ export interface FailureSeries {
 
 /** The last failure of a route. */
 export interface LastFailure {
-  readonly atMs: number
+  readonly atMs: EpochMs
   readonly requestId: string
   readonly status: number
   readonly reason: string

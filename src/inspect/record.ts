@@ -1,10 +1,10 @@
-import type { Again, CredentialLookup, Explanation, RuleDecision } from '../core/index.ts'
+import type { Again, CredentialLookup, EpochMs, Explanation, RuleDecision } from '../core/index.ts'
 import type { ShownBody } from './body-copy.ts'
 
 /** Summary of a request for the list, without secrets. */
 export interface Summary {
   readonly id: string
-  readonly atMs: number
+  readonly atMs: EpochMs
   /** True while its response is in progress. */
   readonly isOpen: boolean
   /** Empty when none was matched. */
@@ -66,7 +66,7 @@ export interface CallerSeen {
   readonly provider?: string
   readonly issuer?: string
   readonly format?: 'jwt' | 'opaque'
-  readonly expiresAtMs?: number | undefined
+  readonly expiresAtMs?: EpochMs | undefined
   readonly hash?: string | undefined
   readonly subject?: string
   readonly claims?: object

@@ -5,9 +5,11 @@ import type {
   Credential,
   CredentialLookup,
   DropRule,
+  EpochMs,
   Inbound,
   Known,
   Matched,
+  MonotonicMs,
   RequestResult,
   RequestTrace,
   Sealed,
@@ -41,7 +43,7 @@ export interface Watcher {
   readonly keepsBodies: boolean
   readonly budget: BodyBudget
   /** Milliseconds that only go forward. */
-  monotonicMs(): number
+  monotonicMs(): MonotonicMs
   /** Something that the list shows has changed. */
   changed(request: WatchedRequest): void
   /** More of the answer's body can be shown. */
@@ -55,7 +57,7 @@ export interface Watcher {
  */
 export class WatchedRequest implements RequestTrace {
   readonly id: string
-  readonly arrivedAtMs: number
+  readonly arrivedAtMs: EpochMs
   readonly requestBody?: (chunk: Buffer) => void
   readonly marks: Marks = {}
   readonly attempts: NotedAttempt[] = []
@@ -72,7 +74,7 @@ export class WatchedRequest implements RequestTrace {
   refused: Buffer | undefined
   responseCopy: BodyCopy | undefined
   readonly #watcher: Watcher
-  readonly #startMs: number
+  readonly #startMs: MonotonicMs
   #texts: SecretTexts | undefined
 
   constructor(inbound: Inbound, watcher: Watcher) {

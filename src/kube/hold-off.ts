@@ -1,3 +1,4 @@
+import { type MonotonicMs, monotonicNow } from '../core/index.ts'
 import { KubeError } from './kube-error.ts'
 
 /** Kinds of requests to pause, and until when. */
@@ -12,7 +13,7 @@ export interface HoldOff {
  * Applies a `Retry-After` of 429 and 5xx to all requests of one kind (verb and resource): otherwise, thousands of
  * objects would each retry. `now` is monotonic, in milliseconds.
  */
-export function createHoldOff(now: () => number = () => performance.now()): HoldOff {
+export function createHoldOff(now: () => MonotonicMs = monotonicNow): HoldOff {
   const until = new Map<string, number>()
   return {
     check(kind) {

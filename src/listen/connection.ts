@@ -1,10 +1,17 @@
 import type { Socket } from 'node:net'
-import { type ClientRequest, type ClientResponse, Failure, type Log } from '../core/index.ts'
+import {
+  type ClientRequest,
+  type ClientResponse,
+  Failure,
+  type Log,
+  type MonotonicMs,
+  monotonicNow,
+} from '../core/index.ts'
 import { ServedConnection, type ServedOptions, type ServedOwner, type ServedRequest } from '../wire/index.ts'
 import type { TrustedProxies } from './client.ts'
 import { Peer } from './peer.ts'
 import { type ConnectionLimits, readingFailure, renderRefusal, type Refusal, toldOf } from './refusal.ts'
-import { StuckWatch, type CutReason, type StuckReason, type Patience } from './stuck.ts'
+import { StuckWatch, type CutReason, type StuckReason, type StallLimits } from './stuck.ts'
 
 /** Milliseconds for a rejected client to read the reason. */
 const CLOSING_MS = 2000
@@ -151,8 +158,8 @@ export class Connection<T = unknown> implements ServedOwner {
   }
 
   /** Called about once per second: closes the connection after a stall or a missed deadline. */
-  look(nowMs: number): void {
-    this.#wire.look(performance.now())
+  look(nowMs: MonotonicMs): void {
+    this.#wire.look(monotonicNow())
     const stuck = this.#stuckIn()
     if (stuck !== undefined) {
       if (this.#watch.isTooLong(stuck, this.#progressIn(stuck), this.#rules.patience, nowMs)) this.cut(stuck)
@@ -246,7 +253,7 @@ export interface ConnectionRules<T> {
   /** Plain TCP: only such connections can be reset. */
   readonly canReset: boolean
   readonly trustedProxies: TrustedProxies | undefined
-  readonly patience: Patience
+  readonly patience: StallLimits
   readonly wire: ServedOptions
   servesUpgrade(upgrade: string): boolean
   serve(request: ClientRequest, response: ClientResponse, connection: Connection<T>): void

@@ -1,14 +1,21 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer } from 'node:tls'
-import { type Clock, Failure, type ReachedLimit, type Log, type Metrics, STEADY_CLOCK } from '../core/index.ts'
+import {
+  Failure,
+  type Log,
+  type Metrics,
+  MONOTONIC_CLOCK,
+  type MonotonicClock,
+  type ReachedLimit,
+} from '../core/index.ts'
 import type { ListenAddress } from './address.ts'
 import { bind } from './bind.ts'
 import { createTrustedProxies } from './client.ts'
 import { limitConnections } from './connection-limit.ts'
 import { Connection, type ConnectionRules } from './connection.ts'
 import { type ConnectionLimits, readingFailure, toldOf } from './refusal.ts'
-import type { CutReason, Patience } from './stuck.ts'
+import type { CutReason, StallLimits } from './stuck.ts'
 import { IntrusiveSet } from './intrusive-set.ts'
 import { memoryConnection } from './memory-socket.ts'
 import { followCertificate, secureContext, type TlsMaterial } from './tls.ts'
@@ -74,8 +81,8 @@ export interface ListenerOptions<T> extends Pick<ConnectionRules<T>, 'serve' | '
   readonly servesUpgrade?: (upgrade: string) => boolean
   /** Called when a client is disconnected during its response. */
   readonly onCut?: (failure: Failure, served: T) => void
-  /** Clock of all deadlines. Default `STEADY_CLOCK`. */
-  readonly steadyClock?: Clock
+  /** Clock of all deadlines. Default `MONOTONIC_CLOCK`. */
+  readonly monotonicClock?: MonotonicClock
   readonly log: Log
   readonly metrics?: Metrics
 }
@@ -99,7 +106,7 @@ const cutCounter = (metrics: Metrics) =>
 const refusalCounter = (metrics: Metrics) =>
   metrics.counter('extauth_connections_refused_total', 'Client connections that were not accepted.', ['reason'])
 
-const patienceOf = ({ unreadAnswerMs, unreadBodyMs, pipeliningMs }: ListenerDeadlines): Patience => ({
+const patienceOf = ({ unreadAnswerMs, unreadBodyMs, pipeliningMs }: ListenerDeadlines): StallLimits => ({
   unread_answer: {
     withinMs: unreadAnswerMs,
     least: (LEAST_BYTES_PER_SECOND * unreadAnswerMs) / 1000,
@@ -145,7 +152,7 @@ export interface Listener {
  * are limited in number, memory and stall time. Rejects with `config_error` if the address cannot be bound.
  */
 export async function openListener<T>(options: ListenerOptions<T>): Promise<Listener> {
-  const { address, tls, steadyClock = STEADY_CLOCK, log, metrics, serve, refusal } = options
+  const { address, tls, monotonicClock = MONOTONIC_CLOCK, log, metrics, serve, refusal } = options
   const deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines }
   const unreadBytes = options.unreadAnswersBytes ?? DEFAULT_UNREAD_BYTES
   const cuts = metrics && cutCounter(metrics)
@@ -214,7 +221,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
   })
   const unfollow = secure === undefined || tls === undefined ? () => {} : followCertificate(secure, tls, log)
   const look = (): void => {
-    const now = steadyClock.now()
+    const now = monotonicClock.now()
     for (const connection of connections) connection.look(now)
     limit.look(count())
   }

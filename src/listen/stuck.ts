@@ -1,18 +1,19 @@
+import type { MonotonicMs } from '../core/index.ts'
 /**
- * Why a connection is ended: its client does not read the answer, keeps sending a body that is not wanted any more, or
- * sends requests that have no turn.
+ * Why a connection is stalled: its client does not read the response, keeps sending an unwanted body, or pipelines
+ * too many requests.
  */
 export type StuckReason = 'unread_answer' | 'unread_body' | 'pipelining'
 
-/** The same, or answers that wait for their clients take too much memory together. */
+/** Adds the memory limit for unread responses of all clients. */
 export type CutReason = StuckReason | 'crowded'
 
-/** How long a connection may be stuck, in milliseconds: without `least` progress, and in all. */
-export type Patience = Readonly<
+/** Stall limits in milliseconds: without `least` progress, and in total. */
+export type StallLimits = Readonly<
   Record<StuckReason, { readonly withinMs: number; readonly least: number; readonly totalMs: number }>
 >
 
-/** Remembers for how long a connection has been stuck. */
+/** Tracks for how long a connection has been stalled. */
 export class StuckWatch {
   #reason: StuckReason | undefined = undefined
   #sinceMs = 0
@@ -23,13 +24,13 @@ export class StuckWatch {
     this.#reason = undefined
   }
 
-  /** When it became stuck for this reason; 0 when it is not. */
+  /** Start of the stall for this reason; 0 without one. */
   sinceMs(reason: StuckReason): number {
     return this.#reason === reason ? this.#sinceMs : 0
   }
 
-  /** True when the patience is at its end; `progress` is any figure that grows while something moves. */
-  isTooLong(reason: StuckReason, progress: number, patience: Patience, nowMs: number): boolean {
+  /** True after the limit; `progress` is any number that grows with progress. */
+  isTooLong(reason: StuckReason, progress: number, patience: StallLimits, nowMs: MonotonicMs): boolean {
     const { withinMs, least, totalMs } = patience[reason]
     const isNew = reason !== this.#reason
     if (isNew) {

@@ -1,4 +1,4 @@
-import { CredentialRefusal, type EndpointCredentials, type Log, Secret } from '../core/index.ts'
+import { CredentialRefusal, type EndpointCredentials, type EpochMs, type Log, Secret } from '../core/index.ts'
 import { type BearerChallenge, readChallenge } from '../oauth/index.ts'
 import { LockTimeout, withLock } from './lock.ts'
 import { logIn, type LoginOptions } from './login.ts'
@@ -27,7 +27,7 @@ export interface LoginCredentialsOptions extends LoginOptions {
  */
 export function loginCredentials(options: LoginCredentialsOptions): EndpointCredentials {
   const { endpoint, store, outbound, log, now } = options
-  let failed: { readonly error: CredentialRefusal; readonly atMs: number } | undefined
+  let failed: { readonly error: CredentialRefusal; readonly atMs: EpochMs } | undefined
   let running: Promise<void> | undefined
 
   const known = (): Promise<LoginRecord | undefined> => store.forEndpoint(endpoint.href)

@@ -3,6 +3,7 @@ import { openSync } from 'node:fs'
 import { mkdir, stat, unlink } from 'node:fs/promises'
 import { connect, createServer, type Server } from 'node:net'
 import path from 'node:path'
+import { after, monotonicNow } from '../core/index.ts'
 
 /** Poll interval in milliseconds when no event signals the release. */
 const LOOK_MS = 100
@@ -20,10 +21,10 @@ export async function withLock<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   const address = await addressOf(directory, name)
-  const endsAtMs = performance.now() + patienceMs
+  const endsAtMs = after(monotonicNow(), patienceMs)
   let server = await take(address)
   while (server === undefined) {
-    const leftMs = endsAtMs - performance.now()
+    const leftMs = endsAtMs - monotonicNow()
     if (leftMs <= 0 || signal?.aborted === true) throw new LockTimeout()
     await released(address, leftMs, signal)
     server = await take(address)

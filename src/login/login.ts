@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { CredentialRefusal, type Outbound, type OutboundResponse } from '../core/index.ts'
+import { CredentialRefusal, type EpochMs, type Outbound, type OutboundResponse } from '../core/index.ts'
 import { readJsonObject } from '../http/index.ts'
 import {
   type AuthorizationServer,
@@ -29,7 +29,7 @@ export interface LoginOptions {
   readonly clientMetadataUrl?: string | undefined
   /** Opens the URL in the user's browser. */
   readonly openBrowser: (url: string) => void
-  readonly now: () => number
+  readonly now: () => EpochMs
   /** Deadline for the user in milliseconds. */
   readonly patienceMs: number
   /** Aborts the login. */
@@ -211,7 +211,7 @@ function recordOf(
     readonly scopes: readonly string[]
   },
   response: OutboundResponse,
-  times: { readonly sentAtMs: number; readonly nowMs: number },
+  times: { readonly sentAtMs: EpochMs; readonly nowMs: EpochMs },
 ): LoginRecord {
   const { endpoint, resource, server, client, scopes } = login
   const { tokenEndpoint: token, revocationEndpoint: revocation } = server

@@ -26,7 +26,7 @@ const RECORD = z.object({
     revocation_endpoint: z.string().optional(),
   }),
   access_token: z.string(),
-  /** Milliseconds since the epoch; absent when the server did not say. */
+  /** Absent when the server did not say. */
   expires_at_ms: z.number().optional(),
   refresh_token: z.string().optional(),
   scope: z.string().optional(),

@@ -1,4 +1,4 @@
-import { Failure, type Outbound, type OutboundResponse, Secret } from '../core/index.ts'
+import { type EpochMs, Failure, type Outbound, type OutboundResponse, Secret } from '../core/index.ts'
 import {
   CODE_GRANT,
   errorOf,
@@ -21,7 +21,7 @@ type Renewal =
  * Refreshes the access token (RFC 6749 §6) for the same resource. A 4xx status except 408 and 429 means that only a
  * new login helps. Throws `CredentialRefusal` for an outage.
  */
-export async function refreshed(record: LoginRecord, outbound: Outbound, now: () => number): Promise<Renewal> {
+export async function refreshed(record: LoginRecord, outbound: Outbound, now: () => EpochMs): Promise<Renewal> {
   const { refresh_token: refresh, client, resource } = record
   if (refresh === undefined) return { kind: 'ended', isClientKnown: false }
   try {
@@ -57,8 +57,8 @@ const SERVICE = serviceOf('token endpoint')
 interface TokenRequest {
   readonly url: string
   readonly grant: keyof typeof GRANTS
-  readonly sentAtMs: number
-  readonly nowMs: number
+  readonly sentAtMs: EpochMs
+  readonly nowMs: EpochMs
   readonly requested: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-import { type Clock, OutboundError } from '../core/index.ts'
+import { type MonotonicClock, OutboundError } from '../core/index.ts'
 import { createRatio } from './ratio.ts'
 
 /** Result of a call, as a signal of the service's health. */
@@ -30,7 +30,7 @@ export interface BreakerOptions {
 }
 
 export interface CircuitOptions extends BreakerOptions {
-  readonly clock: Clock
+  readonly clock: MonotonicClock
   /** Called with each new state. */
   readonly onState?: (state: BreakerState) => void
 }

@@ -1,5 +1,5 @@
 import { createTtlLru } from '../cache/index.ts'
-import { type Clock, type OnBehalf, OutboundError, type OutboundResponse } from '../core/index.ts'
+import { type Clock, type MonotonicClock, type OnBehalf, OutboundError, type OutboundResponse } from '../core/index.ts'
 import { parseRetryAfter } from '../http/index.ts'
 import { createRatio } from './ratio.ts'
 
@@ -29,29 +29,29 @@ export interface CoolDown {
  * because a single caller or token may be the cause. The proxy's own client counts as a caller and is paused alone;
  * its 503 is not a second one, since a caller can trigger both.
  */
-export function createCoolDown(clock: Clock, steadyClock: Clock): CoolDown {
+export function createCoolDown(clock: Clock, monotonicClock: MonotonicClock): CoolDown {
   let untilMs = -Infinity
   let first: { readonly caller: string; readonly untilMs: number } | undefined
-  const callers = createTtlLru<number>({ clock: steadyClock, maxEntries: MOST_CALLERS })
+  const callers = createTtlLru<number>({ clock: monotonicClock, maxEntries: MOST_CALLERS })
   const throttled = createRatio({ leastAnswers: 10, leastSources: 5 })
 
   const pauseCaller = (endMs: number, caller: string): void => void callers.set(caller, endMs, endMs)
   const pauseService = (endMs: number): void => void (untilMs = Math.max(untilMs, endMs))
 
   const unavailable = (endMs: number, caller: string): void => {
-    const isShared = first !== undefined && first.untilMs > steadyClock.now() && first.caller !== caller
+    const isShared = first !== undefined && first.untilMs > monotonicClock.now() && first.caller !== caller
     if (isShared) pauseService(endMs)
     else first = { caller, untilMs: endMs }
   }
 
   return {
     check(by = OWN) {
-      const leftMs = Math.max(untilMs, callers.peek(by.caller) ?? -Infinity) - steadyClock.now()
+      const leftMs = Math.max(untilMs, callers.peek(by.caller) ?? -Infinity) - monotonicClock.now()
       if (leftMs > 0) throw coolDownError(leftMs)
     },
     note({ status, headers }, by) {
       const { caller, isUnauthenticated } = by ?? OWN
-      const nowMs = steadyClock.now()
+      const nowMs = monotonicClock.now()
       const isMany = throttled.note({ atMs: nowMs, isTrouble: status === 429, source: caller })
       if (status !== 429 && status !== 503) return
       const seconds = parseRetryAfter(headers['retry-after'], clock.now())

@@ -1,4 +1,4 @@
-import { Failure, type FailureCode, OutboundError, type OutboundResponse } from '../core/index.ts'
+import { type EpochMs, Failure, type FailureCode, OutboundError, type OutboundResponse } from '../core/index.ts'
 import { parseRetryAfter } from '../http/index.ts'
 
 /** Failure codes of one kind of service (decisions §5). */
@@ -41,7 +41,7 @@ export function outboundFailure(error: unknown, service: ServiceFailures): Failu
 export function busyFailure(
   response: Pick<OutboundResponse, 'status' | 'headers'>,
   service: ServiceFailures,
-  nowMs: number,
+  nowMs: EpochMs,
 ): Failure | undefined {
   const { status } = response
   if (status !== 408 && status !== 429 && status < 500) return undefined
@@ -56,7 +56,7 @@ export function busyFailure(
 export function retryAfterSeconds(
   { status, headers }: Pick<OutboundResponse, 'status' | 'headers'>,
   service: ServiceFailures,
-  nowMs: number,
+  nowMs: EpochMs,
 ): number {
   const asked = parseRetryAfter(headers['retry-after'], nowMs)
   if (status >= 500 && service.isAboutTokens === true) return Math.max(TOKEN_PAUSE_SECONDS, asked ?? 0)

@@ -1,4 +1,11 @@
-import { causeOf, type ReachedLimit, OutboundError, type OutboundErrorKind } from '../core/index.ts'
+import {
+  causeOf,
+  type MonotonicMs,
+  monotonicNow,
+  OutboundError,
+  type OutboundErrorKind,
+  type ReachedLimit,
+} from '../core/index.ts'
 
 /** Timeouts of a backend in milliseconds (`timeouts` of a route). */
 export interface Timeouts {
@@ -60,12 +67,12 @@ const ofRoute = (amount: number, name: string): ReachedLimit => ({
 })
 
 /**
- * Awaits `work` until `endsAtMs` by `performance.now()`; then rejects with `OutboundError` timeout, while `work`
+ * Awaits `work` until `endsAtMs`; then rejects with `OutboundError` timeout, while `work`
  * continues unobserved.
  */
-export async function within<T>(work: Promise<T>, endsAtMs: number): Promise<T> {
+export async function within<T>(work: Promise<T>, endsAtMs: MonotonicMs): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new OutboundError('timeout')), Math.max(0, endsAtMs - performance.now()))
+  const timer = setTimeout(() => reject(new OutboundError('timeout')), Math.max(0, endsAtMs - monotonicNow()))
   try {
     return await Promise.race([work, late])
   } finally {

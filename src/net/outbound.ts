@@ -1,7 +1,11 @@
 import type { Dispatcher } from 'undici'
 import {
+  after,
   type Clock,
   type Metrics,
+  type MonotonicClock,
+  type MonotonicMs,
+  monotonicNow,
   type Outbound,
   OutboundError,
   type OutboundRequest,
@@ -69,10 +73,9 @@ export interface OutboundOptions {
    * Default false.
    */
   readonly retry?: boolean
-  /** Clock for external dates. */
   readonly clock: Clock
-  /** Monotonic clock for circuits and cool-downs. Default `STEADY_CLOCK`. */
-  readonly steadyClock?: Clock
+  /** Monotonic clock for circuits and cool-downs. Default `MONOTONIC_CLOCK`. */
+  readonly monotonicClock?: MonotonicClock
   readonly metrics?: Metrics
   /** 0 ≤ n < 1, for the retry's jitter. Default Math.random. */
   readonly random?: () => number
@@ -179,10 +182,10 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
   const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES
   const maxConcurrent = options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT
   const random = options.random ?? Math.random
-  const { service, clock, steadyClock, metrics } = options
+  const { service, clock, monotonicClock, metrics } = options
   const shared = service === undefined ? undefined : options.protections
   const client = { name: options.name, onRecovered: options.onRecovered }
-  const { protect, release } = (shared ?? createProtections({ clock, steadyClock, metrics })).share(
+  const { protect, release } = (shared ?? createProtections({ clock, monotonicClock, metrics })).share(
     service ?? '',
     client,
     {
@@ -211,13 +214,13 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
     return (connections ??= createConnections(options, deadlineMs, material))
   }
 
-  const attempt = async (request: OutboundRequest, endsAtMs: number): Promise<OutboundResponse> => {
+  const attempt = async (request: OutboundRequest, endsAtMs: MonotonicMs): Promise<OutboundResponse> => {
     const dispatcher = current()
     await checkHttpClientInUse()
-    if (performance.now() >= endsAtMs) throw new OutboundError('timeout')
+    if (monotonicNow() >= endsAtMs) throw new OutboundError('timeout')
     if (checkProxied !== undefined) await within(checkProxied(request.url), endsAtMs)
     try {
-      const response = await roundTrip(dispatcher, request, { deadlineMs: endsAtMs - performance.now(), maxBytes })
+      const response = await roundTrip(dispatcher, request, { deadlineMs: endsAtMs - monotonicNow(), maxBytes })
       const proxy =
         response.status === 407
           ? forwarderFor(new URL(request.url), options.bypassEgressProxy === true ? undefined : options.egressProxy)
@@ -233,7 +236,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
   const isWorthRepeating = (result: OutboundResponse | OutboundError): boolean =>
     result instanceof OutboundError ? result.kind === 'unreachable' : RETRIED_STATUSES.has(result.status)
 
-  const attempts = async (request: OutboundRequest, endsAtMs: number): Promise<OutboundResponse> => {
+  const attempts = async (request: OutboundRequest, endsAtMs: MonotonicMs): Promise<OutboundResponse> => {
     if (options.retry !== true) return attempt(request, endsAtMs)
     const first = await attempt(request, endsAtMs).catch((error: unknown) => {
       if (error instanceof OutboundError) return error
@@ -242,7 +245,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
     const asked =
       first instanceof OutboundError ? undefined : parseRetryAfter(first.headers['retry-after'], clock.now())
     const pauseMs = Math.max(RETRY_BASE_MS + random() * RETRY_JITTER_MS, (asked ?? 0) * 1000)
-    const hasTime = performance.now() + pauseMs < endsAtMs
+    const hasTime = after(monotonicNow(), pauseMs) < endsAtMs
     if (isClosed || !hasTime || !isWorthRepeating(first)) {
       if (first instanceof OutboundError) throw first
       return first
@@ -253,7 +256,8 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
 
   return {
     async request(request) {
-      const endsAtMs = Math.min(performance.now() + deadlineMs, request.endsAtMs ?? Infinity)
+      const latestMs = after(monotonicNow(), deadlineMs)
+      const endsAtMs = request.endsAtMs !== undefined && request.endsAtMs < latestMs ? request.endsAtMs : latestMs
       const { onBehalfOf } = request
       try {
         return await protect({

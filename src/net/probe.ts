@@ -1,6 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } from 'node:tls'
-import { type ReachedLimit, OutboundError } from '../core/index.ts'
+import { type EpochMs, OutboundError, type ReachedLimit } from '../core/index.ts'
 import { egressProxyFor, type EgressProxy, openTunnel } from './egress.ts'
 import { createAddressCheck, type GuardOptions, type Resolver, systemResolver } from './guard.ts'
 import { late } from './limits.ts'
@@ -9,8 +9,8 @@ import { late } from './limits.ts'
 export interface ProbedCertificate {
   readonly subject: string
   readonly issuer: string
-  readonly validFromMs: number
-  readonly validToMs: number
+  readonly validFromMs: EpochMs
+  readonly validToMs: EpochMs
 }
 
 /** Result of a connection test. */

@@ -1,5 +1,13 @@
 import { createTtlLru } from '../cache/index.ts'
-import { type Clock, type OnBehalf, OutboundError, type OutboundResponse } from '../core/index.ts'
+import {
+  type Clock,
+  type MonotonicClock,
+  type MonotonicMs,
+  monotonicNow,
+  type OnBehalf,
+  OutboundError,
+  type OutboundResponse,
+} from '../core/index.ts'
 import {
   type BreakerOptions,
   type BreakerState,
@@ -19,10 +27,8 @@ export interface ProtectionOptions {
   readonly maxConcurrent: number
   /** Queued calls. */
   readonly maxQueued: number
-  /** Clock for external dates. */
   readonly clock: Clock
-  /** Monotonic clock for everything else. */
-  readonly steadyClock: Clock
+  readonly monotonicClock: MonotonicClock
   /** Called with each new state of the circuit. */
   readonly onState?: (state: BreakerState) => void
 }
@@ -32,8 +38,7 @@ export interface ProtectedCall {
   readonly onBehalfOf: OnBehalf | undefined
   /** Milliseconds in total, with queueing. */
   readonly deadlineMs: number
-  /** Deadline by `performance.now()`. */
-  readonly endsAtMs: number
+  readonly endsAtMs: MonotonicMs
   /** Sends the call; `isAgain` if the first attempt hangs while the service has recovered. */
   readonly run: (isAgain: boolean) => Promise<OutboundResponse>
 }
@@ -76,11 +81,11 @@ function outcomeOf(result: OutboundResponse | OutboundError): CallOutcome {
  * while calls are blocked.
  */
 export function createProtection(options: ProtectionOptions): Protect {
-  const { clock, steadyClock, breaker } = options
+  const { clock, monotonicClock, breaker } = options
   const turns = createFairQueue({ ...options, share: SHARE })
-  const pausedTokens = createTtlLru<number>({ clock: steadyClock, maxEntries: MAX_ENTRIES })
-  const ofCallers = createTtlLru<Circuit>({ clock: steadyClock, maxEntries: MAX_ENTRIES })
-  const coolDown = createCoolDown(clock, steadyClock)
+  const pausedTokens = createTtlLru<number>({ clock: monotonicClock, maxEntries: MAX_ENTRIES })
+  const ofCallers = createTtlLru<Circuit>({ clock: monotonicClock, maxEntries: MAX_ENTRIES })
+  const coolDown = createCoolDown(clock, monotonicClock)
 
   /** Cancels calls sent before the circuit opened. */
   const hanging = new Set<() => void>()
@@ -91,21 +96,21 @@ export function createProtection(options: ProtectionOptions): Protect {
     pausedTokens.clear()
     ofCallers.clear()
   }
-  const service = breaker === false ? undefined : createCircuit({ ...breaker, clock: steadyClock, onState })
+  const service = breaker === false ? undefined : createCircuit({ ...breaker, clock: monotonicClock, onState })
   function onState(state: BreakerState): void {
     if (state === CLOSED) recovered()
     options.onState?.(state)
   }
 
   const pauseToken = (token: string): void => {
-    const untilMs = steadyClock.now() + TOKEN_PAUSE_SECONDS * 1000
+    const untilMs = monotonicClock.now() + TOKEN_PAUSE_SECONDS * 1000
     pausedTokens.set(token, untilMs, untilMs)
   }
 
   const check = (by: OnBehalf | undefined): void => {
     if (breaker === false) return
     const untilMs = by === undefined ? undefined : pausedTokens.peek(by.token)
-    if (untilMs !== undefined) throw coolDownError(untilMs - steadyClock.now())
+    if (untilMs !== undefined) throw coolDownError(untilMs - monotonicClock.now())
     coolDown.check(by)
     if (by !== undefined) ofCallers.peek(by.caller)?.check(by.token)
     service?.check(by?.caller)
@@ -113,8 +118,8 @@ export function createProtection(options: ProtectionOptions): Protect {
 
   const circuitOf = ({ caller, isUnauthenticated }: OnBehalf): Circuit | undefined => {
     if (breaker === false || isUnauthenticated === true) return undefined
-    const circuit = ofCallers.peek(caller) ?? createCircuit({ ...breaker, clock: steadyClock })
-    ofCallers.set(caller, circuit, steadyClock.now() + CALLER_MEMORY_MS)
+    const circuit = ofCallers.peek(caller) ?? createCircuit({ ...breaker, clock: monotonicClock })
+    ofCallers.set(caller, circuit, monotonicClock.now() + CALLER_MEMORY_MS)
     return circuit
   }
 
@@ -135,7 +140,7 @@ export function createProtection(options: ProtectionOptions): Protect {
     const isProbe = service?.isClosed === false
     // Neither throws now, so that every probe is ended.
     const ends = [service?.begin(by?.caller, by?.token), by && circuitOf(by)?.begin(by.token)]
-    const hasTime = endsAtMs - performance.now() > deadlineMs / 2
+    const hasTime = endsAtMs - monotonicNow() > deadlineMs / 2
     let outcome: CallOutcome = 'not_made'
     try {
       const response = await (isProbe ? run(false) : untilRecovered(run))
@@ -156,7 +161,7 @@ export function createProtection(options: ProtectionOptions): Protect {
     // Checked before queueing, so that an open circuit rejects at once.
     check(call.onBehalfOf)
     const place = turns.take(call.onBehalfOf)
-    const timer = setTimeout(() => place.leave(), Math.max(0, call.endsAtMs - performance.now()))
+    const timer = setTimeout(() => place.leave(), Math.max(0, call.endsAtMs - monotonicNow()))
     try {
       await place.turn
     } finally {

@@ -1,4 +1,4 @@
-import { type Clock, type Metrics, STEADY_CLOCK } from '../core/index.ts'
+import { type Clock, type Metrics, MONOTONIC_CLOCK, type MonotonicClock } from '../core/index.ts'
 import { type BreakerState, CLOSED } from './circuit.ts'
 import { createProtection, type Protect, type ProtectionOptions } from './protection.ts'
 
@@ -17,7 +17,7 @@ export interface ServiceClient {
   readonly onRecovered: (() => void) | undefined
 }
 
-type Settings = Omit<ProtectionOptions, 'clock' | 'steadyClock' | 'onState'>
+type Settings = Omit<ProtectionOptions, 'clock' | 'monotonicClock' | 'onState'>
 
 /** Breakers and concurrency limits, one per service. */
 export interface Protections {
@@ -33,13 +33,11 @@ interface Entry {
 
 /** Creates the protections of a process. The gauge has the worst state of all services with the same name. */
 export function createProtections(options: {
-  /** Clock for external dates. */
   readonly clock: Clock
-  /** Monotonic clock for everything else. Default `STEADY_CLOCK`. */
-  readonly steadyClock?: Clock | undefined
+  readonly monotonicClock?: MonotonicClock | undefined
   readonly metrics: Metrics | undefined
 }): Protections {
-  const { clock, steadyClock = STEADY_CLOCK, metrics } = options
+  const { clock, monotonicClock = MONOTONIC_CLOCK, metrics } = options
   const gauge = metrics?.gauge(
     'extauth_breaker_state',
     'Circuit breaker per service: 0 closed, 1 open, 2 probing.',
@@ -62,7 +60,7 @@ export function createProtections(options: {
       if (state === CLOSED) for (const client of entry.clients) client.onRecovered?.()
     }
     const entry: Entry = {
-      protect: createProtection({ ...settings, clock, steadyClock, onState }),
+      protect: createProtection({ ...settings, clock, monotonicClock, onState }),
       clients: new Set(),
       state: CLOSED,
     }

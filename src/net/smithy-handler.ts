@@ -1,4 +1,4 @@
-import type { OnBehalf, Outbound } from '../core/index.ts'
+import type { MonotonicMs, OnBehalf, Outbound } from '../core/index.ts'
 
 /** The request of `@aws-sdk` clients, as far as it is used. */
 export interface SmithyRequest {
@@ -16,7 +16,7 @@ export interface SmithyRequest {
 export interface SmithyCallOptions {
   readonly onBehalfOf?: OnBehalf
   /** See `OutboundRequest`. */
-  readonly endsAtMs?: number
+  readonly endsAtMs?: MonotonicMs
   /** The SDK's option that identifies such options; the outbound's deadline applies. */
   readonly requestTimeout?: number
 }

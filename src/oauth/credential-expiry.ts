@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import type { SecretHandle } from '../core/index.ts'
+import type { EpochMs, SecretHandle } from '../core/index.ts'
 import type { ClientAuth } from '../resources/index.ts'
 import type { ClientDeps } from './open-client.ts'
 import { shapeOf } from './token-shape.ts'
@@ -15,7 +15,7 @@ export interface CredentialExpiry {
   readonly kind: 'certificate' | 'token'
   /** `NAME/KEY` of the secret, or the path of the file. */
   readonly label: string
-  readonly endsAtMs: number
+  readonly endsAtMs: EpochMs
   /** When it should have been renewed: a day before expiry, or in the last tenth of a shorter lifetime. */
   readonly renewByMs: number
 }

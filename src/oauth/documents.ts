@@ -1,6 +1,7 @@
 import {
   type Claims,
   type Clock,
+  type EpochMs,
   Failure,
   type Outbound,
   type OutboundRequest,
@@ -53,7 +54,7 @@ export const unusableResponse = (what: string, why: string, status?: number): Fa
 export interface Asked {
   readonly url: string
   readonly service: ServiceFailures
-  readonly nowMs: number
+  readonly nowMs: EpochMs
 }
 
 /** Throws unless the status is 200: 429 and 5xx as temporary, others with the URL for the person who must act. */

@@ -1,4 +1,4 @@
-import type { OnBehalf, Outbound, OutboundRequest, OutboundResponse, Secret } from '../core/index.ts'
+import type { MonotonicMs, OnBehalf, Outbound, OutboundRequest, OutboundResponse, Secret } from '../core/index.ts'
 
 export interface FormPost {
   readonly url: string
@@ -7,7 +7,7 @@ export interface FormPost {
   readonly headers?: Readonly<Record<string, string>>
   readonly onBehalfOf?: OnBehalf
   /** As of an `OutboundRequest`. */
-  readonly endsAtMs?: number
+  readonly endsAtMs?: MonotonicMs
 }
 
 const formEncode = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)

@@ -1,3 +1,4 @@
+import type { EpochMs } from '../core/index.ts'
 import { parseHttpDate } from '../http/index.ts'
 
 const MIN_MS = 5 * 60_000
@@ -12,14 +13,14 @@ const DEFAULT_MS = 10 * 60_000
  */
 export function lifetimeOf(
   headers: Readonly<Record<string, string>>,
-  nowMs: number,
+  nowMs: EpochMs,
   unsaidMs: number = DEFAULT_MS,
 ): number {
   const statedMs = statedLifetime(headers, nowMs)
   return statedMs === undefined ? unsaidMs : Math.min(MAX_MS, Math.max(MIN_MS, statedMs))
 }
 
-function statedLifetime(headers: Readonly<Record<string, string>>, nowMs: number): number | undefined {
+function statedLifetime(headers: Readonly<Record<string, string>>, nowMs: EpochMs): number | undefined {
   const directives = (headers['cache-control'] ?? '')
     .toLowerCase()
     .split(',')

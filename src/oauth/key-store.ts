@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { asFailure, type Clock, Failure, isDuring, type Pause } from '../core/index.ts'
+import { asFailure, type Clock, type EpochMs, Failure, isDuring, type Pause } from '../core/index.ts'
 import { type Documents, jsonAnswer } from './documents.ts'
 import { lifetimeOf } from './freshness.ts'
 import { createKeyRefreshes } from './key-refreshes.ts'
@@ -62,7 +62,7 @@ const LONGEST_AWAY_PAUSE_MS = 2_000
 export function createKeyStore(options: KeyStoreOptions): KeyStore {
   const { clock, documents, location, onFetched } = options
   const refreshes = createKeyRefreshes(clock)
-  let known: { keys: readonly VerificationKey[]; names: ReadonlySet<string>; staleAtMs: number } | undefined
+  let known: { keys: readonly VerificationKey[]; names: ReadonlySet<string>; staleAtMs: EpochMs } | undefined
   let flight: Promise<readonly VerificationKey[]> | undefined
   let failed: ({ readonly failure: Failure } & Pause) | undefined
   let failures = 0

@@ -1,4 +1,11 @@
-import { type Clock, Failure, type OnBehalf, type Outbound, type OutboundResponse } from '../core/index.ts'
+import {
+  type Clock,
+  type EpochMs,
+  Failure,
+  type OnBehalf,
+  type Outbound,
+  type OutboundResponse,
+} from '../core/index.ts'
 import { outboundFailure, type ServiceFailures } from '../net/index.ts'
 import type { Provider as ProviderSettings } from '../resources/index.ts'
 import { type Documents, documentRequest, expectOk, getDocument, serviceOf } from './documents.ts'
@@ -26,7 +33,7 @@ const INTROSPECTION: ServiceFailures = { ...serviceOf('introspection endpoint'),
 function expectIntrospected(
   response: OutboundResponse,
   provider: string,
-  asked: { readonly url: string; readonly nowMs: number },
+  asked: { readonly url: string; readonly nowMs: EpochMs },
 ): OutboundResponse {
   const { status } = response
   const error = errorOf(response) ?? ''

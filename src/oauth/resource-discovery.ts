@@ -1,4 +1,12 @@
-import { type Claims, type ClaimValue, Failure, isLoopbackHost, type Outbound, OutboundError } from '../core/index.ts'
+import {
+  type Claims,
+  type ClaimValue,
+  type EpochMs,
+  Failure,
+  isLoopbackHost,
+  type Outbound,
+  OutboundError,
+} from '../core/index.ts'
 import { metadataUrl, readJsonObject } from '../http/index.ts'
 import { authMethodsIn, createDiscovery, discoveryUrls, isSecretInBody } from './discovery.ts'
 import { createDocuments } from './documents.ts'
@@ -65,7 +73,7 @@ const isScope = (text: string): boolean => /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/.t
 
 export interface DiscoveryContext {
   readonly outbound: Outbound
-  readonly now: () => number
+  readonly now: () => EpochMs
   readonly refuse: RefuseDiscovery
 }
 

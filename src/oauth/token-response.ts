@@ -2,6 +2,7 @@ import {
   type ChallengeHint,
   type Claims,
   type ClaimValue,
+  type EpochMs,
   Failure,
   type FailureCode,
   type OutboundResponse,
@@ -21,9 +22,9 @@ export type TokenResponseMapping = NonNullable<OAuth2Config['tokenResponseMappin
 /** The request behind a token response, and the rules to read it. */
 export interface TokenRequestContext {
   readonly url: string
-  /** Start of lifetimes: milliseconds since the epoch. */
-  readonly sentAtMs: number
-  readonly nowMs: number
+  /** Start of lifetimes. */
+  readonly sentAtMs: EpochMs
+  readonly nowMs: EpochMs
   /** Failure names of the endpoint. */
   readonly service: ServiceFailures
   readonly grant: Grant
@@ -34,8 +35,8 @@ export interface TokenRequestContext {
 /** A token that a token endpoint issued. */
 export interface IssuedToken {
   readonly accessToken: Secret
-  /** Milliseconds since the epoch; undefined when the response has no lifetime. */
-  readonly expiresAtMs: number | undefined
+  /** Undefined when the response has no lifetime. */
+  readonly expiresAtMs: EpochMs | undefined
   /** The whole response, tokens included. */
   readonly members: Claims
 }

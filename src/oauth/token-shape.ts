@@ -1,4 +1,4 @@
-import type { Claims } from '../core/index.ts'
+import { type Claims, type EpochMs } from '../core/index.ts'
 import { parseJsonObject } from '../http/index.ts'
 
 /** A parsed JWT, not yet verified. */
@@ -57,13 +57,13 @@ export function shapeOf(token: string): TokenShape {
   }
 }
 
-/** Expiry of a JWT in milliseconds since the epoch; undefined without one, and for other tokens. */
-export const jwtEndMs = (token: string): number | undefined => jwtTimeMs(token, 'exp')
+/** Expiry of a JWT; undefined without one, and for other tokens. */
+export const jwtEndMs = (token: string): EpochMs | undefined => jwtTimeMs(token, 'exp')
 
 /** Issue time of a JWT, likewise. */
-export const jwtIssuedMs = (token: string): number | undefined => jwtTimeMs(token, 'iat')
+export const jwtIssuedMs = (token: string): EpochMs | undefined => jwtTimeMs(token, 'iat')
 
-function jwtTimeMs(token: string, claim: 'exp' | 'iat'): number | undefined {
+function jwtTimeMs(token: string, claim: 'exp' | 'iat'): EpochMs | undefined {
   const shape = shapeOf(token)
   const seconds = shape.kind === 'jwt' ? shape.jwt.payload[claim] : undefined
   return typeof seconds === 'number' ? seconds * 1_000 : undefined

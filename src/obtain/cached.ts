@@ -1,12 +1,14 @@
 import { hashKey, type CacheScope, type CacheSlot, type Generation } from '../cache/index.ts'
 import {
   asFailure,
-  Failure,
   type AuthenticatedCaller,
   type Caller,
   type Credential,
-  type RequestView,
+  type EpochMs,
+  Failure,
+  type MonotonicMs,
   type PresentedToken,
+  type RequestView,
 } from '../core/index.ts'
 import type { ObtainDeps } from './deps.ts'
 import { createGenerations } from './generations.ts'
@@ -102,7 +104,7 @@ class RequestSlot<P extends Plan> implements CacheSlot<Credential> {
     return this.#planned.source.deadlineMs
   }
 
-  async fetch(endsAtMs: number): Promise<{ value: Credential; expiresAtMs: number }> {
+  async fetch(endsAtMs: MonotonicMs): Promise<{ value: Credential; expiresAtMs: EpochMs }> {
     const { source, caller, plan } = this.#planned
     const { credential, expiresAtMs } = await source.fetch(caller, plan, endsAtMs, this.#token())
     return { value: credential, expiresAtMs }

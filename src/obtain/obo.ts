@@ -1,4 +1,4 @@
-import { type AuthenticatedCaller, type Claims, Failure, onBehalfOf, Secret } from '../core/index.ts'
+import { type AuthenticatedCaller, type Claims, Failure, type MonotonicMs, onBehalfOf, Secret } from '../core/index.ts'
 import { outboundFailure } from '../net/index.ts'
 import { oboClient, oboEndpoints, oboScope, type ResolvedAuthOf } from '../resources/index.ts'
 import type { ObtainDeps } from './deps.ts'
@@ -48,7 +48,7 @@ export function createOboSource(auth: OboAuth, deps: ObtainDeps): FetchingSource
   const grant = oboGrant(asked)
   const logFailure = createTokenLog('on-behalf-of request', name, client, deps.log)
 
-  const fetch = async (caller: AuthenticatedCaller, shown: SubjectToken, endsAtMs: number): Promise<Fetched> => {
+  const fetch = async (caller: AuthenticatedCaller, shown: SubjectToken, endsAtMs: MonotonicMs): Promise<Fetched> => {
     try {
       // Lifetimes count from the request, to include the response's latency.
       const sentAtMs = clock.now()

@@ -1,4 +1,4 @@
-import { isDuring, onBehalfOf, type Caller, type Clock } from '../core/index.ts'
+import { type Caller, type Clock, type EpochMs, isDuring, onBehalfOf } from '../core/index.ts'
 
 /**
  * A younger credential is renewed only after rejections for two callers, so that one caller can't cause continuous
@@ -15,7 +15,7 @@ export interface Rejections {
    * Whether to renew the credential obtained then, after `caller` was rejected with it. `caller` undefined: the
    * issuing service rejected it.
    */
-  mayRenew(obtainedAtMs: number, caller: string | undefined): boolean
+  mayRenew(obtainedAtMs: EpochMs, caller: string | undefined): boolean
   /** Records the renewal. */
   renewed(): void
 }
@@ -26,7 +26,7 @@ export const nameOfCaller = (caller: Caller): string =>
 
 /** The first caller rejected with a new credential. */
 interface Refused {
-  readonly obtainedAtMs: number
+  readonly obtainedAtMs: EpochMs
   readonly first: string
   isSeveral: boolean
 }

@@ -4,10 +4,12 @@ import type {
   Caller,
   Credential,
   CredentialLookup,
+  EpochMs,
   Matched,
+  MonotonicMs,
+  PresentedToken,
   Secret,
   SecretHandle,
-  PresentedToken,
 } from '../core/index.ts'
 
 /** The request that a credential is for; sources that do not read requests ignore it. */
@@ -40,7 +42,7 @@ export interface Plan {
   /** Role ARN, if any: for purges and counters. */
   readonly role?: string
   /**
-   * Upper limit of the credential's expiry (milliseconds since the epoch): for exchanges the expiry of the subject
+   * Upper limit of the credential's expiry: for exchanges the expiry of the subject
    * token.
    */
   readonly notAfterMs?: number | undefined
@@ -49,13 +51,13 @@ export interface Plan {
 /** A credential and its expiry, as returned by the issuing service. */
 export interface Fetched {
   readonly credential: Credential
-  readonly expiresAtMs: number
+  readonly expiresAtMs: EpochMs
 }
 
 /** A source of one credential of the proxy itself, the same for all callers. */
 export interface OwnSource {
-  /** Throws `Failure`; completes by `endsAtMs` (`performance.now()`). */
-  fetch(endsAtMs: number): Promise<Fetched>
+  /** Throws `Failure`; completes by `endsAtMs`. */
+  fetch(endsAtMs: MonotonicMs): Promise<Fetched>
   /** Deadline in milliseconds for a fetch, including waits for other replicas. */
   readonly deadlineMs: number
   /** The secrets used for fetching: a change invalidates cached credentials. */
@@ -79,9 +81,9 @@ export interface FetchingSource<P extends Plan = Plan> extends Omit<OwnSource, '
   /** As in `Source`. */
   widen?(caller: AuthenticatedCaller, scopes: readonly string[]): Promise<Failure>
   /**
-   * Throws `Failure`; completes by `endsAtMs` (`performance.now()`). `token` is that of any request of the caller.
+   * Throws `Failure`; completes by `endsAtMs`. `token` is that of any request of the caller.
    */
-  fetch(caller: AuthenticatedCaller, plan: P, endsAtMs: number, token: Secret): Promise<Fetched>
+  fetch(caller: AuthenticatedCaller, plan: P, endsAtMs: MonotonicMs, token: Secret): Promise<Fetched>
   /** `keyParts` contain the token's digest, so that a rejection of the token may be cached. Default false. */
   readonly isKeyedByToken?: boolean
 }

@@ -1,12 +1,14 @@
 import {
   asFailure,
+  type AuthenticatedCaller,
   type ConnectedAccounts,
+  type EpochMs,
   Failure,
-  FAILURES,
   type FailureCode,
+  FAILURES,
   GRANT_CLAIM,
   holderWithoutLogin,
-  type AuthenticatedCaller,
+  type MonotonicMs,
   type Secret,
   type UpstreamToken,
   type UpstreamTokens,
@@ -20,10 +22,10 @@ import type { FetchingSource } from './source.ts'
 /** The subject token (RFC 8693): sent to a service to get a credential for a caller. */
 export interface SubjectToken {
   readonly token: Secret
-  /** Milliseconds since the epoch; Infinity when unknown. */
-  readonly expiresAtMs: number
+  /** Infinity when unknown. */
+  readonly expiresAtMs: EpochMs
   /** Issue time, likewise; undefined when unknown. */
-  readonly issuedAtMs: number | undefined
+  readonly issuedAtMs: EpochMs | undefined
 }
 
 /** Source of the subject token: the caller's own, or that of an upstream provider from the caller's login. */
@@ -37,13 +39,13 @@ export interface SubjectTokenSource {
   readonly changing?: Pick<FetchingSource, 'changingParts' | 'widen'>
   /**
    * Runs `use` with the token; `own` is the caller's own. A rejected session token is refreshed, and `use` runs once
-   * more; a second rejection is `no_session`. `endsAtMs` (`performance.now()`) limits the wait for the token, and
+   * more; a second rejection is `no_session`. `endsAtMs` limits the wait for the token, and
    * `use` must honor it too. Throws the errors of `use` and `UpstreamTokens`.
    */
   show<T>(
     caller: AuthenticatedCaller,
     own: Secret,
-    endsAtMs: number,
+    endsAtMs: MonotonicMs,
     use: (shown: SubjectToken) => Promise<T>,
   ): Promise<T>
 }
@@ -128,7 +130,7 @@ function ofConnection({ provider, kind }: UpstreamUse, connections: ConnectedAcc
   if (connections === undefined) throw notHere()
   const ended = (error: unknown): Failure =>
     notConnected(provider, 'ended', asFailure(error).detail ?? asFailure(error).code)
-  const current = (caller: AuthenticatedCaller, endsAtMs: number): Promise<UpstreamToken> =>
+  const current = (caller: AuthenticatedCaller, endsAtMs: MonotonicMs): Promise<UpstreamToken> =>
     inTime(Promise.resolve(connections.current(caller, provider, kind)), endsAtMs)
   return {
     keyParts: () => ['connection', provider],
@@ -158,7 +160,7 @@ const once = async <T>({ token, expiresAtMs }: UpstreamToken, use: (shown: Subje
   use({ token, expiresAtMs: expiresAtMs ?? Infinity, issuedAtMs: jwtIssuedMs(token.reveal()) })
 
 /** The refresh may have been started by another request, with its own deadline. */
-const inTime = <T>(work: Promise<T>, endsAtMs: number): Promise<T> =>
+const inTime = <T>(work: Promise<T>, endsAtMs: MonotonicMs): Promise<T> =>
   within(work, endsAtMs).catch((error: unknown) => {
     throw outboundFailure(error, serviceOf('token of the upstream'))
   })

@@ -1,9 +1,10 @@
 import {
   type Failure,
   FAILURES,
+  type Log,
+  type MonotonicMs,
   type OnBehalf,
   OutboundError,
-  type Log,
   type OutboundResponse,
   type SecretHandle,
 } from '../core/index.ts'
@@ -36,8 +37,7 @@ export interface TokenRequest {
   readonly form: readonly (readonly [name: string, value: string])[]
   /** Attribution for circuit and concurrency; undefined: the proxy's own. */
   readonly onBehalfOf?: OnBehalf
-  /** `performance.now()`. */
-  readonly endsAtMs: number
+  readonly endsAtMs: MonotonicMs
 }
 
 /** A client at a token endpoint. */

@@ -1,5 +1,5 @@
 import { hashKey, createTtlLru } from '../cache/index.ts'
-import type { Clock, OutboundResponse, Secret } from '../core/index.ts'
+import type { Clock, EpochMs, OutboundResponse, Secret } from '../core/index.ts'
 import type { ServiceFailures } from '../net/index.ts'
 import {
   callerGrant,
@@ -37,7 +37,7 @@ const AGES_KEPT_MS = 24 * 3_600_000
 
 export interface ExchangedToken {
   readonly token: Secret
-  readonly expiresAtMs: number
+  readonly expiresAtMs: EpochMs
 }
 
 /** The request behind a response. `service` defaults to that of callers' tokens. */
@@ -47,7 +47,7 @@ export type TokenContext = Omit<TokenRequestContext, 'service' | 'grant' | 'mapp
 export interface ExchangeContext extends TokenContext {
   readonly requestedType: string
   /** When the subject token was issued, or first presented. */
-  readonly issuedAtMs: number
+  readonly issuedAtMs: EpochMs
 }
 
 /** Tracks when subject tokens were issued; those without `iat` count from their first use. */
@@ -113,7 +113,7 @@ export function readBearerToken(response: OutboundResponse, context: TokenContex
 const LEAST_USE = 0.1
 
 /** Until when a token is used, with a margin of `skewMs` before its expiry. */
-export function usedUntilMs(expiresAtMs: number, sentAtMs: number, skewMs: number): number {
+export function usedUntilMs(expiresAtMs: EpochMs, sentAtMs: EpochMs, skewMs: number): number {
   const lifetimeMs = expiresAtMs - sentAtMs
   return sentAtMs + Math.max(lifetimeMs - skewMs, lifetimeMs * LEAST_USE)
 }

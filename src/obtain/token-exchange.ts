@@ -1,4 +1,4 @@
-import { onBehalfOf, type OutboundResponse, Secret, type AuthenticatedCaller } from '../core/index.ts'
+import { type AuthenticatedCaller, type MonotonicMs, onBehalfOf, type OutboundResponse, Secret } from '../core/index.ts'
 import { outboundFailure } from '../net/index.ts'
 import { errorOf } from '../oauth/index.ts'
 import { tokenTypeUrn, type ResolvedAuthOf, type TokenExchange } from '../resources/index.ts'
@@ -63,7 +63,11 @@ export function createTokenExchangeSource(auth: TokenExchangeAuth, deps: ObtainD
     ]
   }
 
-  const exchange = async (caller: AuthenticatedCaller, shown: SubjectToken, endsAtMs: number): Promise<Fetched> => {
+  const exchange = async (
+    caller: AuthenticatedCaller,
+    shown: SubjectToken,
+    endsAtMs: MonotonicMs,
+  ): Promise<Fetched> => {
     // Outside of the exchange's own failure log: nothing was exchanged yet.
     const acting = actor && (await actor.token())
     const ask = (by: Secret | undefined) =>

@@ -1,4 +1,11 @@
-import { onBehalfOf, Secret, type AuthenticatedCaller, type Credential, type OutboundResponse } from '../core/index.ts'
+import {
+  type AuthenticatedCaller,
+  type Credential,
+  type MonotonicMs,
+  onBehalfOf,
+  type OutboundResponse,
+  Secret,
+} from '../core/index.ts'
 import { outboundFailure } from '../net/index.ts'
 import {
   clientAuthOf,
@@ -89,7 +96,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
     }
   }
 
-  const ask = (caller: AuthenticatedCaller, shown: SubjectToken, endsAtMs: number): Promise<Fetched> =>
+  const ask = (caller: AuthenticatedCaller, shown: SubjectToken, endsAtMs: MonotonicMs): Promise<Fetched> =>
     attempt('idp', async () => {
       const issuedAtMs = issuedAt(shown)
       // Lifetimes count from the request, to include the response's latency.
@@ -111,7 +118,7 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
       }
     })
 
-  const present = (caller: AuthenticatedCaller, assertion: Credential, endsAtMs: number) =>
+  const present = (caller: AuthenticatedCaller, assertion: Credential, endsAtMs: MonotonicMs) =>
     attempt('target', async () => {
       const sentAtMs = clock.now()
       const response = await clients.target.post({

@@ -1,7 +1,7 @@
 import type { KubeObject, ResourceType } from '../kube/index.ts'
 import type { Condition } from './conditions.ts'
 
-/** Something worth an event: one per change of a condition, never a value of a secret. */
+/** An event to emit, one per change of a condition; never contains a secret. */
 export interface EventNote {
   readonly regarding: KubeObject
   readonly type: 'Normal' | 'Warning'
@@ -9,21 +9,21 @@ export interface EventNote {
   readonly note: string
 }
 
-/** A write that the shell carries out, in order. */
+/** A write that the executor carries out, in order. */
 export type Action =
-  /** Server-side apply of exactly these fields; owners of others keep theirs. `before` is what is known to be there. */
+  /** Server-side apply of exactly these fields; other owners keep theirs. `before` is the known current object. */
   | {
       readonly do: 'apply'
       readonly type: ResourceType
       readonly object: KubeObject
       readonly before?: KubeObject | undefined
-      /** The number of pods stays as it is, whoever has set it: an autoscaler decides from now on. */
+      /** Keeps the current number of replicas: an autoscaler owns it from now on. */
       readonly keepsReplicas?: boolean
     }
   | { readonly do: 'apply_status'; readonly type: ResourceType; readonly object: KubeObject }
   /**
-   * The conditions of an object that belongs to somebody else, whole, theirs as they were; guarded by its resource version.
-   * An apply would take a list away from them that their definition does not call a map.
+   * All conditions of another controller's object, its own unchanged; guarded by the resource version. A server-side
+   * apply would replace the list where its definition does not declare a map.
    */
   | {
       readonly do: 'set_conditions'
@@ -32,14 +32,14 @@ export type Action =
       readonly conditions: readonly Condition[]
     }
   | { readonly do: 'remove'; readonly type: ResourceType; readonly object: KubeObject }
-  /** Takes keys away from a ConfigMap that somebody else has put there; one that is gone is fine. */
+  /** Removes unexpected keys from a ConfigMap; a missing ConfigMap is not an error. */
   | {
       readonly do: 'remove_keys'
       readonly type: ResourceType
       readonly object: KubeObject
       readonly keys: readonly string[]
     }
-  /** The finalizers of an object, whole; guarded by its resource version. */
+  /** All finalizers of an object; guarded by its resource version. */
   | {
       readonly do: 'set_finalizers'
       readonly type: ResourceType
@@ -47,7 +47,7 @@ export type Action =
       readonly finalizers: readonly string[]
     }
 
-/** Writes the status of an object, whole as far as it is ours. */
+/** Writes all fields of the status that the operator owns. */
 export const statusAction = (type: ResourceType, object: KubeObject, status: object): Action => {
   const { apiVersion, kind, metadata } = object
   const { name, namespace } = metadata
@@ -55,10 +55,10 @@ export const statusAction = (type: ResourceType, object: KubeObject, status: obj
   return { do: 'apply_status', type, object: { apiVersion, kind, metadata: named, status } }
 }
 
-/** What has to be done so that what is observed becomes what is wanted. */
+/** The actions that turn the observed state into the desired state. */
 export interface Plan {
   readonly actions: readonly Action[]
   readonly events: readonly EventNote[]
-  /** Milliseconds after which to look again without an event; absent: never. */
+  /** Milliseconds until the next reconciliation without an event; absent: none. */
   readonly requeueAfterMs?: number
 }

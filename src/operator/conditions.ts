@@ -1,6 +1,6 @@
 import type { KubeObject } from '../kube/index.ts'
 
-/** One condition of a status, as the API conventions have it. */
+/** One condition of a status (Kubernetes API conventions). */
 export interface Condition {
   readonly type: string
   readonly status: 'True' | 'False' | 'Unknown'
@@ -10,15 +10,15 @@ export interface Condition {
   readonly observedGeneration?: number
 }
 
-/** What is found now, before it is compared with what the status says. */
+/** A condition as found now, before comparison with the status. */
 export type Finding = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
 
-/** Bound of the specification for `message`. */
+/** Maximum length of `message` (specification). */
 const MAX_MESSAGE = 32_768
 
 /**
- * The conditions to write: `lastTransitionTime` moves only where the status of a condition changes; those of other types
- * stay with whoever wrote them (server-side apply owns ours alone).
+ * The conditions to write: `lastTransitionTime` changes only with the status of a condition. Conditions of other
+ * types keep their owner (server-side apply).
  */
 export function conditionsFrom(
   findings: readonly Finding[],
@@ -40,7 +40,7 @@ export function conditionsFrom(
   })
 }
 
-/** The conditions whose status or reason is another than before: each is worth one event. A quiet beginning is none. */
+/** The conditions whose status or reason changed: each is worth one event, except an initial condition without news. */
 export const changedConditions = (after: readonly Condition[], before: readonly Condition[]): Condition[] =>
   after.filter((condition) => {
     const earlier = before.find(({ type }) => type === condition.type)
@@ -48,27 +48,27 @@ export const changedConditions = (after: readonly Condition[], before: readonly 
     return earlier.status !== condition.status || earlier.reason !== condition.reason
   })
 
-/** Conditions that are well when they are False. */
+/** Conditions that are healthy when False. */
 const GOOD_WHEN_FALSE: ReadonlySet<string> = new Set([
   'DeletionBlocked',
   'IdentitySynthesized',
   'SessionStorageWarning',
 ])
 
-/** A condition that says that all is as it should be, because something is not there. */
-const isQuiet = ({ type, status }: Condition): boolean => GOOD_WHEN_FALSE.has(bare(type)) && status === 'False'
+/** A condition that is healthy because something is absent. */
+const isQuiet = ({ type, status }: Condition): boolean => GOOD_WHEN_FALSE.has(withoutPrefix(type)) && status === 'False'
 
-/** Whether a person need not do anything about it. */
+/** Whether a condition requires no action. */
 export const isGood = (condition: Condition): boolean =>
-  condition.status === 'Unknown' || (condition.status === 'True') !== GOOD_WHEN_FALSE.has(bare(condition.type))
+  condition.status === 'Unknown' || (condition.status === 'True') !== GOOD_WHEN_FALSE.has(withoutPrefix(condition.type))
 
-/** Reasons of an object on its way to what is wanted. */
+/** Reasons of an object during a rollout. */
 const PROGRESS: ReadonlySet<string> = new Set(['DeploymentPending', 'RollingOut', 'ReplicasUnavailable'])
 
-/** Reasons that each change of a configuration, and each creation, brings for a while. */
+/** Temporary reasons after each change of a configuration and each creation. */
 const ORDINARY: ReadonlySet<string> = new Set(['ConfigurationPending', 'NoReadyPods'])
 
-/** Whether a condition needs attention: an object that was never ready is on its way through these reasons. */
+/** Whether a condition needs attention: an object that was never ready passes through these reasons. */
 export const isWarning = (condition: Condition, before: readonly Condition[]): boolean => {
   const earlier = before.find(({ type }) => type === condition.type)
   return (
@@ -78,12 +78,12 @@ export const isWarning = (condition: Condition, before: readonly Condition[]): b
   )
 }
 
-const bare = (type: string): string => type.slice(type.indexOf('/') + 1)
+const withoutPrefix = (type: string): string => type.slice(type.indexOf('/') + 1)
 
-/** `2026-11-22T10:00:00Z`: Kubernetes keeps whole seconds. */
+/** `2026-11-22T10:00:00Z`: Kubernetes stores whole seconds. */
 const secondsOf = (date: Date): string => date.toISOString().replace(/\.\d{3}Z$/, 'Z')
 
-/** Conditions of an object's status, whoever wrote them. */
+/** All conditions in the status of an object, of any owner. */
 export function conditionsOf(object: KubeObject): readonly Condition[] {
   const { conditions } = (object['status'] ?? {}) as { conditions?: unknown }
   return Array.isArray(conditions) ? (conditions as Condition[]) : []
@@ -92,6 +92,6 @@ export function conditionsOf(object: KubeObject): readonly Condition[] {
 function cut(message: string): string {
   if (message.length <= MAX_MESSAGE) return message
   const kept = message.slice(0, MAX_MESSAGE - 1)
-  // A character of two code units is not torn.
+  // Do not split a surrogate pair.
   return `${kept.replace(/[\uD800-\uDBFF]$/, '')}…`
 }

@@ -23,7 +23,7 @@ import { createReferenceIndex } from './reference-index.ts'
 import { podKeys, referencedConfigs } from './references.ts'
 import { createPodReports, type PodReports, type ReportingPod } from './remote-proxy/pod-reports.ts'
 import type { SnapshotSettings } from './remote-proxy/snapshot.ts'
-import { taskOf, type LookedAt, partsOf, touchedBy } from './touched.ts'
+import { taskOf, type ReconciledKind, partsOf, touchedBy } from './touched.ts'
 
 export interface ControllerOptions {
   readonly client: KubeClient
@@ -31,14 +31,14 @@ export interface ControllerOptions {
   readonly settings: SnapshotSettings
   readonly namespace: string | undefined
   readonly watchSecrets: boolean
-  /** False: the group belongs to another operator, whose objects get no finalizers and only conditions of our own. */
+  /** False: the group belongs to another operator, whose objects get no finalizers and only prefixed conditions. */
   readonly ownsKinds: boolean
-  /** Our conditions are written at all (always in our own group). */
+  /** Whether conditions are written at all (always in the operator's own group). */
   readonly writesStatus: boolean
-  /** Asked before every write. */
+  /** Checked before every write. */
   readonly isLeader: () => boolean
   readonly instance: string
-  /** Gets `/readiness` of a pod as JSON, within bounds; absent: pods are not asked. */
+  /** Reads `/readiness` of a pod as JSON, with limits; absent: pods are not polled. */
   readonly readPod?: ((url: string) => Promise<unknown>) | undefined
   readonly clock: Clock
   readonly log: Log
@@ -46,49 +46,48 @@ export interface ControllerOptions {
 }
 
 export interface Controller {
-  /** Looks at everything: after leadership was acquired. */
+  /** Reconciles all objects: after leadership was acquired. */
   start(): void
   readonly observed: Observed
   readonly known: KnownConfigs
   readonly knownShared: (object: KubeObject) => KnownSharedConfig
   readonly secretsOf: SecretLookup
-  /** Resolves when nothing is waiting; for tests. */
+  /** Resolves when the queue is empty; for tests. */
   idle(): Promise<void>
   close(): Promise<void>
 }
 
 const MOST_WAIT_MS = 5_000
 const WAIT_STEP_MS = 50
-/** Milliseconds of work on the matchers of one config: much more than any that is used needs. */
-const MOST_JUDGING_MS = 10_000
+/** Maximum milliseconds for the matchers of one config; far more than realistic ones need. */
+const MAX_VALIDATION_MS = 10_000
 const SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
 const LOOKED_AT = [...CONFIG_KINDS, ...REFERRING_KINDS]
 const OUTCOMES = ['ok', 'conflict', 'failed']
 
-/** What is counted of the work; what has not happened yet is 0, so that its first time is a rise. */
+/** Metrics of reconciliation; initialized to 0, so that the first increment is visible. */
 function openSeries(metrics: Metrics) {
-  const reconciles = metrics.counter('extauth_operator_reconciles_total', 'Looks at objects by kind and outcome.', [
+  const reconciles = metrics.counter('extauth_operator_reconciles_total', 'Reconciliations by kind and outcome.', [
     'kind',
     'outcome',
   ])
   const duration = metrics.histogram(
     'extauth_operator_reconcile_duration_seconds',
-    'Time of one look, writes included.',
+    'Duration of one reconciliation, including writes.',
     ['kind'],
     SECONDS,
   )
-  const depth = metrics.gauge('extauth_operator_queue_depth', 'Objects that wait to be looked at.').with()
-  const restarts = metrics.counter(
-    'extauth_operator_watch_restarts_total',
-    'Watches that had to be made anew, by kind and reason.',
-    ['kind', 'reason'],
-  )
+  const depth = metrics.gauge('extauth_operator_queue_depth', 'Objects waiting for reconciliation.').with()
+  const restarts = metrics.counter('extauth_operator_watch_restarts_total', 'Watch restarts by kind and reason.', [
+    'kind',
+    'reason',
+  ])
   for (const kind of LOOKED_AT) for (const outcome of OUTCOMES) reconciles.with(kind, outcome).add(0)
   return { reconciles, duration, depth, restarts }
 }
 
-/** Follows the cluster and carries out what the pure core says, one key at a time. */
+/** Watches the cluster and executes the plans of the pure core, one key at a time. */
 export const createController = (options: ControllerOptions): Controller => new ClusterController(options)
 
 class ClusterController implements Controller {
@@ -103,7 +102,7 @@ class ClusterController implements Controller {
   readonly #queue: Queue
   readonly #series: ReturnType<typeof openSeries>
   readonly #showReady: ReturnType<typeof followObjects> | undefined
-  /** Services that the URLs of each proxy name, by the proxy's key. */
+  /** Services in the URLs of each proxy, by the proxy's key. */
   readonly #services = new Map<string, readonly string[]>()
   readonly #reports: PodReports | undefined
   #isStarted = false
@@ -117,7 +116,7 @@ class ClusterController implements Controller {
     this.known = createKnownConfigs(settings.apiGroup)
     this.knownShared = createKnownSharedConfigs(settings.apiGroup)
     this.#series = openSeries(metrics)
-    // In a group of another operator, readiness is that operator's to say.
+    // In a group of another operator, that operator reports readiness.
     this.#showReady = ownsKinds ? followObjects(metrics) : undefined
     this.#executor = createExecutor({
       client,
@@ -132,7 +131,7 @@ class ClusterController implements Controller {
       work: (key) => this.#work(key),
       log,
       concurrency: 16,
-      // A moment later than asked for: by the server's clock it must not be earlier.
+      // Slightly later than requested: by the server's clock it must not be earlier.
       retryAfterMs: (error) =>
         error instanceof KubeError && error.retryAfterSeconds !== undefined
           ? error.retryAfterSeconds * 1000 + 50
@@ -185,7 +184,7 @@ class ClusterController implements Controller {
   start(): void {
     this.#isStarted = true
     const { observed } = this
-    const addAll = (kind: LookedAt, objects: readonly KubeObject[]): void => {
+    const addAll = (kind: ReconciledKind, objects: readonly KubeObject[]): void => {
       for (const { metadata } of objects) this.#queue.add(taskOf(kind, metadata.namespace ?? '', metadata.name))
     }
     addAll('MCPExternalAuthConfig', observed.configs())
@@ -228,7 +227,7 @@ class ClusterController implements Controller {
     }
   }
 
-  /** An object that the API server refuses is reported in the status of the proxy that it is for. */
+  /** Reports a rejected object in the status of its proxy. */
   async #carryOut(key: string, plan: Plan): Promise<void> {
     try {
       await this.#executor.run(plan)
@@ -240,7 +239,7 @@ class ClusterController implements Controller {
     }
   }
 
-  /** Large configs are read a little at a time: the lease and webhooks must not wait for them. */
+  /** Validates large configs in small slices: they must not delay the lease and webhooks. */
   async #prepareMatchers(key: string): Promise<void> {
     const { kind, namespace, name } = partsOf(key)
     if (isShared(kind)) return
@@ -249,12 +248,12 @@ class ClusterController implements Controller {
       kind === 'MCPExternalAuthConfig' || workload === undefined ? [name] : referencedConfigs(kind, workload)
     for (const one of names) {
       const config = this.observed.config(namespace, one)
-      const judged = await this.known.prepare(config, { mostMs: MOST_JUDGING_MS })
-      if (judged !== 'judged' && config !== undefined) this.known.giveUp(config)
+      const judged = await this.known.prepare(config, { mostMs: MAX_VALIDATION_MS })
+      if (judged !== 'done' && config !== undefined) this.known.giveUp(config)
     }
   }
 
-  /** Events are a courtesy: while objects wait to be reconciled, one in a while is enough. */
+  /** Events have low priority: while objects wait to be reconciled, few are written. */
   async #calm(): Promise<void> {
     const { clock, isLeader } = this.#options
     const endMs = clock.now() + MOST_WAIT_MS
@@ -287,8 +286,8 @@ class ClusterController implements Controller {
   }
 
   #add(key: string): void {
-    // Nothing is reconciled before leadership is there and every collection was read (without its workloads, a config looks
-    // as if nothing referred to it); `start` adds everything then.
+    // Reconciliation waits for leadership and for all collections: without its workloads, a config would seem
+    // unreferenced. `start` adds everything then.
     if (!this.#isStarted) return
     this.#queue.add(key)
     this.#series.depth.set(this.#queue.depth)
@@ -299,7 +298,7 @@ class ClusterController implements Controller {
   }
 
   #addNamespace(namespace: string): void {
-    const addThose = (kind: LookedAt, objects: readonly KubeObject[]): void => {
+    const addThose = (kind: ReconciledKind, objects: readonly KubeObject[]): void => {
       for (const { metadata } of objects)
         if (metadata.namespace === namespace) this.#add(taskOf(kind, namespace, metadata.name))
     }

@@ -4,12 +4,12 @@ import type { EventNote } from './actions.ts'
 import { type Condition, isWarning } from './conditions.ts'
 import { shortened } from './names.ts'
 
-/** Bound of `events.k8s.io/v1` for `note`: bytes of UTF-8, though its documentation says characters. */
+/** Limit of `events.k8s.io/v1` for `note`: bytes of UTF-8, although its documentation says characters. */
 const MAX_NOTE_BYTES = 1024
-/** Characters of a name, before what tells events of one object apart. */
+/** Maximum characters of the object in an event name, before the suffix that distinguishes its events. */
 const MAX_NAME = 230
 
-/** The event that says how a condition has changed; `before`: the conditions that were there. */
+/** The event for a changed condition; `before`: the previous conditions. */
 export function eventOf(regarding: KubeObject, condition: Condition, before: readonly Condition[]): EventNote {
   const { type, status, reason, message } = condition
   return {
@@ -20,7 +20,10 @@ export function eventOf(regarding: KubeObject, condition: Condition, before: rea
   }
 }
 
-/** The `events.k8s.io/v1` object of a note. Its name holds what it is about, so that one change is one event however often it is sent. */
+/**
+ * The `events.k8s.io/v1` object of a note. Its name is derived from its content, so that repeated sends create one
+ * event.
+ */
 export function eventObject(
   event: EventNote,
   reporter: { readonly controller: string; readonly instance: string },
@@ -56,7 +59,7 @@ function cut(note: string): string {
   const bytes = Buffer.from(note)
   if (bytes.length <= MAX_NOTE_BYTES) return note
   const end = '…'
-  // What is left of a character that is torn is kept back as the beginning of what never comes.
+  // The decoder withholds an incomplete character at the end.
   const kept = new TextDecoder().decode(bytes.subarray(0, MAX_NOTE_BYTES - Buffer.byteLength(end)), { stream: true })
   return kept + end
 }

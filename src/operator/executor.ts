@@ -7,15 +7,15 @@ import { APPLIED_HASH } from './wanted.ts'
 
 export interface Executor {
   /**
-   * Carries a plan out, in order; throws `KubeError` at the first write that fails, to be tried again as a whole. Its events
-   * are written afterwards, beside the next plans: with thousands of objects nobody waits for a courtesy.
+   * Executes a plan in order; throws `KubeError` at the first failed write, and the whole plan is retried. Events are
+   * written afterwards, concurrently with the next plans: they must not delay thousands of objects.
    */
   run(plan: Plan): Promise<void>
   /** Resolves when all events are written. */
   idle(): Promise<void>
 }
 
-/** An object that could not be applied, and why in words for people: a status says so. */
+/** An object that the API server rejected, with a readable reason for the status. */
 export class ApplyRefused extends KubeError {
   /** `Service "crm"`. */
   readonly what: string
@@ -26,43 +26,46 @@ export class ApplyRefused extends KubeError {
   }
 }
 
-/** Answers that say nothing about the object: asked again, it may be taken. */
-const PASSING: ReadonlySet<number> = new Set([0, 404, 408, 429, 503, 504])
+/** Status codes unrelated to the object: a retry may succeed. */
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([0, 404, 408, 429, 503, 504])
 
 const NO_GATEWAY_API = new KubeError(404, 'NotFound', {
   message: 'the cluster has no Gateway API; install its definitions, or use "ingress"',
 })
 
-/** Events on their way at the same time, and those that wait; the status says what an event beyond them would. */
+/** Maximum events in flight, and maximum queued ones; the status carries the information of dropped events. */
 const EVENT_WRITERS = 2
 const MOST_EVENTS = 10_000
 
-/** The shell around the pure core: nothing but writes. `mayWrite` is asked before each (leadership can be lost meanwhile). */
+/**
+ * The only component that writes to the cluster. `mayWrite` is called before each write (leadership can be lost
+ * meanwhile).
+ */
 export function createExecutor(options: {
   readonly client: KubeClient
   readonly clock: Clock
   readonly instance: string
   readonly mayWrite: () => boolean
-  /** Told what the server made of a write. */
+  /** Receives the object returned by a write. */
   readonly onWritten: (type: ResourceType, object: KubeObject) => void
-  /** Resolves when there is nothing more urgent to write than events. */
+  /** Resolves when no write more urgent than events is pending. */
   readonly calm: () => Promise<void>
   readonly log: Log
 }): Executor {
   const { client, clock, instance, mayWrite, onWritten, calm, log } = options
   const reporter = { controller: 'extauth.dev/operator', instance }
 
-  /** An apply would take over whatever has the name; only what was made for the same owner, or was left by one, is ours. */
+  /** An apply would adopt any object of this name; only objects of the same owner, current or former, are updated. */
   const refuseForeign = async ({ type, object, before }: Extract<Action, { do: 'apply' }>): Promise<void> => {
     const { name, namespace } = object.metadata
     const found = before ?? (await client.list(type, { namespace, fieldSelector: `metadata.name=${name}` })).items[0]
     if (found === undefined || isOurs(found, object)) return
-    throw new KubeError(409, 'AlreadyExists', { message: 'it is there already, and belongs to somebody else' })
+    throw new KubeError(409, 'AlreadyExists', { message: 'it exists already and has another owner' })
   }
 
   /**
-   * A field that nobody owns any more goes back to its default, here one pod. Where the operator owns the number, another
-   * field manager gets it first; an autoscaler takes it from there.
+   * A field without an owner returns to its default, here one pod. If the operator owns the number, another field
+   * manager gets it first; an autoscaler takes it from there.
    */
   const keepReplicas = async ({ type, object }: Extract<Action, { do: 'apply' }>): Promise<void> => {
     const { apiVersion, kind, metadata } = object
@@ -74,7 +77,7 @@ export function createExecutor(options: {
     await client.apply(type, { ...kept, spec: { replicas } }, { fieldManager: `${client.fieldManager}-replicas` })
   }
 
-  /** Gives the object as it is then; undefined where it is gone. */
+  /** Returns the resulting object; undefined if it is gone. */
   const carryOut = async (action: Action): Promise<KubeObject | undefined> => {
     const { type, object } = action
     const { name, namespace, uid } = object.metadata
@@ -83,7 +86,7 @@ export function createExecutor(options: {
         if (action.keepsReplicas === true) await keepReplicas(action)
         return client.apply(type, object)
       case 'apply_status':
-        // Gone meanwhile: there is nothing to say any more.
+        // The object was deleted meanwhile: nothing to write.
         return client.apply(type, object, { subresource: 'status' }).catch(ignoreGone)
       case 'remove':
         await client.remove(type, namespace, name, uid)
@@ -109,7 +112,7 @@ export function createExecutor(options: {
     try {
       await client.create(CLUSTER_TYPES.Event, eventObject(event, reporter, new Date(clock.now())))
     } catch (error) {
-      // An event that is there already is the same event.
+      // An existing event of this name is the same event.
       const status = error instanceof KubeError ? error.status : 0
       if (status !== 409) log.debug({ reason: event.reason, status }, 'event not written')
     }
@@ -137,7 +140,7 @@ export function createExecutor(options: {
         } catch (error) {
           if (action.do !== 'apply' || !(error instanceof KubeError)) throw error
           if (isNotFound(error) && action.type.group === GATEWAY_GROUP) throw new ApplyRefused(action, NO_GATEWAY_API)
-          throw PASSING.has(error.status) ? error : new ApplyRefused(action, error)
+          throw RETRYABLE_STATUSES.has(error.status) ? error : new ApplyRefused(action, error)
         }
       }
       waiting.push(...events.slice(0, MOST_EVENTS - waiting.length))
@@ -165,7 +168,7 @@ function ownsReplicas({ metadata }: KubeObject, manager: string): boolean {
   )
 }
 
-/** Refuses the write when somebody else has written meanwhile. */
+/** Makes the write fail if the object changed meanwhile. */
 const versionOf = ({ metadata: { resourceVersion } }: KubeObject): { resourceVersion?: string } =>
   resourceVersion === undefined ? {} : { resourceVersion }
 
@@ -179,6 +182,6 @@ function isOurs(found: KubeObject, wanted: KubeObject): boolean {
     metadata.ownerReferences?.find(({ controller }) => controller === true)
   const owner = controllerOf(found)
   if (owner !== undefined) return owner.uid === controllerOf(wanted)?.uid
-  // One whose owner reference was taken away.
+  // An object whose owner reference was removed.
   return found.metadata.annotations?.[APPLIED_HASH] !== undefined
 }

@@ -5,7 +5,10 @@ const isObject = (value: unknown): value is Json => typeof value === 'object' &&
 /** Keys of objects, by object. */
 export type Keys = ReadonlyMap<string, ReadonlySet<string>>
 
-/** Every `{name, key}` under a field that ends in `Ref`: those of ConfigMaps hold CA certificates, all others are Secrets. */
+/**
+ * Every `{name, key}` under a field that ends in `Ref`: those of ConfigMaps contain CA certificates, all others are
+ * Secrets.
+ */
 export function keyRefsIn(value: unknown): { readonly secretKeys: Keys; readonly caBundleKeys: Keys } {
   const secretKeys = new Map<string, Set<string>>()
   const caBundleKeys = new Map<string, Set<string>>()
@@ -23,7 +26,7 @@ export function keyRefsIn(value: unknown): { readonly secretKeys: Keys; readonly
   return { secretKeys, caBundleKeys }
 }
 
-/** The keys of both. */
+/** The union of both. */
 export function mergedKeys(one: Keys, other: Keys): Map<string, Set<string>> {
   const merged = new Map([...one].map(([name, keys]) => [name, new Set(keys)]))
   for (const [name, keys] of other) merged.set(name, new Set([...(merged.get(name) ?? []), ...keys]))

@@ -9,7 +9,7 @@ const type = (
   isNamespaced = true,
 ): ResourceType => ({ group, version, plural, kind, isNamespaced })
 
-/** Group of the Gateway API, which not every cluster has. */
+/** Group of the Gateway API, which is optional in a cluster. */
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io'
 
 /** Kinds of the cluster itself that the operator reads or writes. */
@@ -43,7 +43,7 @@ export const CLUSTER_TYPES = {
   ),
 } as const
 
-/** Our kinds, in the group that the operator was told (decisions §1). */
+/** The supported kinds, in the operator's group (decisions §1). */
 export const ownTypes = (apiGroup: string, version: string = NEWEST_VERSION) =>
   ({
     MCPExternalAuthConfig: type(apiGroup, version, 'MCPExternalAuthConfig'),
@@ -59,8 +59,9 @@ export const ownTypes = (apiGroup: string, version: string = NEWEST_VERSION) =>
 export type OwnTypes = ReturnType<typeof ownTypes>
 
 /**
- * The version by which a group of another operator is read: the newest, or an older one where its definitions have only
- * that. Where none is there yet, or may not be read, the newest. Throws `KubeError` while the API server gives no answer.
+ * The version for reading a group of another operator: the newest one that its definitions serve. The newest
+ * supported one if there are no definitions, or they cannot be read. Throws `KubeError` if the API server does not
+ * respond.
  */
 export async function servedVersion(client: KubeClient, apiGroup: string, namespace?: string): Promise<string> {
   for (const version of API_VERSIONS.toReversed()) {
@@ -76,18 +77,18 @@ export async function servedVersion(client: KubeClient, apiGroup: string, namesp
 }
 
 /**
- * The `apiVersion` in documents that pods read: the older version, because a pod that was made before may run a program
- * that knows no other.
+ * The `apiVersion` in documents for pods: the older version, because an existing pod may run a release that supports
+ * no other.
  */
 export const versionInFiles = (apiVersion: string): string => apiVersion.replace(/\/.*$/, `/${API_VERSIONS[0]}`)
 
-/** What workloads have in common beside their credentials: who calls, where traces go, which tools there are. */
+/** Configuration shared by workloads besides credentials: callers, telemetry and tools. */
 export const SHARED_KINDS = ['MCPOIDCConfig', 'MCPTelemetryConfig', 'MCPToolConfig'] as const
 export type SharedKind = (typeof SHARED_KINDS)[number]
 export const isShared = (kind: string): kind is SharedKind => SHARED_KINDS.some((one) => one === kind)
-/** The kinds that workloads refer to, and that are not deleted while they do. */
+/** The kinds that workloads reference; deletion is blocked while they do. */
 export const CONFIG_KINDS = ['MCPExternalAuthConfig', ...SHARED_KINDS] as const
 export type ConfigKind = (typeof CONFIG_KINDS)[number]
-/** The kinds that refer to them and are counted in their status. */
+/** The kinds that reference them and are counted in their status. */
 export const REFERRING_KINDS = ['MCPRemoteProxy', 'MCPServer', 'MCPServerEntry', 'VirtualMCPServer'] as const
 export type ReferringKind = (typeof REFERRING_KINDS)[number]

@@ -14,7 +14,7 @@ export interface ValidatedObject {
   readonly warnings: readonly string[]
 }
 
-/** An object as it is written: the server adds the other metadata, and an operator the status, which may be newer. */
+/** The object as written: without server-managed metadata and status, which may belong to a newer release. */
 export const asWritten = ({ apiVersion, kind, metadata: { name, namespace }, spec }: KubeObject): KubeObject => ({
   apiVersion,
   kind,
@@ -22,7 +22,7 @@ export const asWritten = ({ apiVersion, kind, metadata: { name, namespace }, spe
   spec,
 })
 
-/** Validates one object, as it is written, by the rules of `validate`, without what it refers to. */
+/** Validates one object by the rules of `validate`, without its references. */
 export function validateObject(object: KubeObject, apiGroup: string): ValidatedObject {
   const loaded = parseObjects([asWritten(object)], { apiGroup })
   return { loaded, problems: formatProblems(loaded.problems), warnings: formatProblems(loaded.warnings) }

@@ -3,7 +3,7 @@ import type { KubeObject, ResourceType } from '../kube/index.ts'
 import { conditionsOf } from './conditions.ts'
 import { CONFIG_KINDS, REFERRING_KINDS } from './kinds.ts'
 
-/** Metrics whose series end with what they are about. */
+/** Metrics whose series are removed with their object. */
 export type OperatorMetrics = Metrics & {
   /** Removes every series that has all of these labels. */
   removeSeries(labels: Readonly<Record<string, string>>): void
@@ -11,12 +11,12 @@ export type OperatorMetrics = Metrics & {
 
 const KINDS: ReadonlySet<string> = new Set([...CONFIG_KINDS, ...REFERRING_KINDS])
 
-/** Keeps `extauth_object_ready` current: one series for each object that has a condition `Ready` of ours. */
+/** Keeps `extauth_object_ready` current: one series per object with the condition `Ready`. */
 export function followObjects(
   metrics: OperatorMetrics,
 ): (type: ResourceType, before: KubeObject | undefined, after: KubeObject | undefined) => void {
   const ready = metrics.gauge('extauth_object_ready', '1 while the condition Ready of an object is True.', [
-    // First what differs most: series are found by it.
+    // Most selective label first: series are looked up by it.
     'name',
     'namespace',
     'kind',

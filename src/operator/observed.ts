@@ -29,11 +29,11 @@ export interface ObservedOptions {
   readonly namespace: string | undefined
   readonly watchSecrets: boolean
   /**
-   * False beside another operator of the group: there are no finalizers that an ending namespace could wait for and no proxies
-   * of ours, and a kind that its version does not define is as good as empty.
+   * False beside another operator of the group: there are no finalizers for a terminating namespace and no owned
+   * proxies; kinds that its version lacks count as empty.
    */
   readonly ownsKinds: boolean
-  /** The pods of proxies are followed. */
+  /** The pods of proxies are watched. */
   readonly asksPods: boolean
   readonly onChange: Change
   readonly onRestart: (kind: string, reason: string) => void
@@ -49,7 +49,7 @@ const isManaged = ({ metadata }: KubeObject): boolean => metadata.labels?.[MANAG
 const INSTANCE = 'app.kubernetes.io/instance'
 const PROXY_PODS = 'app.kubernetes.io/name=mcp-extauth,app.kubernetes.io/component=mcp-remote-proxy'
 
-/** Of the pods of proxies, where they are asked. */
+/** Fields of proxy pods that are kept. */
 const trimProxyPod = (object: KubeObject): KubeObject => {
   const { name, namespace, uid, resourceVersion, deletionTimestamp, labels } = object.metadata
   const kept = { name, namespace, uid, resourceVersion, deletionTimestamp, labels: { [INSTANCE]: labels?.[INSTANCE] } }
@@ -67,7 +67,7 @@ const trimProxyPod = (object: KubeObject): KubeObject => {
   }
 }
 
-/** Of Services that others own, the ports are kept. */
+/** Services of other owners are reduced to their ports. */
 const trimService = (object: KubeObject, before: KubeObject | undefined): KubeObject => {
   if (isManaged(object)) return trim(object, before)
   const { name, namespace, uid, resourceVersion } = object.metadata
@@ -76,7 +76,7 @@ const trimService = (object: KubeObject, before: KubeObject | undefined): KubeOb
   return { apiVersion: object.apiVersion, kind: object.kind, metadata, spec: { type, clusterIP, ports } }
 }
 
-/** Local copies of everything that decisions are made from. */
+/** Local caches of all objects that decisions depend on. */
 export interface Observed {
   config(namespace: string, name: string): KubeObject | undefined
   configs(): readonly KubeObject[]
@@ -86,57 +86,54 @@ export interface Observed {
   workloads(kind: ReferringKind): readonly KubeObject[]
   /** Pods with the injection label. */
   pod(namespace: string, name: string): KubeObject | undefined
-  /** Pods of all proxies; none where they are not asked. */
+  /** Pods of all proxies; empty if they are not watched. */
   proxyPods(): readonly ReportingPod[]
   owned(type: ResourceType, namespace: string, name: string): KubeObject | undefined
   /** Any Service of the cluster, with its ports. */
   service(namespace: string, name: string): KubeObject | undefined
-  /** What a write of ours answered, ahead of its event. */
+  /** Records the result of a write before its watch event arrives. */
   learn(type: ResourceType, object: KubeObject): void
   isTerminating(namespace: string): boolean
-  /** Image of the proxies of a namespace, as its annotation says; undefined without one. */
+  /** Image of the proxies in a namespace, from its annotation; undefined without one. */
   namespaceImage(namespace: string): string | undefined
   /** Undefined where Secrets are not watched. */
   secret: ((namespace: string, name: string) => 'missing' | 'unlabelled' | 'usable') | undefined
   readonly synced: Promise<void>
-  /** Of what is followed. */
+  /** The watched kinds. */
   readonly kinds: readonly string[]
-  /** What is not there yet, for readiness; empty when all is. */
+  /** Collections that are not synced yet, for readiness; empty when all are. */
   problems(): readonly string[]
   close(): void
 }
 
-/** Cuts off what is large and never looked at; a spec that did not change stays the very same, so that nothing is judged twice. */
+/** Removes large unused fields; keeps the identity of an unchanged spec, so that it is validated once. */
 const trim = (object: KubeObject, before: KubeObject | undefined): KubeObject => {
   const { managedFields: _fields, ...metadata } = object.metadata
   return { ...object, metadata, ...(hasSameSpec(object, before) ? { spec: before?.spec } : {}) }
 }
 
-/** Label of Secrets that may be named where the operator runs with `--secrets-by-label` (kubernetes.md). */
+/** Label of Secrets that may be referenced with `--secrets-by-label` (kubernetes.md). */
 export const USABLE_LABEL = 'extauth.dev/usable'
 
-/**
- * That a Secret is there, and whether it may be used, is all that is kept of it: `kubectl apply` writes the values into an
- * annotation.
- */
+/** Keeps only the existence and label of a Secret: `kubectl apply` stores the values in an annotation. */
 export const onlyThatItIs = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => {
   const { name, namespace, uid, resourceVersion } = metadata
   const labels = isUsable({ metadata }) ? { labels: { [USABLE_LABEL]: 'true' } } : {}
   return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion, ...labels } as KubeObject['metadata'] }
 }
 
-/** Annotation of a namespace: the image of its proxies, so that they roll apart from others and from the operator. */
+/** Annotation of a namespace: the image of its proxies, for a separate rollout. */
 export const IMAGE_ANNOTATION = 'extauth.dev/proxy-image'
 
-/** What the annotation of a namespace says. */
+/** The image in the annotation of a namespace. */
 export const imageIn = (namespace: KubeObject | undefined): string | undefined =>
   namespace?.metadata.annotations?.[IMAGE_ANNOTATION]
 
-/** Whether a Secret has the label that `--secrets-by-label` asks for. */
+/** Whether a Secret has the label required by `--secrets-by-label`. */
 export const isUsable = ({ metadata }: Pick<KubeObject, 'metadata'>): boolean =>
   metadata.labels?.[USABLE_LABEL] === 'true'
 
-/** Whether only status or metadata changed: a generation counts the changes of a spec. */
+/** Whether only status or metadata changed: the generation counts changes of the spec. */
 export const hasSameSpec = ({ metadata }: KubeObject, before: KubeObject | undefined): boolean =>
   metadata.generation !== undefined &&
   metadata.generation === before?.metadata.generation &&
@@ -144,7 +141,7 @@ export const hasSameSpec = ({ metadata }: KubeObject, before: KubeObject | undef
 
 export function observe(options: ObservedOptions): Observed {
   const { client, types, keys, namespace, ownsKinds, onChange, onRestart, log } = options
-  // Definitions of the release before lack these, and clusters without gateways their routes.
+  // Definitions of the previous release lack these, and clusters without gateways their routes.
   const added = SHARED_KINDS.map((kind) => types[kind])
   const mayBeMissing: ReadonlySet<ResourceType> = new Set([
     ...(ownsKinds ? added : Object.values(types)),
@@ -172,11 +169,11 @@ export function observe(options: ObservedOptions): Observed {
   const owned = new Map(
     ownedTypes.map((type) => [
       type.kind,
-      // Policies need the ports behind every Service that a URL names.
+      // NetworkPolicies need the target ports of every Service in a URL.
       type === CLUSTER_TYPES.Service ? follow(type, {}, trimService) : follow(type, { labelSelector: OWNED_SELECTOR }),
     ]),
   )
-  // A Role can't grant namespaces: whoever watches one only learns from the deletion of its objects.
+  // A Role cannot grant namespaces: an operator limited to one learns about it only from its objects.
   const namespaces =
     ownsKinds && namespace === undefined ? follow(CLUSTER_TYPES.Namespace, { metadataOnly: true }) : undefined
   const secrets = options.watchSecrets ? follow(CLUSTER_TYPES.Secret, { metadataOnly: true }, onlyThatItIs) : undefined

@@ -14,30 +14,30 @@ import { startWebhookServer, type WebhookServer, type WebhookServerOptions } fro
 export interface OperatorOptions {
   readonly client: KubeClient
   readonly apiGroup: string
-  /** Watches this namespace only; absent: all. */
+  /** Watches only this namespace; absent: all. */
   readonly namespace?: string | undefined
-  /** Where the operator itself runs: Lease and certificate. */
+  /** The namespace of the operator itself, with its Lease and certificate. */
   readonly ownNamespace: string
-  /** Tells replicas and starts apart. */
+  /** Unique per replica and start. */
   readonly identity: string
   /** Image of proxies and sidecars. */
   readonly image: string
   readonly watchSecrets: boolean
   readonly restrictPodTemplate: boolean
-  /** Only Secrets with the label may be named; goes with `watchSecrets`. */
+  /** Only Secrets with the label may be referenced; requires `watchSecrets`. */
   readonly secretsByLabel: boolean
-  /** Of the cluster that pods run in. Default: as most clusters are. */
+  /** Properties of the cluster for pods. Default: those of most clusters. */
   readonly pods?: PodSettings | undefined
-  /** Of our kinds. Default: the one that each release of the definitions serves. */
+  /** Version of the supported kinds. Default: the one that every release of the definitions serves. */
   readonly version?: string | undefined
   /** False beside another operator of the same group. */
   readonly ownsKinds: boolean
   readonly writesStatus: boolean
-  /** Gets `/readiness` of a pod as JSON, within bounds; absent: pods are not asked. */
+  /** Reads `/readiness` of a pod as JSON, with limits; absent: pods are not polled. */
   readonly readPod?: ((url: string) => Promise<unknown>) | undefined
   /** Undefined: no webhooks. */
   readonly webhook: WebhookOptions | undefined
-  /** Leadership was lost for good, or webhooks cannot be served: the process has to end. */
+  /** Leadership was lost permanently, or webhooks cannot be served: the process must exit. */
   readonly onLost: (what: 'lease' | 'webhook') => void
   readonly clock: Clock
   readonly log: Log
@@ -47,12 +47,12 @@ export interface OperatorOptions {
 export interface WebhookOptions {
   /** `host:port`. */
   readonly address: string
-  /** Names that the API server asks under: those of the Service, or an address. */
+  /** Names that the API server connects to: those of the Service, or an address. */
   readonly names: readonly string[]
   readonly lifetimeMs?: number | undefined
-  /** Milliseconds that reviews are answered after `close`; see `WebhookServerOptions`. */
+  /** Milliseconds of continued serving after `close`; see `WebhookServerOptions`. */
   readonly leaveMs?: number | undefined
-  /** A certificate from files (cert-manager) instead of a self-made one. */
+  /** A certificate from files (cert-manager) instead of a self-signed one. */
   readonly files?: { current(): Certificate | undefined; onChange(listener: () => void): () => void } | undefined
 }
 
@@ -61,16 +61,19 @@ export interface Operator {
   /** Undefined without webhooks. */
   readonly webhookPort: number | undefined
   readiness(): { readonly ok: boolean; readonly detail: object }
-  /** Resolves when all collections were read. */
+  /** Resolves when all collections are synced. */
   readonly synced: Promise<void>
   idle(): Promise<void>
-  /** Lets go of leadership, so that another replica goes on within seconds. */
+  /** Releases leadership, so that another replica takes over within seconds. */
   close(): Promise<void>
 }
 
 export const NAMES = { lease: 'extauth-operator', secret: 'extauth-webhook-certificate', webhooks: 'extauth' } as const
 
-/** Controller and webhooks in one process; every replica answers webhooks, the leader acts (kubernetes.md §1). */
+/**
+ * Runs controller and webhooks in one process; every replica serves webhooks, the leader reconciles (kubernetes.md
+ * §1).
+ */
 export const startOperator = (options: OperatorOptions): Operator => new RunningOperator(options)
 
 class RunningOperator implements Operator {
@@ -78,7 +81,7 @@ class RunningOperator implements Operator {
   readonly #controller: Controller
   readonly #election: LeaderElection
   readonly #webhooks: Webhooks | undefined
-  /** False at once when this closes; the election says so later. */
+  /** False immediately after close; the election is updated later. */
   #leads = false
   #isClosed = false
 
@@ -163,7 +166,7 @@ class RunningOperator implements Operator {
   }
 }
 
-/** The webhook server, its certificate and the configurations that name it in the cluster. */
+/** The webhook server, its certificate and its configurations in the cluster. */
 class Webhooks {
   readonly #wanted: WebhookOptions
   readonly #options: OperatorOptions
@@ -199,7 +202,7 @@ class Webhooks {
     return this.#server?.port
   }
 
-  /** Whether reviews are answered with a certificate that is valid now. */
+  /** Whether reviews are served with a certificate that is valid now. */
   isServing(nowMs: number): boolean {
     const served = this.#served
     return served !== undefined && nowMs >= served.notBeforeMs && nowMs < served.notAfterMs
@@ -222,7 +225,7 @@ class Webhooks {
     await this.#server?.close()
   }
 
-  /** A replica that knows no configs would refuse pods for it: webhooks wait for the caches. */
+  /** A replica without synced caches would reject pods for it: webhooks wait for the caches. */
   async #start(): Promise<void> {
     await this.#controller.observed.synced
     if (this.#isClosed) return
@@ -261,7 +264,7 @@ class Webhooks {
     follow()
   }
 
-  /** Manifests that are applied again may remove the CA: it is restored when that is seen, not at the next renewal. */
+  /** Reapplied manifests may remove the CA: it is restored immediately, not at the next renewal. */
   #followConfigurations(): Informer[] {
     const { client, log } = this.#options
     return [CLUSTER_TYPES.ValidatingWebhookConfiguration, CLUSTER_TYPES.MutatingWebhookConfiguration].map((type) =>
@@ -278,7 +281,7 @@ class Webhooks {
     )
   }
 
-  /** Serves with this certificate from now on; the first one starts the server. */
+  /** Serves this certificate from now on; the first one starts the server. */
   #serve(certificate: Certificate): void {
     this.#starting = this.#starting.then(() => this.#use(certificate))
   }

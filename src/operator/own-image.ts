@@ -6,14 +6,14 @@ import { CLUSTER_TYPES } from './kinds.ts'
 const CONTAINER = 'operator'
 
 /**
- * The image that the operator itself runs, so that nobody has to name it twice. Throws `KubeError` where the pod can't be read,
- * and a failure where it has no container `operator`.
+ * The image of the operator's own pod, the default for proxies. Throws `KubeError` if the pod cannot be read, and a
+ * failure if it has no container `operator`.
  */
 export async function imageOfPod(client: KubeClient, namespace: string, name: string): Promise<string> {
   const { spec } = await client.get(CLUSTER_TYPES.Pod, namespace, name)
   const { containers = [] } = (spec ?? {}) as { containers?: readonly { name?: string; image?: string }[] }
   const image = containers.find((container) => container.name === CONTAINER)?.image
   if (image === undefined)
-    throw new Failure('config_error', { detail: `the pod "${name}" has no container "${CONTAINER}": use --image` })
+    throw new Failure('config_error', { detail: `the pod "${name}" has no container "${CONTAINER}"; set --image` })
   return image
 }

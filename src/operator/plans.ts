@@ -10,7 +10,7 @@ import { isOldForm } from './injection/old-form.ts'
 import { injectionConfigMap } from './injection/config-map.ts'
 import { CLUSTER_TYPES, isShared, type OwnTypes, type ReferringKind, type SharedKind } from './kinds.ts'
 import type { Observed } from './observed.ts'
-import { barredSecrets, type SecretLookup } from './secret-states.ts'
+import { forbiddenSecrets, type SecretLookup } from './secret-states.ts'
 import { configKey, type ReferenceIndex } from './reference-index.ts'
 import { hostsOf } from './remote-proxy/network-policy.ts'
 import { reconcileRemoteProxy, runnableProxy } from './remote-proxy/reconcile-remote-proxy.ts'
@@ -22,7 +22,7 @@ import { isAsWanted, stamped } from './wanted.ts'
 import { reconcileWorkload } from './workload/reconcile-workload.ts'
 import { workloadSnapshot } from './workload/snapshot.ts'
 
-/** What plans are made from. */
+/** Dependencies of the planner. */
 export interface PlanDeps {
   readonly observed: Observed
   readonly references: ReferenceIndex
@@ -34,7 +34,7 @@ export interface PlanDeps {
   readonly settings: SnapshotSettings
   readonly ownsKinds: boolean
   readonly writesStatus: boolean
-  /** Called with the Services, as `namespace/name`, that the URLs of a proxy name. */
+  /** Called with the Services, as `namespace/name`, in the URLs of a proxy. */
   readonly onServices: (proxyKey: string, services: readonly string[]) => void
   readonly clock: Clock
 }
@@ -45,10 +45,13 @@ const FINALIZERS: Readonly<Record<SharedKind, string>> = {
   MCPToolConfig: 'tool-references',
 }
 
-/** Gives the plan for a key of the queue; undefined where nothing is to be done. `refused`: what the API server has just refused. */
+/**
+ * Returns the plan for a queue key; undefined if there is nothing to do. `refused`: the object that the API server
+ * just rejected.
+ */
 export function createPlanner(deps: PlanDeps): (key: string, refused?: ApplyRefused) => Plan | undefined {
   const { observed, references, known, knownShared, secretsOf, types, settings, clock } = deps
-  /** Of each proxy, what could run last: drift is put back to it while its configuration can't. */
+  /** The last valid state of each proxy: drift is reverted to it while the current configuration is invalid. */
   const lastGood = new Map<string, { readonly uid: string | undefined; readonly proxy: RemoteProxy }>()
 
   const planConfig = (namespace: string, name: string): Plan | undefined => {
@@ -83,7 +86,7 @@ export function createPlanner(deps: PlanDeps): (key: string, refused?: ApplyRefu
         : { actions: [], events: [] }
     const isStaying = object.metadata.deletionTimestamp === undefined
     // An invalid edit keeps the last good ConfigMap.
-    if (pods.length === 0 || valid === undefined || !isStaying || barredSecrets(secrets).length > 0) return plan
+    if (pods.length === 0 || valid === undefined || !isStaying || forbiddenSecrets(secrets).length > 0) return plan
     const wanted = stamped(injectionConfigMap(object))
     const before = observed.owned(CLUSTER_TYPES.ConfigMap, namespace, wanted.metadata.name)
     if (isAsWanted(wanted, before)) return plan
@@ -114,7 +117,7 @@ export function createPlanner(deps: PlanDeps): (key: string, refused?: ApplyRefu
   const planProxy = (namespace: string, name: string, refused?: ApplyRefused): Plan | undefined => {
     const object = observed.workload('MCPRemoteProxy', namespace, name)
     const key = `${namespace}/${name}`
-    // Another object of that name has nothing to do with what the one before it had.
+    // A recreated object does not inherit the state of its predecessor.
     if (object?.metadata.uid !== lastGood.get(key)?.uid) lastGood.delete(key)
     if (object === undefined) deps.onServices(taskOf('MCPRemoteProxy', namespace, name), [])
     if (object === undefined || !deps.ownsKinds) return undefined
@@ -144,7 +147,7 @@ export function createPlanner(deps: PlanDeps): (key: string, refused?: ApplyRefu
     })
   }
 
-  /** Of what others run, nothing but conditions. */
+  /** Only conditions are written to objects of other controllers. */
   const planWorkload = (kind: ReferringKind, namespace: string, name: string): Plan | undefined => {
     const object = observed.workload(kind, namespace, name)
     if (object === undefined || !deps.ownsKinds) return undefined

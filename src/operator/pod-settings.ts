@@ -1,36 +1,36 @@
 import { z } from 'zod'
 import { METADATA_RANGES } from '../core/index.ts'
 
-/** An egress rule of a NetworkPolicy, as Kubernetes has it. */
+/** An egress rule of a NetworkPolicy. */
 export interface EgressRule {
   readonly to: readonly object[]
   readonly ports: readonly object[]
 }
 
-/** Which NetworkPolicy a proxy gets where it says nothing itself. */
+/** The NetworkPolicy of a proxy without settings of its own. */
 export interface ProxyPolicy {
   readonly enabled: boolean
-  /** Where callers may connect from: peers of a NetworkPolicy. Undefined: everywhere. */
+  /** Allowed sources of callers: peers of a NetworkPolicy. Undefined: everywhere. */
   readonly ingressFrom?: readonly object[] | undefined
 }
 
-/** What pods that the operator makes have of the cluster that they run in. */
+/** Cluster-specific settings of the pods that the operator creates. */
 export interface PodSettings {
-  /** They run as the image's user; false: as the one that the platform gives them (OpenShift). */
+  /** Pods run as the image's user; false: as the user that the platform assigns (OpenShift). */
   readonly fixedUser: boolean
-  /** Where they ask for names. */
+  /** The DNS servers. */
   readonly dns: EgressRule
-  /** Where the API server is; undefined: anywhere at its usual ports. */
+  /** The address of the API server; undefined: anywhere at its usual ports. */
   readonly apiServer: EgressRule | undefined
   readonly policy: ProxyPolicy
   /** Namespace of an operator that reads their readiness. */
   readonly operatorNamespace?: string | undefined
 }
 
-/** Link-local addresses of NodeLocal DNSCache: where a cluster has it, pods ask there. */
+/** Link-local address of NodeLocal DNSCache, used by pods of clusters that have it. */
 const NODE_LOCAL_DNS = '169.254.20.10/32'
 
-/** A cluster as most are: the DNS of kube-system, and that of the node. */
+/** Settings of most clusters: the DNS of kube-system, and that of the node. */
 export const DEFAULT_POD_SETTINGS: PodSettings = {
   fixedUser: true,
   dns: {
@@ -50,7 +50,7 @@ export const DEFAULT_POD_SETTINGS: PodSettings = {
   policy: { enabled: true },
 }
 
-/** Everywhere, but no metadata service. */
+/** Everywhere except metadata services. */
 export const EVERYWHERE: EgressRule['to'] = [
   { ipBlock: { cidr: '0.0.0.0/0', except: METADATA_RANGES.ipv4 } },
   { ipBlock: { cidr: '::/0', except: METADATA_RANGES.ipv6 } },
@@ -58,7 +58,7 @@ export const EVERYWHERE: EgressRule['to'] = [
 
 const MAX_ENTRIES = 64
 const labels = z.record(z.string(), z.unknown())
-// A peer without a selector or block would be none; an empty list would be everybody.
+// A peer without a selector or block is invalid; an empty list would allow everything.
 const peers = z
   .array(
     z
@@ -86,10 +86,10 @@ const rule = z.strictObject({
     .max(MAX_ENTRIES),
 })
 
-/** An egress rule from its JSON, `{"to": […], "ports": […]}`; undefined when it is none, or leads to everybody. */
+/** Parses an egress rule, `{"to": […], "ports": […]}`; undefined if it is invalid, or allows everything. */
 export const readEgressRule = (text: string): EgressRule | undefined => readJson(rule, text)
 
-/** The same for `{"enabled": true, "ingressFrom": […]}`. */
+/** Parses `{"enabled": true, "ingressFrom": […]}`. */
 export const readProxyPolicy = (text: string): ProxyPolicy | undefined => readJson(proxyPolicy, text)
 
 function readJson<T>(schema: z.ZodType<T>, text: string): T | undefined {

@@ -2,7 +2,7 @@ import type { Keys } from './key-refs.ts'
 import { dnsLabel } from './names.ts'
 import { PATHS } from './remote-proxy/remote-proxy.ts'
 
-/** Seconds that answers may go on after SIGTERM. */
+/** Seconds for in-flight responses after SIGTERM. */
 export const DRAIN_SECONDS = 30
 /** The user of the image. */
 export const RUN_AS = { runAsUser: 65532, runAsGroup: 65532 } as const
@@ -35,7 +35,7 @@ export interface ProxyContainer {
   readonly volumeMounts: readonly object[]
 }
 
-/** Everything that a sidecar and the container of a pod of its own have different. */
+/** The differences between a sidecar and the container of a dedicated pod. */
 export interface ContainerOptions extends Pick<
   ProxyContainer,
   'name' | 'image' | 'env' | 'args' | 'restartPolicy' | 'ports' | 'lifecycle' | 'resources'
@@ -51,7 +51,8 @@ export interface ContainerOptions extends Pick<
 export function proxyContainer(options: ContainerOptions): ProxyContainer {
   const { name, image, env = [], args, restartPolicy, ports, lifecycle, resources, mounts, security } = options
   const probe = (path: string) => ({ httpGet: { path, port: options.adminPort } })
-  // A restart fixes neither a missing secret nor an identity provider that is down: liveness asks for health only.
+  // A restart fixes neither a missing secret nor an unavailable identity provider: the liveness probe checks health
+  // only.
   const probes = {
     startupProbe: { ...probe('/health'), periodSeconds: 1, failureThreshold: 60 },
     readinessProbe: { ...probe('/readiness'), periodSeconds: 5 },
@@ -72,14 +73,14 @@ export function proxyContainer(options: ContainerOptions): ProxyContainer {
   }
 }
 
-/** What a proxy mounts beside its documents; volumes are named by the prefixes and the name of the object. */
+/** The mounts of a proxy besides its documents; volume names consist of a prefix and the name of the object. */
 export const keyMounts = (
   keys: { readonly secretKeys: Keys; readonly caBundleKeys: Keys },
   prefixes: { readonly secret: string; readonly ca: string },
   defaultMode: number,
 ): Mount[] => [...secretMounts(keys, prefixes.secret, defaultMode), ...caBundleMounts(keys, prefixes.ca, defaultMode)]
 
-/** Exactly the keys that are named; a missing one must show in readiness, not keep the pod from starting. */
+/** Mounts exactly the referenced keys; a missing one must show in readiness, not block the start of the pod. */
 function secretMounts(
   { secretKeys, caBundleKeys }: { readonly secretKeys: Keys; readonly caBundleKeys: Keys },
   prefix: string,
@@ -105,8 +106,8 @@ function secretMounts(
 const itemsOf = (keys: ReadonlySet<string>) => [...keys].sort().map((key) => ({ key, path: key }))
 
 /**
- * CA certificates from ConfigMaps lie where secrets do, so that references need not say which of the two they are; one of
- * the same name as a Secret shares its directory.
+ * CA certificates from ConfigMaps are mounted beside secrets, so that references need not distinguish them; one with
+ * the name of a Secret shares its directory.
  */
 const caBundleMounts = (
   { caBundleKeys, secretKeys }: { readonly secretKeys: Keys; readonly caBundleKeys: Keys },
@@ -130,7 +131,7 @@ const caBundleMounts = (
       return { volume: { name: dnsLabel(`${prefix}-${name}`), ...source }, path: `${PATHS.secrets}/${name}` }
     })
 
-/** Who the proxy is when it asks the API server for its keys. */
+/** The service account of the proxy, for reading the keys of the API server. */
 export const clusterMount = (name: string, defaultMode: number): Mount => ({
   volume: {
     name,

@@ -2,12 +2,12 @@ import type { KubeObject } from '../kube/index.ts'
 import type { ConfigKind, ReferringKind } from './kinds.ts'
 import { hasEnded, injectedConfig, type PodKeys, referencesOf } from './references.ts'
 
-/** What is referred to, as a key: `kind/namespace/name`. */
+/** The key of a referenced config: `kind/namespace/name`. */
 export const configKey = (kind: ConfigKind, namespace: string, name: string): string => `${kind}/${namespace}/${name}`
 
-/** Who refers to which config, kept current by changes, so that nothing is searched per look. */
+/** Index of references to configs, updated incrementally, so that reconciliation needs no search. */
 export interface ReferenceIndex {
-  /** Gives the keys of the configs that gained or lost a reference. */
+  /** Returns the keys of the configs that gained or lost a reference. */
   workload(kind: ReferringKind, before: KubeObject | undefined, after: KubeObject | undefined): string[]
   /** The same for an injected pod. */
   pod(before: KubeObject | undefined, after: KubeObject | undefined): string[]
@@ -45,7 +45,7 @@ export function createReferenceIndex(keys: PodKeys): ReferenceIndex {
       const keyOf = (config: string | undefined): string | undefined =>
         config === undefined ? undefined : configKey('MCPExternalAuthConfig', space, config)
       const earlier = before === undefined ? undefined : keyOf(injectedConfig(before, keys))
-      // One that has ended holds nothing back.
+      // A pod that has terminated no longer counts as a reference.
       const now = after === undefined || hasEnded(after) ? undefined : keyOf(injectedConfig(after, keys))
       if (earlier !== undefined && earlier !== now) drop(pods, earlier, name)
       if (now !== undefined) pods.set(now, (pods.get(now) ?? new Set<string>()).add(name))

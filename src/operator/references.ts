@@ -3,13 +3,13 @@ import type { ConfigKind, ReferringKind } from './kinds.ts'
 
 /** Names of pod annotations and labels, in the operator's group. */
 export const podKeys = (apiGroup: string) => ({
-  /** Label that asks for injection. */
+  /** Label that requests injection. */
   inject: `${apiGroup}/inject`,
   externalAuth: `${apiGroup}/external-auth`,
   targetPort: `${apiGroup}/target-port`,
   listenPort: `${apiGroup}/listen-port`,
   callers: `${apiGroup}/callers`,
-  /** Set by injection: hash of what was injected. */
+  /** Set by injection: hash of the injected content. */
   injected: `${apiGroup}/injected`,
 })
 
@@ -29,7 +29,7 @@ const members = (value: unknown): unknown[] =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.values(value) : []
 
 /**
- * Names of the MCPExternalAuthConfig objects that a workload refers to, in its own namespace, each once
+ * Names of the MCPExternalAuthConfig objects that a workload references in its own namespace, each once
  * (specification, Referenced by; kubernetes.md §2, References).
  */
 export function referencedConfigs(kind: ReferringKind, object: KubeObject): string[] {
@@ -54,14 +54,14 @@ export function referencedConfigs(kind: ReferringKind, object: KubeObject): stri
   }
 }
 
-/** Name of the MCPOIDCConfig that says who may call a workload; none or one. */
+/** Name of the MCPOIDCConfig for the callers of a workload; none or one. */
 function referencedOidcConfigs(kind: ReferringKind, object: KubeObject): string[] {
   const { spec } = object
   const section = kind === 'VirtualMCPServer' ? member(spec, 'incomingAuth') : spec
   return nameIn(member(section, 'oidcConfigRef'))
 }
 
-/** Name of the MCPTelemetryConfig that says where traces of a workload go; none or one. */
+/** Name of the MCPTelemetryConfig of a workload; none or one. */
 const referencedTelemetryConfigs = (kind: ReferringKind, { spec }: KubeObject): string[] =>
   kind === 'MCPServerEntry' ? [] : nameIn(member(spec, 'telemetryConfigRef'))
 
@@ -69,7 +69,7 @@ const referencedTelemetryConfigs = (kind: ReferringKind, { spec }: KubeObject): 
 const referencedToolConfigs = (kind: ReferringKind, { spec }: KubeObject): string[] =>
   kind === 'VirtualMCPServer' ? [] : nameIn(member(spec, 'toolConfigRef'))
 
-/** Everything that a workload refers to. */
+/** All references of a workload. */
 export const referencesOf = (
   kind: ReferringKind,
   object: KubeObject,
@@ -80,7 +80,7 @@ export const referencesOf = (
   ...referencedToolConfigs(kind, object).map((name) => ({ kind: 'MCPToolConfig' as const, name })),
 ]
 
-/** The config that a pod was, or is to be, injected for. */
+/** The config that a pod was injected for, or requests. */
 export function injectedConfig(pod: KubeObject, keys: PodKeys): string | undefined {
   const { labels, annotations } = pod.metadata
   if (labels?.[keys.inject] !== 'true') return undefined
@@ -88,7 +88,7 @@ export function injectedConfig(pod: KubeObject, keys: PodKeys): string | undefin
   return name === undefined || name === '' ? undefined : name
 }
 
-/** A pod that will not run again. */
+/** Whether a pod has terminated for good. */
 export function hasEnded({ status }: KubeObject): boolean {
   const phase = member(status, 'phase')
   return phase === 'Succeeded' || phase === 'Failed'

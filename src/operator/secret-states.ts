@@ -1,33 +1,33 @@
 import { type Observed, USABLE_LABEL } from './observed.ts'
 import type { Finding } from './conditions.ts'
 
-/** What is known of the Secrets that something names. */
+/** The state of referenced Secrets. */
 export type SecretStates =
-  /** The operator may not look. */
+  /** The operator has no permission to read Secrets. */
   | 'unknown'
   | {
       readonly missing: readonly string[]
-      /** With `--secrets-by-label`: those that nothing may be made with, missing ones included; else none. */
+      /** With `--secrets-by-label`: Secrets without the label, including missing ones; else empty. */
       readonly barred: readonly string[]
     }
 
 export type SecretLookup = (namespace: string, names: readonly string[]) => SecretStates
 
-/** `isByLabel`: only Secrets with the label may be named (`--secrets-by-label`). */
+/** `isByLabel`: only Secrets with the label may be referenced (`--secrets-by-label`). */
 export function createSecretLookup({ secret }: Pick<Observed, 'secret'>, isByLabel: boolean): SecretLookup {
   if (secret === undefined) return () => 'unknown'
   return (namespace, names) => {
     const sorted = [...new Set(names)].sort()
     const missing = sorted.filter((name) => secret(namespace, name) === 'missing')
-    // One that is not there yet could come without the label.
+    // A missing one could be created without the label.
     return { missing, barred: isByLabel ? sorted.filter((name) => secret(namespace, name) !== 'usable') : [] }
   }
 }
 
-/** Names of Secrets that keep anything from being made with them. */
-export const barredSecrets = (states: SecretStates): readonly string[] => (states === 'unknown' ? [] : states.barred)
+/** Names of Secrets whose use is forbidden. */
+export const forbiddenSecrets = (states: SecretStates): readonly string[] => (states === 'unknown' ? [] : states.barred)
 
-/** What admission says of a Secret that is there without its label. */
+/** The admission message for a Secret without the label. */
 export const notUsable = (name: string): string =>
   `the Secret "${name}" has no label ${USABLE_LABEL}: "true", and the operator runs with --secrets-by-label`
 

@@ -4,19 +4,23 @@ import { CONFIG_KINDS, type ConfigKind, REFERRING_KINDS, type ReferringKind } fr
 import { hasSameSpec } from './observed.ts'
 import { configKey, type ReferenceIndex } from './reference-index.ts'
 
-/** Kinds that are looked at. */
-export type LookedAt = ConfigKind | ReferringKind
+/** Kinds that are reconciled. */
+export type ReconciledKind = ConfigKind | ReferringKind
 
-/** What is looked at, as a key of the queue. */
-export const taskOf = (kind: LookedAt, namespace: string, name: string): string => `${kind}/${namespace}/${name}`
+/** The queue key of an object. */
+export const taskOf = (kind: ReconciledKind, namespace: string, name: string): string => `${kind}/${namespace}/${name}`
 
-/** What a key stands for. */
-export function partsOf(key: string): { readonly kind: LookedAt; readonly namespace: string; readonly name: string } {
+/** Parses a queue key. */
+export function partsOf(key: string): {
+  readonly kind: ReconciledKind
+  readonly namespace: string
+  readonly name: string
+} {
   const [kind = '', namespace = '', name = ''] = key.split('/')
   return { kind: isReferring(kind) || isConfig(kind) ? kind : 'MCPExternalAuthConfig', namespace, name }
 }
 
-/** Keys of what has to be looked at because an object changed. */
+/** Queue keys of the objects affected by a change. */
 export function touchedBy(
   type: ResourceType,
   before: KubeObject | undefined,
@@ -27,20 +31,20 @@ export function touchedBy(
   if (object === undefined) return []
   const { namespace = 'default', name } = object.metadata
   if (isConfig(type.kind)) {
-    // What workloads are told and what pods run comes from its spec.
+    // Workload conditions and running pods depend on its spec.
     const isSame = after !== undefined && hasSameSpec(after, before)
     const users = isSame ? [] : references.workloadsOf(configKey(type.kind, namespace, name))
     return [taskOf(type.kind, namespace, name), ...users.map((user) => taskOf(user.kind, namespace, user.name))]
   }
   if (isReferring(type.kind)) {
     const changed = references.workload(type.kind, before, after)
-    // Of one that others run, only its conditions are ours.
+    // For objects of other controllers only the conditions are written.
     const isTheirs = type.kind !== 'MCPRemoteProxy' && after !== undefined && hasSameSpec(after, before)
     const isQuiet = isTheirs && changed.length === 0 && hasSameConditions(after, before)
     return [...changed, ...(isQuiet ? [] : [taskOf(type.kind, namespace, name)])]
   }
   if (type.kind === 'Pod') return references.pod(before, after)
-  // Also of whom it was: the reference may be what was taken away.
+  // Includes former owners: the reference itself may have been removed.
   const owners = [before, after].flatMap((one) => one?.metadata.ownerReferences ?? [])
   return owners.flatMap(({ controller, kind, name: owner }) =>
     controller === true && (kind === 'MCPRemoteProxy' || kind === 'MCPExternalAuthConfig')

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import type { KubeObject } from '../kube/index.ts'
 import { canonicalJson } from '../resources/index.ts'
 
-/** Annotation of what we own: hash of the fields that were applied, so that a field that we no longer want is noticed. */
+/** Annotation of owned objects: hash of the applied fields, to detect fields that are no longer desired. */
 export const APPLIED_HASH = 'extauth.dev/applied'
 
-/** The object with the hash of itself, as it is applied. */
+/** Adds the hash annotation before an apply. */
 export function stamped(object: KubeObject): KubeObject {
   const hash = createHash('sha256').update(canonicalJson(object)).digest('hex').slice(0, 16)
   const { metadata } = object
@@ -13,9 +13,9 @@ export function stamped(object: KubeObject): KubeObject {
 }
 
 /**
- * Whether an observed object already is as wanted: every field that we apply is there with our value (the server and others
- * add more, leave out what is empty, and write amounts in their way), and it was applied from the same fields. Then nothing
- * is written.
+ * Whether an observed object equals the desired one: it has every applied field with its value, and was applied from
+ * the same fields. The server and others add fields, drop empty ones, and reformat quantities. If equal, nothing is
+ * written.
  */
 export const isAsWanted = (wanted: KubeObject, observed: KubeObject | undefined): boolean =>
   observed !== undefined &&
@@ -25,15 +25,15 @@ export const isAsWanted = (wanted: KubeObject, observed: KubeObject | undefined)
     keyed: wanted.kind === 'NetworkPolicy' ? OWNERS_ONLY : KEYED_LISTS,
   })
 
-/** Whether it was applied from these fields: another value of one is drift, or the way in which the server writes it. */
+/** Whether it was applied from these fields: any other difference is drift, or formatting by the server. */
 export const isAppliedFrom = (wanted: KubeObject, observed: KubeObject): boolean =>
   wanted.metadata.annotations?.[APPLIED_HASH] === observed.metadata.annotations?.[APPLIED_HASH]
 
 interface At {
   readonly field: string
-  /** The field that holds this one. */
+  /** The parent field. */
   readonly within: string
-  /** Lists of which others may own items (`listType=map`); of all others we own the whole. */
+  /** Lists with items of several owners (`listType=map`); all others are owned as a whole. */
   readonly keyed: ReadonlySet<string>
 }
 
@@ -56,7 +56,7 @@ function contains(observed: unknown, wanted: unknown, at: At): boolean {
 }
 
 const OWNERS_ONLY: ReadonlySet<string> = new Set(['ownerReferences'])
-/** Those of what we apply; of a NetworkPolicy no other, its `ports` too. */
+/** Such lists among the applied fields; in a NetworkPolicy none, not even `ports`. */
 const KEYED_LISTS: ReadonlySet<string> = new Set([
   ...OWNERS_ONLY,
   'containers',
@@ -73,7 +73,7 @@ const KEYED_LISTS: ReadonlySet<string> = new Set([
   'volumes',
 ])
 
-/** Whether the API server leaves such a value out when it stores it. `false` it keeps where its absence would say another. */
+/** Whether the API server omits such a value when it stores it. It keeps `false` where absence means something else. */
 function isLeftOut(wanted: unknown, { field, within }: At): boolean {
   if (wanted === false) return LEFT_OUT_WHEN_FALSE.has(field)
   if (wanted === '') return !TEXTS_BY_NAME.has(within)
@@ -81,7 +81,7 @@ function isLeftOut(wanted: unknown, { field, within }: At): boolean {
   return wanted === undefined || wanted === null || wanted === 0
 }
 
-/** Maps whose members have names that anybody may choose: an empty text is a value there. */
+/** Maps with arbitrary keys: an empty string is a value there. */
 const TEXTS_BY_NAME: ReadonlySet<string> = new Set(['annotations', 'data', 'labels', 'matchLabels', 'nodeSelector'])
 
 const LEFT_OUT_WHEN_FALSE: ReadonlySet<string> = new Set([
@@ -94,9 +94,9 @@ const LEFT_OUT_WHEN_FALSE: ReadonlySet<string> = new Set([
   'tty',
 ])
 
-/** Fields whose members are quantities, which the API server writes in another form: `0.1` becomes `100m`. */
+/** Fields with quantities as values, which the API server reformats: `0.1` becomes `100m`. */
 const QUANTITIES: ReadonlySet<string> = new Set(['requests', 'limits'])
-/** Fields that are one. */
+/** Fields that are a quantity. */
 const AMOUNTS: ReadonlySet<string> = new Set(['sizeLimit', 'divisor'])
 
 const isSameQuantity = (observed: unknown, wanted: unknown): boolean => {
@@ -106,7 +106,7 @@ const isSameQuantity = (observed: unknown, wanted: unknown): boolean => {
 
 const SUFFIXES = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
 
-/** A quantity of Kubernetes as a number; undefined for what is none. */
+/** Parses a Kubernetes quantity; undefined if it is invalid. */
 function amountOf(value: unknown): number | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined
   const [, digits, suffix = '', binary] =

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type ClientRequest, Failure, type Clock } from '../core/index.ts'
+import { type ClientRequest, type Clock, type EpochMs, Failure } from '../core/index.ts'
 import { checkAccess, type AccessOptions } from './access.ts'
 
 /**
@@ -14,7 +14,7 @@ const MAX_SESSIONS = 32
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 interface Session {
-  readonly untilMs: number
+  readonly untilMs: EpochMs
   /** Digest of the token that opened the session: the session ends when the token changes. */
   readonly tokenDigest: string
 }

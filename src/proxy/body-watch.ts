@@ -1,4 +1,4 @@
-import { Failure, type Clock, type ReachedLimit } from '../core/index.ts'
+import { Failure, type MonotonicClock, type MonotonicMs, type ReachedLimit } from '../core/index.ts'
 import type { IntrusiveSet } from '../listen/index.ts'
 import { BodyBudget, StreamBudget } from './body-budget.ts'
 import type { InboundRequest } from './inbound-request.ts'
@@ -31,14 +31,14 @@ const SWEEP_MS = 1000
 /** Watches the bodies of the requests in `active`, with limits for buffered and streamed bytes. */
 export function createBodyWatch(
   active: IntrusiveSet<InboundRequest>,
-  clock: Clock,
+  clock: MonotonicClock,
   {
     keptBytes,
     streamedBytes,
     ...deadlines
   }: BodyDeadlines & { readonly keptBytes: number; readonly streamedBytes: number },
 ): BodyWatch {
-  const look = (inbound: InboundRequest, now: number): void => {
+  const look = (inbound: InboundRequest, now: MonotonicMs): void => {
     if (inbound.onBodyLate !== undefined) {
       if (now >= inbound.bodyUntilMs) inbound.onBodyLate({ amount: deadlines.keptBodyMs, unit: 'ms' })
     } else if (inbound.streamedBytes !== undefined && !isOver(inbound)) {

@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net'
 import type {
-  ClientRequest,
-  ClientResponse,
   Body,
   Caller,
+  ClientRequest,
+  ClientResponse,
   Clock,
+  EpochMs,
   Failure,
   Inbound,
   Known,
@@ -41,7 +42,7 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
   /** Stored here, because the client library removes it from `request` after a streamed body. */
   readonly socket: Socket
   readonly id: string
-  readonly receivedAtMs: number
+  readonly receivedAtMs: EpochMs
   readonly method: string
   /** Set by admission; empty before. */
   path = ''
@@ -180,7 +181,7 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
     this.#context.activeStreams.add(-1)
   }
 
-  #endWith(expiresAtMs: number | undefined): void {
+  #endWith(expiresAtMs: EpochMs | undefined): void {
     if (expiresAtMs === undefined) return
     const leftMs = expiresAtMs - this.#context.clock.now()
     if (leftMs <= 0) {

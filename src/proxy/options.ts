@@ -1,6 +1,15 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Clock, LocalHandler, Log, Metrics, RequestObserver, Route, Secret } from '../core/index.ts'
+import type {
+  Clock,
+  LocalHandler,
+  Log,
+  Metrics,
+  MonotonicClock,
+  RequestObserver,
+  Route,
+  Secret,
+} from '../core/index.ts'
 import type { ListenAddress, ListenerDeadlines, TlsMaterial } from '../listen/index.ts'
 
 /** The part that a reload replaces atomically. */
@@ -59,7 +68,7 @@ export interface ProxyOptions {
   readonly runtime: Runtime
   readonly clock: Clock
   /** Clock of deadlines. Default `MONOTONIC_CLOCK`. */
-  readonly steadyClock?: Clock
+  readonly monotonicClock?: MonotonicClock
   readonly log: Log
   readonly metrics: Metrics
   /** A reload removed this route and its last request has ended: its metrics end. */

@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto'
-import { STEADY_CLOCK } from '../core/index.ts'
+import { MONOTONIC_CLOCK } from '../core/index.ts'
 import { mcpFailureBody } from '../http/index.ts'
 import { IntrusiveSet, openListener, parseListenAddress } from '../listen/index.ts'
 import { HEADER_LIMIT, READ_BEYOND_BYTES } from './admission.ts'
@@ -23,7 +23,7 @@ const DEFAULT_UNREAD_BYTES = 64 * 1024 * 1024
  * listen (the cause has the system's code).
  */
 export async function createProxy(options: ProxyOptions): Promise<Proxy> {
-  const { clock, steadyClock = STEADY_CLOCK, log, metrics } = options
+  const { clock, monotonicClock = MONOTONIC_CLOCK, log, metrics } = options
   const { tls, allowedOrigins, allowedHosts, headerLimitBytes, trustedProxies, connectionLimit } = options.listen
   const { bufferedBodiesBytes: keptBytes = DEFAULT_BUFFERED_BODIES_BYTES } = options.listen
   const { unreadAnswersBytes = DEFAULT_UNREAD_BYTES, streamedBodiesBytes = unreadAnswersBytes } = options.listen
@@ -32,7 +32,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
   const deadlines = { ...DEFAULT_BODY_DEADLINES, ...options.deadlines }
   const runtimes = createRuntimes(options.runtime, log, (route) => options.onRouteGone?.(route))
   const active = new IntrusiveSet<InboundRequest>()
-  const bodyWatch = createBodyWatch(active, steadyClock, {
+  const bodyWatch = createBodyWatch(active, monotonicClock, {
     ...deadlines,
     keptBytes,
     streamedBytes: streamedBodiesBytes,
@@ -72,7 +72,7 @@ export async function createProxy(options: ProxyOptions): Promise<Proxy> {
       return { headers: { 'content-type': 'application/json' }, body: mcpFailureBody(failure, inbound?.id ?? '') }
     },
     onCut: (failure, inbound) => (inbound.cutFor ??= failure),
-    steadyClock,
+    monotonicClock,
     log,
     metrics,
   }).catch((error: unknown) => {

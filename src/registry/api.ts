@@ -3,13 +3,14 @@ import { parse as parseQuery } from 'node:querystring'
 import { unverifiedIn } from '../authenticate/index.ts'
 import {
   asFailure,
+  type Caller,
   type ClientRequest,
   type EndpointResponse,
   Failure,
-  refusedFrom,
-  type Caller,
   type Log,
   type Metrics,
+  monotonicNow,
+  refusedFrom,
   type RefusedFrom,
 } from '../core/index.ts'
 import { authorizationOf, authorize, challengeOf, pathOf, queryOf, type AccessPolicy } from './access.ts'
@@ -142,13 +143,13 @@ export function createApi(options: ApiOptions): Api {
 
   return (request, target) => {
     const id = requestId()
-    const startedMs = performance.now()
+    const startedMs = monotonicNow()
     let matched: Matched | undefined
 
     const respond = (response: EndpointResponse, caller: Caller | undefined, failure?: Failure): EndpointResponse => {
       const { method } = request
       const { status, headers } = response
-      const elapsedMs = performance.now() - startedMs
+      const elapsedMs = monotonicNow() - startedMs
       const from = failure === undefined ? undefined : origin(request, target, caller, failure, options)
       record({ id, method, route: matched?.route, status, elapsedMs, caller, failure, from })
       return { ...response, headers: { ...COMMON_HEADERS, 'x-request-id': id, ...headers } }

@@ -1,4 +1,4 @@
-import { causeOf, type Clock, type Log, type Metrics } from '../core/index.ts'
+import { causeOf, type Clock, type EpochMs, type Log, type Metrics } from '../core/index.ts'
 import type { Snapshot } from './listing/snapshot.ts'
 import { SourceError, type SourceProblem } from './source-error.ts'
 
@@ -10,8 +10,8 @@ export interface RegistryState {
   readonly snapshot: Snapshot | undefined
   /** Why the served data are not the newest. */
   readonly problem: SourceProblem | undefined
-  /** When the served data were loaded, in milliseconds since the epoch. */
-  readonly loadedAtMs: number | undefined
+  /** When the served data were loaded,. */
+  readonly loadedAtMs: EpochMs | undefined
   /** Retry-After of the source at the last refresh, in seconds. */
   readonly retryAfterSeconds?: number | undefined
 }

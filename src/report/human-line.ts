@@ -1,5 +1,5 @@
 import type { LogLevel } from './log-level.ts'
-import { printable } from '../core/index.ts'
+import { type EpochMs, printable } from '../core/index.ts'
 
 /** Select Graphic Rendition (ECMA-48 §8.3.117). */
 const RESET = '\x1b[0m'
@@ -17,7 +17,7 @@ export interface HumanLineOptions {
   /** Whether to color the output. */
   readonly colours: boolean
   /** Milliseconds since the epoch, printed as local time of day. */
-  readonly nowMs?: number
+  readonly nowMs?: EpochMs
 }
 
 /**
@@ -82,7 +82,7 @@ function textOf(value: unknown): string {
 }
 
 /** Local time: `14:03:07.045`. */
-function timeOfDay(nowMs: number): string {
+function timeOfDay(nowMs: EpochMs): string {
   const at = new Date(nowMs)
   const two = (value: number): string => String(value).padStart(2, '0')
   const ms = String(at.getMilliseconds()).padStart(3, '0')

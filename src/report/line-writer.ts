@@ -1,4 +1,5 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs'
+import { after, monotonicNow } from '../core/index.ts'
 
 /** Lines are batched up to this many characters, for at most `FLUSH_MS`. */
 const BATCH_CHARACTERS = 32 * 1024
@@ -57,9 +58,9 @@ export class LineWriter {
 
   /** Writes buffered lines before exit; waits for a blocked reader for a limited time. */
   finish(): void {
-    const endMs = performance.now() + LAST_WAIT_MS
+    const endMs = after(monotonicNow(), LAST_WAIT_MS)
     this.#drain()
-    while (this.#isBlocked && performance.now() < endMs) {
+    while (this.#isBlocked && monotonicNow() < endMs) {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS)
       this.#drain()
     }

@@ -1,5 +1,5 @@
 import type { LogLevel } from './log-level.ts'
-import type { Log, Metrics } from '../core/index.ts'
+import type { EpochMs, Log, Metrics } from '../core/index.ts'
 import { renderHumanLine } from './human-line.ts'
 import { LineWriter } from './line-writer.ts'
 
@@ -91,7 +91,7 @@ export function openLog(options: LogOptions): OpenLog {
 }
 
 /** Renders a line in pino's format. Omits fields without a JSON form (cycles, BigInt). */
-export function renderLine(level: number, fields: object, message: string, nowMs: number = Date.now()): string {
+export function renderLine(level: number, fields: object, message: string, nowMs: EpochMs = Date.now()): string {
   const body = bodyOf(fields)
   return `{"level":${level},"time":${nowMs},${body}${body === '' ? '' : ','}"msg":${JSON.stringify(message)}}\n`
 }

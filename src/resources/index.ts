@@ -79,7 +79,7 @@ export type { Storage } from './embedded-storage.ts'
 export { externalAuthConfig, type MCPExternalAuthConfig } from './external-auth.ts'
 export type { CaBundleRef } from './ca-bundle.ts'
 export { forwardedNames, forwardedSecrets, type HeaderForward } from './workloads/header-forward.ts'
-export { type Judged, judgeMatchers, type Patience } from './aws/matcher-verdicts.ts'
+export { type MatcherValidation, validateMatchers, type TimeLimit } from './aws/matcher-verdicts.ts'
 export {
   INSPECTOR_MODES,
   type InspectorMode,

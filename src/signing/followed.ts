@@ -12,7 +12,13 @@ export interface Followed<T> {
  * Follows secrets: `make` is called again when one of them has changed. When it throws, the value from before goes on
  * serving and the log says so once (decisions §6).
  */
-export function follow<T>(handles: readonly SecretHandle[], make: () => T, what: string, log: Log): Followed<T> {
+export function follow<T>(
+  handles: readonly SecretHandle[],
+  make: () => T,
+  what: string,
+  log: Log,
+  onChanged?: () => void,
+): Followed<T> {
   let made: { readonly value: T } | undefined
   let seen: string | undefined
 
@@ -22,7 +28,10 @@ export function follow<T>(handles: readonly SecretHandle[], make: () => T, what:
       if (made !== undefined && versions === seen) return made.value
       try {
         made = { value: make() }
-        if (seen !== undefined) log.info({ what }, 'secrets changed, the new ones are in use')
+        if (seen !== undefined) {
+          log.info({ what }, 'secrets changed, the new ones are in use')
+          onChanged?.()
+        }
         seen = versions
       } catch (error) {
         if (made === undefined) throw error

@@ -13,9 +13,14 @@ export interface KeyRing {
 }
 
 /** Follows `signingKeySecretRefs`; without any, the key that was made at start. */
-export function createKeyRing(handles: readonly SecretHandle[], made: () => SigningKey, log: Log): KeyRing {
+export function createKeyRing(
+  handles: readonly SecretHandle[],
+  made: () => SigningKey,
+  log: Log,
+  onChanged?: () => void,
+): KeyRing {
   const isEphemeral = handles.length === 0
-  const ring = follow(handles, () => render(isEphemeral ? [made()] : readAll(handles)), 'signing keys', log)
+  const ring = follow(handles, () => render(isEphemeral ? [made()] : readAll(handles)), 'signing keys', log, onChanged)
   return { isEphemeral, keys: () => ring.current().keys, document: () => ring.current().document }
 }
 

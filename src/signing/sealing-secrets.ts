@@ -9,10 +9,15 @@ const LEAST_BYTES = 32
  * The secrets of `hmacSecretRefs` as sealing keys: the first seals and must have at least 32 bytes, all open. Without any, the one
  * that was made at start does. `current` throws `secret_unavailable` or `config_error` while there has never been a usable first one.
  */
-export function createSealingSecrets(handles: readonly SecretHandle[], made: () => SealingKeys, log: Log): SealingKeys {
+export function createSealingSecrets(
+  handles: readonly SecretHandle[],
+  made: () => SealingKeys,
+  log: Log,
+  onChanged?: () => void,
+): SealingKeys {
   if (handles.length === 0) return made()
   const keys = createSealingKeys(handles)
-  const checked = follow(handles, () => check(keys.current(), handles[0]?.label ?? ''), 'HMAC secrets', log)
+  const checked = follow(handles, () => check(keys.current(), handles[0]?.label ?? ''), 'HMAC secrets', log, onChanged)
   return { isEphemeral: false, current: () => checked.current(), refresh: () => checked.refresh() }
 }
 

@@ -1,4 +1,4 @@
-import type { Metrics } from '../core/index.ts'
+import { type Metrics, monotonicNow } from '../core/index.ts'
 import { StoreError, type Store } from './port.ts'
 import { troubleOf } from './trouble.ts'
 
@@ -22,10 +22,10 @@ export function measureStore(store: Store, metrics: Metrics): Store {
   )
 
   const measured = <T>(operation: string, work: Promise<T>): Promise<T> => {
-    const startedAt = performance.now()
+    const startedAt = monotonicNow()
     const ended = (outcome: string) => {
       operations.with(operation, outcome).add()
-      seconds.with(operation).observe((performance.now() - startedAt) / 1_000)
+      seconds.with(operation).observe((monotonicNow() - startedAt) / 1_000)
     }
     work.then(
       () => ended('ok'),

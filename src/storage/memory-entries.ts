@@ -1,4 +1,4 @@
-import type { Clock } from '../core/index.ts'
+import type { Clock, EpochMs } from '../core/index.ts'
 import { StoreError } from './port.ts'
 
 /** Overhead of an entry besides key and value: two strings, some numbers and a map slot. */
@@ -13,7 +13,7 @@ export interface MemoryEntry {
   readonly bytes: string
   readonly version: number
   readonly fence: number
-  endMs: number
+  endMs: EpochMs
 }
 
 export interface MemoryEntries {

@@ -1,6 +1,7 @@
 import {
   type Claims,
   Failure,
+  type MonotonicMs,
   type Outbound,
   OutboundError,
   type OutboundRequest,
@@ -119,8 +120,8 @@ export function unanswered(error: unknown, where: string): Failure {
   return outboundFailure(error, serviceOf(where))
 }
 
-/** The result of `work`, or `identity_provider_unavailable` at `endsAtMs` (`performance.now()`). */
-export const inTime = <T>(work: Promise<T>, endsAtMs: number, where: string): Promise<T> =>
+/** The result of `work`, or `identity_provider_unavailable` at `endsAtMs`. */
+export const inTime = <T>(work: Promise<T>, endsAtMs: MonotonicMs, where: string): Promise<T> =>
   within(work, endsAtMs).catch((error: unknown) => {
     throw unanswered(error, where)
   })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Claims, type ClaimValue, RULES, type Secret } from '../core/index.ts'
+import { type Claims, type ClaimValue, type EpochMs, RULES, type Secret } from '../core/index.ts'
 import {
   ALGORITHMS,
   type ClockTolerance,
@@ -20,7 +20,7 @@ export interface IdTokenRules {
   readonly accessToken: Secret
   /** The provider's signature algorithms. */
   readonly algorithms: ReadonlySet<string>
-  readonly nowMs: number
+  readonly nowMs: EpochMs
   /** The claim that identifies the user. */
   readonly subjectClaim: string
   readonly tolerance: ClockTolerance
@@ -31,8 +31,7 @@ export interface VerifiedIdToken {
   /** The value of that claim. */
   readonly subject: string
   readonly claims: Claims
-  /** Milliseconds since the epoch. */
-  readonly expiresAtMs: number
+  readonly expiresAtMs: EpochMs
 }
 
 const MAX_SUBJECT_LENGTH = 1024

@@ -1,4 +1,12 @@
-import { asFailure, type Claims, type ClaimValue, Failure, type FailureCode, NO_CLAIMS } from '../core/index.ts'
+import {
+  asFailure,
+  type Claims,
+  type ClaimValue,
+  Failure,
+  type FailureCode,
+  type MonotonicMs,
+  NO_CLAIMS,
+} from '../core/index.ts'
 import { clockTolerance, createKeyStore, grantedScopes, readCallback, type TokenResponse } from '../oauth/index.ts'
 import type { OidcConfig, UpstreamProvider } from '../resources/index.ts'
 import { authorizationUrl, codeForm } from './authorization-url.ts'
@@ -115,7 +123,7 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
    * At a refresh the old tokens may be spent already, so that what goes wrong after must not lose the new ones: an ID token
    * that can't be verified is left out. One of another user ends the session.
    */
-  const renewed = async (read: TokenResponse, subject: string, tokens: UpstreamTokenSet, endsAtMs: number) => {
+  const renewed = async (read: TokenResponse, subject: string, tokens: UpstreamTokenSet, endsAtMs: MonotonicMs) => {
     if (read.idToken === undefined) return { tokens: tokensOf(read, undefined, tokens), subject, claims: NO_CLAIMS }
     let verified: VerifiedIdToken
     let metadata: OidcMetadata

@@ -1,4 +1,4 @@
-import { asFailure, Failure, OutboundError, Secret } from '../core/index.ts'
+import { after, asFailure, Failure, monotonicNow, OutboundError, Secret } from '../core/index.ts'
 import { jsonAnswer, readKeys, saysOfCode } from '../oauth/index.ts'
 import type { UpstreamProvider } from '../resources/index.ts'
 import { type Connections, createConnections, unanswered } from './connection.ts'
@@ -68,7 +68,7 @@ export function probeUpstream(provider: UpstreamProvider, redirectUri: string, d
       const { scopes = [] } = oidcConfig ?? oauth2Config ?? {}
       const none = { idToken: undefined, expiresAtMs: undefined, idTokenExpiresAtMs: undefined }
       const tokens = { accessToken: refreshToken, refreshToken, scopes, ...none }
-      return (await upstream.refresh(tokens, NOBODYS, performance.now() + REFRESH_MS)).tokens
+      return (await upstream.refresh(tokens, NOBODYS, after(monotonicNow(), REFRESH_MS))).tokens
     },
     async keys() {
       if (discovery === undefined) return undefined

@@ -1,4 +1,4 @@
-import { type Claims, Failure, isDuring, type Pause, Secret, type SecretHandle } from '../core/index.ts'
+import { type Claims, type EpochMs, Failure, isDuring, type Pause, Secret, type SecretHandle } from '../core/index.ts'
 import { isRecord } from '../fields/index.ts'
 import { authMethodsIn, endpointOf, errorOf, expectOk, jsonAnswer, serviceOf } from '../oauth/index.ts'
 import type { OAuth2Config } from '../resources/index.ts'
@@ -28,9 +28,8 @@ interface Kept {
   readonly clientId: string
   readonly clientSecret: string | undefined
   readonly method: Method
-  /** Milliseconds since the epoch. */
-  readonly atMs: number
-  readonly endsAtMs: number | undefined
+  readonly atMs: EpochMs
+  readonly endsAtMs: EpochMs | undefined
 }
 
 export interface RegisteredClientOptions {
@@ -180,7 +179,7 @@ function refusedAs(error: string | undefined, status: number): Failure {
 }
 
 /** RFC 7591 §3.2.1: the upstream may change the requested registration. */
-function readAnswer(answer: Claims, asked: Method, nowMs: number): Kept {
+function readAnswer(answer: Claims, asked: Method, nowMs: EpochMs): Kept {
   const textAt = (name: string): string | undefined => {
     const value = answer[name] ?? undefined
     if (value === undefined || value === '') return undefined

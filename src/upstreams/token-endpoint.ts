@@ -1,4 +1,4 @@
-import type { Outbound, OutboundResponse, Secret } from '../core/index.ts'
+import type { MonotonicMs, Outbound, OutboundResponse, Secret } from '../core/index.ts'
 import {
   askTokenEndpoint,
   type ClientEndpoint,
@@ -24,7 +24,7 @@ export interface TokenEndpointAt extends ClientEndpoint {
   /** The metadata list only authentication in the body. */
   readonly secretInBody?: boolean
   /** As of an `OutboundRequest`. */
-  readonly endsAtMs?: number
+  readonly endsAtMs?: MonotonicMs
   /** Further parameters of the form. */
   readonly more?: Form
 }

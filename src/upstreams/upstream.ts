@@ -1,4 +1,4 @@
-import type { Claims, Secret } from '../core/index.ts'
+import type { Claims, EpochMs, MonotonicMs, Secret } from '../core/index.ts'
 
 /**
  * One redirect to an upstream: the values that bind the callback to the request. Created and stored by the login
@@ -24,10 +24,10 @@ export interface UpstreamTokenSet {
   readonly accessToken: Secret
   readonly refreshToken: Secret | undefined
   readonly idToken: Secret | undefined
-  /** Expiry of the access token, milliseconds since the epoch; undefined when unknown. */
-  readonly expiresAtMs: number | undefined
-  /** `exp` of the ID token, milliseconds since the epoch. */
-  readonly idTokenExpiresAtMs: number | undefined
+  /** Expiry of the access token; undefined when unknown. */
+  readonly expiresAtMs: EpochMs | undefined
+  /** `exp` of the ID token. */
+  readonly idTokenExpiresAtMs: EpochMs | undefined
   /** The granted scopes; the requested ones when the upstream does not say (RFC 6749 §5.1). */
   readonly scopes: readonly string[]
 }
@@ -66,10 +66,10 @@ export interface Upstream {
   finish(leg: UpstreamLeg, callback: URLSearchParams): Promise<UpstreamLogin>
   /**
    * New tokens for a refresh token; the old refresh token stays where no new one came. With a new ID token its claims, and its
-   * `sub` is the `subject`'s. Nothing of the upstream's is waited for after `endsAtMs` (`performance.now()`). Throws
+   * `sub` is the `subject`'s. Nothing of the upstream's is waited for after `endsAtMs`. Throws
    * `no_session` when the upstream refuses the refresh token (`invalid_grant`) or there is none.
    */
-  refresh(tokens: UpstreamTokenSet, subject: string, endsAtMs: number): Promise<UpstreamLogin>
+  refresh(tokens: UpstreamTokenSet, subject: string, endsAtMs: MonotonicMs): Promise<UpstreamLogin>
   /**
    * Revokes tokens that are no longer needed (RFC 7009): the refresh token, which includes the others, or else the
    * access token. Only if the metadata name an endpoint; 5 s at most. Absent: no metadata.

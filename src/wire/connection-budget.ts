@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { type MonotonicMs, monotonicNow } from '../core/index.ts'
 import { WireError } from './wire-error.ts'
 
 /** Who keeps connections that are not in use. */
@@ -9,7 +10,7 @@ export interface Keeper {
 
 /** Who would open a connection as soon as there is room. */
 interface Waiter {
-  readonly sinceMs: number
+  readonly sinceMs: MonotonicMs
   readonly isNeeded: () => boolean
   /** There is room; false: it is not needed any more. */
   readonly go: (isNeeded: boolean) => void
@@ -43,7 +44,7 @@ export class ConnectionBudget {
     this.#keepers.delete(keeper)
   }
 
-  /** Since when the first of those who wait does, by `performance.now()`; `Infinity` while nobody does. */
+  /** Since when the first of those who wait does; `Infinity` while nobody does. */
   get waitedSinceMs(): number {
     if (this.#waiting.size === 0) return Infinity
     return this.#first()?.sinceMs ?? Infinity
@@ -86,7 +87,7 @@ export class ConnectionBudget {
       clearTimeout(timer)
       resolve(isStillNeeded)
     }
-    const waiter = { sinceMs: performance.now(), isNeeded, go }
+    const waiter = { sinceMs: monotonicNow(), isNeeded, go }
     this.#waiting.add(waiter)
     this.#makeRoom()
     return promise

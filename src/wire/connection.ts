@@ -42,7 +42,7 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
   #framing: Framing | undefined
   #switched: AnswerHead | undefined
   #isLost = false
-  /** For the owner: the end of its reuse, by `performance.now()`. */
+  /** For the owner: the end of its reuse. */
   keptUntilMs = 0
 
   constructor(socket: Socket, owner: ConnectionOwner) {

@@ -1,3 +1,4 @@
+import { after, monotonicNow } from '../core/index.ts'
 /**
  * A deadline that is moved often and rarely reached: moving it costs reading the clock. The timer continues and
  * checks when it fires, at least every `everyMs`, so it is never later than a new deadline.
@@ -17,7 +18,7 @@ export class Deadline {
   /** Sets the deadline, in milliseconds from now; 0 = none. */
   set(ms: number): void {
     if (ms === 0) return this.clear()
-    this.#atMs = performance.now() + ms
+    this.#atMs = after(monotonicNow(), ms)
     if (this.#timer === undefined) this.#wait(ms)
   }
 
@@ -41,7 +42,7 @@ export class Deadline {
   readonly #look = (): void => {
     this.#timer = undefined
     if (this.#atMs === 0) return
-    const leftMs = this.#atMs - performance.now()
+    const leftMs = this.#atMs - monotonicNow()
     if (leftMs > 0) return this.#wait(leftMs)
     this.#atMs = 0
     this.#onLate()

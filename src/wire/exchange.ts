@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import { monotonicNow } from '../core/index.ts'
 import type { Fields } from './fields.ts'
 import type { WrittenRequest } from './request-head.ts'
 
@@ -40,8 +41,8 @@ export interface ExchangePlace {
 /** One exchange, from its request to the end of its response. */
 export class Exchange implements ExchangeControl {
   readonly handler: ExchangeHandler
-  /** Start of waiting for a connection, by `performance.now()`. */
-  readonly sinceMs = performance.now()
+  /** Start of waiting for a connection. */
+  readonly sinceMs = monotonicNow()
   /** Undefined once it is on a connection or over: nothing keeps its body from then on but who sends it. */
   request: WrittenRequest | undefined
   /** Undefined when finished. */

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { after, monotonicNow } from '../core/index.ts'
 import type { ConnectionBudget, Keeper } from './connection-budget.ts'
 import { WireConnection, type ConnectionOwner, type ExchangeBounds } from './connection.ts'
 import { Exchange, type ExchangeControl, type ExchangeHandler, type ExchangePlace, ExchangeQueue } from './exchange.ts'
@@ -104,7 +105,7 @@ export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
     // Somebody else may wait for longer than anybody here.
     const isWanted = this.#options.budget.waitedSinceMs < (this.#waiting.first?.sinceMs ?? Infinity)
     if (leftMs <= 0 || isWanted) return connection.destroy(unused())
-    connection.keptUntilMs = performance.now() + leftMs
+    connection.keptUntilMs = after(monotonicNow(), leftMs)
     this.#fresh.push(connection)
     this.#schedule()
   }
@@ -175,7 +176,7 @@ export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
     for (;;) {
       const connection = this.#ready.pop()
       if (connection === undefined) return undefined
-      if (connection.isUsable && performance.now() < connection.keptUntilMs) return connection
+      if (connection.isUsable && monotonicNow() < connection.keptUntilMs) return connection
       connection.destroy(unused())
     }
   }
@@ -212,7 +213,7 @@ export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
   #dropLate(): void {
     const { waitMs, maxConnections } = this.#options
     if (waitMs === 0 || this.#all.size < maxConnections) return
-    const sinceMs = performance.now() - waitMs
+    const sinceMs = monotonicNow() - waitMs
     while (this.#waiting.first !== undefined && this.#waiting.first.sinceMs <= sinceMs)
       this.#failFirst(new WireError('WIRE_CROWDED', 'all connections are taken'))
   }
@@ -231,7 +232,7 @@ export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
     if (this.#sweep !== undefined) return
     this.#sweep = setTimeout(() => {
       this.#sweep = undefined
-      const nowMs = performance.now()
+      const nowMs = monotonicNow()
       const kept = this.#ready.filter((connection) => {
         if (nowMs < connection.keptUntilMs && connection.isUsable) return true
         connection.destroy(unused())

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { type MonotonicMs, monotonicNow } from '../core/index.ts'
 import type { ReceivedHead } from './received-head.ts'
 import { RequestReader, type RequestSink } from './request-reader.ts'
 import { ServedRequest } from './served-request.ts'
@@ -66,8 +67,8 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   /** The last response was sent. */
   #isEnding = false
   #isGone = false
-  /** Start of the current request or of waiting for one, by `performance.now()`. */
-  #sinceMs = performance.now()
+  /** Start of the current request or of waiting for one. */
+  #sinceMs = monotonicNow()
   /** Nothing has come at all. */
   #isFresh = true
   /** No data since the last response. */
@@ -89,7 +90,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   }
 
   /** To be called about each second. */
-  look(nowMs: number): void {
+  look(nowMs: MonotonicMs): void {
     if (this.#isGone || this.#isEnding || this.#owner.isOver) return
     const { headersMs, requestMs, keepAliveMs } = this.#deadlines
     const sinceMs = nowMs - this.#sinceMs
@@ -129,7 +130,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
     this.#request?.receiveEnd()
     // Its reader may not have consumed all of it, and requests no more.
     this.#resume()
-    this.#sinceMs = performance.now()
+    this.#sinceMs = monotonicNow()
     if (this.#isEnding) this.#socket.destroySoon()
     if (this.#isEnding || this.#response !== undefined) return false
     this.#request = undefined
@@ -149,7 +150,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
       this.#request = undefined
       this.#reader.next()
       this.#isIdle = true
-      this.#sinceMs = performance.now()
+      this.#sinceMs = monotonicNow()
     }
     response.close()
     // Last, because a listener for this end may have closed the connection.
@@ -186,7 +187,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   }
 
   #read(bytes: Buffer): void {
-    const beganMs = this.#reader.isBetween ? performance.now() : undefined
+    const beganMs = this.#reader.isBetween ? monotonicNow() : undefined
     let unread: Buffer | undefined
     try {
       unread = this.#reader.read(bytes)

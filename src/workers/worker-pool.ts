@@ -1,5 +1,5 @@
 import type { WorkerEnd, WorkerProcess } from './worker-process.ts'
-import type { Log, Metrics } from '../core/index.ts'
+import { type Log, type Metrics, type MonotonicMs, monotonicNow } from '../core/index.ts'
 import type { StartFailure } from './messages.ts'
 import { NoAnswer } from './peer.ts'
 import { watchHeartbeats } from './heartbeat.ts'
@@ -64,15 +64,15 @@ export async function startPool({ count, fork, log, metrics, onEnded }: PoolOpti
     replace()
   }
 
-  const follow = async (worker: WorkerProcess, startedAt: number): Promise<void> => {
+  const follow = async (worker: WorkerProcess, startedAt: MonotonicMs): Promise<void> => {
     const end = await worker.ended
     all.delete(worker)
-    if (serving.delete(worker)) lost(worker, end, performance.now() - startedAt)
+    if (serving.delete(worker)) lost(worker, end, monotonicNow() - startedAt)
   }
 
   const start = async (): Promise<void> => {
     const worker = fork()
-    const startedAt = performance.now()
+    const startedAt = monotonicNow()
     all.add(worker)
     void follow(worker, startedAt)
     const failure = await worker.started

@@ -217,11 +217,7 @@ describe('injection', () => {
   test.each([
     ['no annotations', undefined, keys.externalAuth],
     ['no target port', { ...ASKED, [keys.targetPort]: '' }, keys.targetPort],
-    [
-      'a config that does not exist',
-      { ...ASKED, [keys.externalAuth]: 'nobody' },
-      'there is no such MCPExternalAuthConfig',
-    ],
+    ['a config that does not exist', { ...ASKED, [keys.externalAuth]: 'nobody' }, 'which does not exist in namespace'],
     ['the same port twice', { ...ASKED, [keys.listenPort]: '3000' }, 'the same port'],
     ['a config whose callers log in at a proxy', { ...ASKED, [keys.externalAuth]: 'of-logins' }, 'authServerRef'],
   ])('a pod with %s is rejected with the reason', async (_what, annotations, message) => {

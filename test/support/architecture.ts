@@ -2,7 +2,7 @@ import { readFileSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import ts from 'typescript-api'
 
-/** One row of the table in ARCHITECTURE.md. */
+/** A row of the module table in ARCHITECTURE.md. */
 export interface Module {
   readonly level: number
   readonly name: string

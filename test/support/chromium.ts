@@ -21,7 +21,7 @@ function executable(): string {
   const found = find()
   if (found !== undefined) return found
   if (process.getuid?.() === 0) {
-    // One at a time: test files run side by side, and apt-get gives up where another holds its lock.
+    // Sequentially: test files run side by side, and apt-get gives up where another holds its lock.
     const lock = path.join(os.tmpdir(), 'extauth-chromium.lock')
     const script = `test -x ${SHELL} || { apt-get update && apt-get install -y --no-install-recommends chromium-headless-shell; }`
     spawnSync('flock', [lock, 'sh', '-c', script], { stdio: 'ignore', timeout: CHROMIUM_START_MS - 60_000 })

@@ -15,7 +15,7 @@ const uint32 = (value: number): Buffer => {
   return bytes
 }
 
-/** One frame, as it is on the wire. */
+/** A frame as sent on the wire. */
 const frame = (type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer => {
   const head = Buffer.alloc(5)
   head.writeUIntBE(payload.length, 0, 3)
@@ -24,7 +24,7 @@ const frame = (type: number, flags: number, stream: number, payload: Buffer = Bu
   return Buffer.concat([head, uint32(stream), payload])
 }
 
-/** What a server says on one stream, frame by frame. */
+/** A server's frames on one stream. */
 export interface FrameStream {
   readonly id: number
   /** `:status: 200`. */

@@ -1,11 +1,13 @@
 import {
-  callerIdentity,
-  Secret,
   type AuthenticatedCaller,
+  callerIdentity,
   type ClaimValue,
   type Clock,
   type Log,
   type Metrics,
+  monotonic,
+  type MonotonicClock,
+  Secret,
   type SecretHandle,
   type Secrets,
 } from '../../src/core/index.ts'
@@ -16,6 +18,9 @@ import { createHash } from 'node:crypto'
 export interface ManualClock extends Clock {
   advance(ms: number): void
 }
+
+/** The monotonic clock of a test that moves both clocks at once. */
+export const monotonicOf = (clock: Clock): MonotonicClock => ({ now: () => monotonic(clock.now()) })
 
 /** 2027-01-15, a time like any other. */
 export const START_MS = 1_800_000_000_000
@@ -30,7 +35,7 @@ export function createManualClock(startMs = START_MS): ManualClock {
   }
 }
 
-/** A log that keeps what it is told, as the text that would be written. */
+/** A log that records lines as the text that would be written. */
 export interface RecordingLog extends Log {
   readonly lines: string[]
 }
@@ -113,7 +118,7 @@ export function createCaller(options: CallerOptions = {}): AuthenticatedCaller {
 /** A secret that a test sets; `undefined` is one that can't be read. */
 export interface TestSecret extends SecretHandle {
   set(value: string): void
-  /** What `refresh` finds: applied when it is called, as if the file had changed unnoticed. */
+  /** The result of `refresh`, as if the file had changed unnoticed. */
   pending: string | undefined
 }
 

@@ -1,7 +1,7 @@
 /** A copy of a value that knows which of its leaves were read. */
 export interface Recorded<T> {
   readonly value: T
-  /** Paths of the leaves that nobody read, with `[]` for any element of a list. */
+  /** Paths of unread leaves, with `[]` for any element of a list. */
   unread(): readonly string[]
   wasRead(leaf: string): boolean
 }

@@ -1,4 +1,4 @@
-/** One row of docs/engineering/relied-on.md. */
+/** A row of docs/engineering/relied-on.md. */
 export interface ReliedOn {
   /** Of a package, or `Node`. */
   readonly name: string

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 
 /**
- * Waits until nobody holds the other end of its input, then ends all that have this folder, and takes it away. Who writes over
- * its own environment, as nginx does, works in the folder.
+ * Waits for the end of its input, then ends all processes that use this folder, and deletes it. Processes that overwrite their
+ * environment, as nginx does, are found by their working directory.
  */
 const CLEAN = `
 cat >/dev/null

@@ -9,7 +9,7 @@ export function showing(caller: AuthenticatedCaller, token: Secret): Authenticat
   return caller
 }
 
-/** What the requests of a caller come with; of one who was never told, a token that is like no other caller's. */
+/** The token of a caller's requests; without a configured one, a token unique to the caller. */
 export const tokenOf = (caller: Caller): Secret =>
   shown.get(caller) ?? new Secret(caller.kind === 'anonymous' ? 'nobody' : `token-${caller.tokenDigest}`)
 

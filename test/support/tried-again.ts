@@ -4,7 +4,7 @@ import { type Reporter, type TestCase, type TestModule } from 'vitest/node'
 /**
  * Prints at the end which tests passed only when they were tried again (`npm test` tries a test three times, since a starved
  * machine can miss a deadline that is the subject of a test) and why, and which files have no failed test but a set-up that failed
- * (vitest does not try a hook again; `.ci/run` runs the file once more). Each line is a test to mend: it trusts time, or it
+ * (vitest does not try a hook again; `.ci/run` runs the file once more). Each line is a test to fix: it trusts time, or it
  * found a race.
  */
 export class TriedAgainReporter implements Reporter {

@@ -75,7 +75,7 @@ export default [
       [
         'a request has one deadline, also for a shared call',
         '?? makeAlone(slot, endsAtMs)',
-        '?? makeAlone(slot, performance.now() + slot.deadlineMs)',
+        '?? makeAlone(slot, after(monotonicNow(), slot.deadlineMs))',
       ],
       [
         'a value from before a purge is not used',
@@ -143,8 +143,8 @@ export default [
     [
       [
         'time in which this process did not run is not the store’s',
-        'Math.min(performance.now() - lastTick, 2 * TICK_MS)',
-        'performance.now() - lastTick',
+        'Math.min(monotonicNow() - lastTick, 2 * TICK_MS)',
+        'monotonicNow() - lastTick',
       ],
     ],
   ),

@@ -224,7 +224,7 @@ export default [
     [
       [
         'pods read no foreign document',
-        "type.kind === 'ConfigMap' ? strayKeys(object, before) : []",
+        "type.kind === 'ConfigMap' ? unexpectedKeys(object, before) : []",
         '([] as string[])',
       ],
       [

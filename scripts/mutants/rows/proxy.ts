@@ -108,7 +108,7 @@ export default [
     [
       [
         'the system clock moves no deadline of a client',
-        'createBodyWatch(active, steadyClock,',
+        'createBodyWatch(active, monotonicClock,',
         'createBodyWatch(active, clock,',
       ],
     ],

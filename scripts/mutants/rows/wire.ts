@@ -307,7 +307,7 @@ export default [
       [
         'a deadline of a request begins with it',
         'if (beganMs !== undefined && !this.#reader.isBetween) this.#sinceMs = beganMs',
-        'this.#sinceMs = performance.now()',
+        'this.#sinceMs = monotonicNow()',
         ['test/unit/wire/served.test.ts'],
       ],
       [

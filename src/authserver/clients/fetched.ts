@@ -1,6 +1,7 @@
 import { createPauses, createTtlLru, hashKey } from '../../cache/index.ts'
 import {
   type Clock,
+  type EpochMs,
   Failure,
   isDuring,
   type Log,
@@ -46,8 +47,8 @@ export interface FetchedOptions<T> {
 
 interface Kept<T> {
   readonly value: T
-  readonly untilMs: number
-  readonly lookedAtMs: number
+  readonly untilMs: EpochMs
+  readonly lookedAtMs: EpochMs
 }
 
 export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {

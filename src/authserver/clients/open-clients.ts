@@ -1,6 +1,6 @@
 import { parseGoDuration } from '../../fields/index.ts'
 import type { Seal } from '../../storage/index.ts'
-import { createClientNetwork } from '../client-network.ts'
+import type { ClientNetwork } from '../client-network.ts'
 import type { AuthServerConfig } from '../config.ts'
 import type { AuthServerDeps } from '../deps.ts'
 import type { ResourceNames } from '../resource-names.ts'
@@ -18,11 +18,18 @@ export function openClients(
   config: AuthServerConfig,
   deps: AuthServerDeps,
   seal: Seal,
-  { resources, grantTypes }: { readonly resources: ResourceNames; readonly grantTypes: readonly GrantType[] },
+  {
+    resources,
+    grantTypes,
+    clientNetwork,
+  }: {
+    readonly resources: ResourceNames
+    readonly grantTypes: readonly GrantType[]
+    readonly clientNetwork: ClientNetwork
+  },
 ) {
   const { clock, log, metrics, store } = deps
   const outbound = openClientOutbound(config, deps)
-  const clientNetwork = createClientNetwork()
   const { cimd } = config.spec
   const known = knownOf(config.spec, { scopes: resources.scopes, grantTypes })
   const documents = readsDocuments(config.spec)
@@ -47,7 +54,7 @@ export function openClients(
     server: config.name,
     ...(most === undefined ? {} : { most }),
   })
-  return { outbound, clientNetwork, clients, known }
+  return { outbound, clients, known }
 }
 
 /** Outbound HTTP for client-supplied URLs (documents and key sets), through the address guard (authserver.md §3). */

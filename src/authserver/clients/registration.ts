@@ -4,6 +4,13 @@ import type { Client } from './client.ts'
 import type { ClientDirectory } from './directory.ts'
 import { type Known, readClientMetadata } from './metadata.ts'
 
+/** The response to a registration (RFC 7591 §3.2.1). */
+export interface RegisteredClient {
+  readonly client_id: string
+  readonly redirect_uris: readonly string[]
+  readonly [name: string]: unknown
+}
+
 /** Size limit of a registration request in bytes. */
 export const REGISTRATION_BYTES = 64 * 1024
 
@@ -14,7 +21,7 @@ export const REGISTRATION_BYTES = 64 * 1024
 export async function registerClient(
   request: { readonly contentType: string | undefined; readonly body: Buffer },
   { clients, known }: { readonly clients: ClientDirectory; readonly known: Known },
-): Promise<object> {
+): Promise<RegisteredClient> {
   const type = request.contentType?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') throw new OAuthError('invalid_request', 'the content type must be application/json')
   const document = readJsonObject(request.body)
@@ -28,7 +35,7 @@ export async function registerClient(
 }
 
 /** The client's metadata in RFC 7591 §2 form, without its secret. */
-function publicMetadata(client: Client): Record<string, unknown> {
+function publicMetadata(client: Client): RegisteredClient {
   const { name, scope, jwks, jwksUri, assertionAlgorithm } = client
   return {
     client_id: client.id,

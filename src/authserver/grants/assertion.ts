@@ -1,4 +1,4 @@
-import { type Claims, RULES } from '../../core/index.ts'
+import { type Claims, type EpochMs, RULES } from '../../core/index.ts'
 import {
   ALGORITHMS,
   ID_JAG,
@@ -61,7 +61,7 @@ export function checkAudience(claims: Claims, audience: string): void {
 }
 
 /** Checks `exp` and, if present, `nbf` and `iat`, and that it expires within `mostMs`. Throws `RefusedAssertion`. */
-export function checkTimes({ exp, nbf, iat }: Claims, nowMs: number, mostMs: number): void {
+export function checkTimes({ exp, nbf, iat }: Claims, nowMs: EpochMs, mostMs: number): void {
   const now = nowMs / 1_000
   if (typeof exp !== 'number') throw new RefusedAssertion('exp is not a number')
   if (now - EXPIRED_SECONDS >= exp) throw new RefusedAssertion('it has expired')

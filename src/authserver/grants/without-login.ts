@@ -1,4 +1,4 @@
-import { type Claims, type Clock, type Log, type Metrics, NO_CLAIMS } from '../../core/index.ts'
+import { type Claims, type Clock, type EpochMs, type Log, type Metrics, NO_CLAIMS } from '../../core/index.ts'
 import { subjectOf } from '../tokens/subject.ts'
 import { type Lifespans, WITHOUT_LOGIN_MS } from '../lifespans.ts'
 import { OAuthError, RefusedAssertion } from '../oauth-error.ts'
@@ -120,6 +120,6 @@ function assertionIn({ assertion: text }: TokenParameters): Assertion {
 }
 
 /** `auth_time` of an assertion: when its issuer authenticated the user. */
-function authenticatedAt({ auth_time: seconds }: Claims, nowMs: number): number | undefined {
+function authenticatedAt({ auth_time: seconds }: Claims, nowMs: EpochMs): number | undefined {
   return typeof seconds === 'number' && seconds > 0 && seconds * 1_000 <= nowMs ? seconds * 1_000 : undefined
 }

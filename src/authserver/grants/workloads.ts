@@ -1,6 +1,6 @@
 import { hashKey } from '../../cache/index.ts'
 import { compileMatcher, type Matcher } from '../../cel/index.ts'
-import type { Claims, Clock } from '../../core/index.ts'
+import type { Claims, Clock, EpochMs } from '../../core/index.ts'
 import { parseGoDuration } from '../../fields/index.ts'
 import type { WorkloadEntry } from '../../resources/index.ts'
 import type { Store } from '../../storage/index.ts'
@@ -150,5 +150,5 @@ function fitting(entries: readonly Entry[], claims: Claims): Entry {
 }
 
 /** Remaining lifetime, at least a second. */
-const leftMs = ({ exp }: Claims, nowMs: number): number =>
+const leftMs = ({ exp }: Claims, nowMs: EpochMs): number =>
   typeof exp === 'number' ? Math.max(1_000, Math.floor(exp * 1_000 - nowMs)) : 1_000

@@ -1,4 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { EpochMs } from '../../core/index.ts'
 import { LOGIN_MS } from '../lifespans.ts'
 
 /** Maximum concurrent logins per browser; the oldest is dropped. */
@@ -44,7 +45,7 @@ const isSecure = (origin: string): boolean => origin.startsWith('https:')
 export function beginFlow(
   cookies: ReadonlyMap<string, string>,
   origin: string,
-  nowMs: number,
+  nowMs: EpochMs,
 ): { readonly flow: Flow; readonly setCookies: readonly string[] } {
   const time = Math.floor(nowMs / 1000)
     .toString(36)

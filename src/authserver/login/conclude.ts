@@ -35,7 +35,7 @@ function authenticatedAtMs(login: StoredLogin | undefined): number | undefined {
 }
 
 export function createConclude(parts: LoginParts): Conclude {
-  const { addresses, clock, log, upstreams, pending, remembered, codes, clients } = parts
+  const { addresses, clock, log, audit, upstreams, pending, remembered, codes, clients } = parts
   const count = loginCounter(parts.metrics)
   const firstCallback = (resource: string) => {
     const [link] = addresses.chainOf(resource)
@@ -72,6 +72,15 @@ export function createConclude(parts: LoginParts): Conclude {
     await clients.noteUse(client)
     count('completed')
     log.info({ client: client.id, resource, request: visit.requestId }, 'login completed')
+    audit({
+      type: 'login',
+      outcome: 'success',
+      requestId: visit.requestId,
+      userId: subject,
+      clientId: client.id,
+      target: { type: 'resource', name: resource },
+      details: { providers: logins.map(({ provider }) => provider) },
+    })
     const setCookies = [endFlow(flowId, origin), await remembered.add(request, subject, visit.cookies, origin)]
     return { kind: 'redirect', url: answerClient(request, { code }, addresses.issuer), setCookies }
   }
@@ -106,6 +115,14 @@ export function createConclude(parts: LoginParts): Conclude {
       count('failed')
       const { code, detail } = failure
       log.warn({ reason: code, detail, client: request.client.id, request: requestId }, 'login failed')
+      audit({
+        type: 'login',
+        outcome: code === 'login_refused' ? 'denied' : 'failure',
+        requestId,
+        clientId: request.client.id,
+        target: { type: 'resource', name: request.resource },
+        details: { reason: code },
+      })
       const back = {
         name: request.client.name ?? 'the application',
         url: answerClient(request, answerFor(failure), addresses.issuer),

@@ -30,7 +30,7 @@ export function createConsentStep(
   upstreamRedirects: UpstreamRedirects,
   conclude: Conclude,
 ): ConsentStep {
-  const { addresses, clock, upstreams, tickets, remembered, pending } = parts
+  const { addresses, clock, audit, upstreams, tickets, remembered, pending } = parts
 
   const next = (request: LoginRequest): { name: string; host: string } | undefined => {
     const upstream = upstreams.get(addresses.chainOf(request.resource)[0]?.provider ?? '')
@@ -58,6 +58,15 @@ export function createConsentStep(
     return { kind: 'page', status: 200, html, setCookies }
   }
 
+  const decided = ({ client, resource }: LoginRequest, decision: 'continue' | 'cancel', { requestId }: Visit): void =>
+    audit({
+      type: 'consent',
+      outcome: decision === 'continue' ? 'success' : 'denied',
+      requestId,
+      clientId: client.id,
+      target: { type: 'resource', name: resource },
+    })
+
   const cancelled = new OAuthError('access_denied', 'the user canceled')
 
   return {
@@ -80,6 +89,7 @@ export function createConsentStep(
         const flow = findFlow(id)
         const login = flow && (await pending.take<PendingLogin>('confirm', token, flow))
         if (login === undefined || clock.now() >= login.endsAtMs) return lostPage(visit.requestId)
+        decided(login.request, decision, visit)
         return decision === 'cancel' ? conclude.cancel(login.request, id, cancelled) : conclude.issue(login, visit)
       }
 
@@ -89,6 +99,7 @@ export function createConsentStep(
       if (ticket?.flow === undefined || flow === undefined || !isFlowOf(flow, ticket.flow.digest))
         return lostPage(visit.requestId)
       const { request } = ticket
+      decided(request, decision, visit)
       if (decision === 'cancel') return conclude.cancel(request, flow.id, cancelled)
       const login = {
         request,

@@ -1,5 +1,6 @@
 import type { Clock, Log, Metrics } from '../../core/index.ts'
 import type { Addresses } from '../addresses.ts'
+import type { Audit } from '../deps.ts'
 import type { ClientDirectory } from '../clients/directory.ts'
 import type { ResourceNames } from '../resource-names.ts'
 import type { ClaimsRequests } from '../sessions/claims-requests.ts'
@@ -15,6 +16,7 @@ export interface LoginParts {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
+  readonly audit: Audit
   readonly clients: ClientDirectory
   readonly resources: ResourceNames
   /** By name. */

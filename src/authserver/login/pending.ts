@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../core/index.ts'
 import { createSealedRecords, type Seal, type Store } from '../../storage/index.ts'
 import type { StoredLogin } from '../tokens/stored-login.ts'
 import type { Flow } from './browser.ts'
@@ -11,8 +12,8 @@ export interface PendingLogin {
   readonly request: LoginRequest
   readonly consent: Consent
   readonly flowId: string
-  /** Expiry of the login; milliseconds since the epoch. */
-  readonly endsAtMs: number
+  /** Expiry of the login. */
+  readonly endsAtMs: EpochMs
   /** Results of the upstreams visited so far. */
   readonly logins: readonly StoredLogin[]
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/index.ts'
+import type { Clock, EpochMs } from '../../core/index.ts'
 import { StoreError, type Seal } from '../../storage/index.ts'
 import { LOGIN_MS } from '../lifespans.ts'
 import type { LoginRequest } from './login-request.ts'
@@ -10,7 +10,7 @@ import type { LoginRequest } from './login-request.ts'
  */
 export interface Ticket {
   readonly request: LoginRequest
-  readonly expiresAtMs: number
+  readonly expiresAtMs: EpochMs
   /** For `consent`: the number of the flow and the digest of its secret. */
   readonly flow: { readonly id: string; readonly digest: string } | undefined
 }

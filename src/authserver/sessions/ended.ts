@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createFreshness } from '../../cache/index.ts'
-import { Failure, type Clock, type Log } from '../../core/index.ts'
+import { type Clock, type EpochMs, Failure, type Log, monotonicNow } from '../../core/index.ts'
 import { createSealedRecords, StoreError, type Seal, type Store } from '../../storage/index.ts'
 import { storeFailure } from '../store-failure.ts'
 
@@ -53,7 +53,7 @@ const KEYS = Array.from({ length: PARTS }, (_, part) => `ended:${part}`)
 const partOf = (tsid: string): string => `ended:${(tsid.codePointAt(tsid.length - 2) ?? 0) % PARTS}`
 
 /** The part with more entries and without expired ones; on overflow the first to expire are dropped. */
-function withMore(part: Part, more: readonly (readonly [string, number])[], nowMs: number): Part {
+function withMore(part: Part, more: readonly (readonly [string, number])[], nowMs: EpochMs): Part {
   const live = Object.entries({ ...part, ...Object.fromEntries(more) }).filter(([, until]) => until > nowMs)
   if (live.length > MOST_PER_PART) live.sort(([, one], [, other]) => other - one).splice(MOST_PER_PART)
   return Object.fromEntries(live)
@@ -68,7 +68,7 @@ export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }
   let isFailing = false
   let isClosed = false
 
-  const learn = (tsid: string, untilMs: number) => {
+  const learn = (tsid: string, untilMs: EpochMs) => {
     if (ended.has(tsid) || untilMs <= clock.now()) return
     ended.set(tsid, untilMs)
     onEnded(tsid)
@@ -94,7 +94,7 @@ export function createEndedSessions({ store, seal, clock, log, keepMs, onEnded }
   }
 
   const loadOnce = async (): Promise<void> => {
-    const startedAt = performance.now()
+    const startedAt = monotonicNow()
     try {
       for (const { part } of await Promise.all(KEYS.map(read))) {
         for (const [tsid, untilMs] of Object.entries(part)) learn(tsid, untilMs)

@@ -1,5 +1,5 @@
 import { createTtlLru } from '../../cache/index.ts'
-import type { Clock, UpstreamToken } from '../../core/index.ts'
+import type { Clock, EpochMs, UpstreamToken } from '../../core/index.ts'
 import type { HeldTokens, SessionRecord } from './record.ts'
 
 export type TokenKind = 'access_token' | 'id_token'
@@ -15,7 +15,7 @@ export interface LiveToken extends UpstreamToken {
 }
 
 /** The provider's token of one kind, with its times; undefined without one. */
-export function tokenOf(held: HeldTokens, kind: TokenKind, sessionEndsAtMs: number): UpstreamToken | undefined {
+export function tokenOf(held: HeldTokens, kind: TokenKind, sessionEndsAtMs: EpochMs): UpstreamToken | undefined {
   const token = kind === 'access_token' ? held.accessToken : held.idToken
   if (token === undefined) return undefined
   const own = kind === 'access_token' ? held.expiresAtMs : held.idTokenExpiresAtMs

@@ -1,4 +1,4 @@
-import { Secret, type Claims, type ClaimValue } from '../../core/index.ts'
+import { type Claims, type ClaimValue, type EpochMs, Secret } from '../../core/index.ts'
 import { readJsonObject } from '../../http/index.ts'
 import type { UpstreamTokenSet } from '../../upstreams/index.ts'
 import type { NewUpstreamSession } from './session.ts'
@@ -9,7 +9,7 @@ export interface HeldTokens extends UpstreamTokenSet {
   readonly user: string
   /** Changes with each refresh, to compare the stored with the loaded version. */
   readonly generation: string
-  readonly obtainedAtMs: number
+  readonly obtainedAtMs: EpochMs
 }
 
 /** A decrypted session record. */

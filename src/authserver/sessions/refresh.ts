@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { asFailure, Failure, type Clock, type Log } from '../../core/index.ts'
+import { asFailure, type Clock, type EpochMs, Failure, type Log, type MonotonicMs } from '../../core/index.ts'
 import type { HeldLock, Store } from '../../storage/index.ts'
 import { storeFailure } from '../store-failure.ts'
 import type { Upstream, UpstreamLogin } from '../../upstreams/index.ts'
@@ -30,8 +30,8 @@ export interface RefreshRequest {
   readonly tsid: string
   readonly upstream: Upstream
   readonly needs: (held: HeldTokens, record: SessionRecord) => boolean
-  /** Deadline for the upstream (`performance.now()`). */
-  readonly endsAtMs: number
+  /** Deadline for the upstream. */
+  readonly endsAtMs: MonotonicMs
 }
 
 /** Renewed at each third: survives a failover of the store, but not a dead replica for long. */
@@ -43,7 +43,7 @@ const STORE_TRIES = 3
 const STORE_PAUSE_MS = 100
 
 /** Converts an upstream login to its stored form. */
-export const heldOf = ({ tokens, subject }: Pick<UpstreamLogin, 'tokens' | 'subject'>, nowMs: number): HeldTokens => ({
+export const heldOf = ({ tokens, subject }: Pick<UpstreamLogin, 'tokens' | 'subject'>, nowMs: EpochMs): HeldTokens => ({
   ...tokens,
   user: subject,
   generation: randomBytes(8).toString('base64url'),

@@ -1,5 +1,5 @@
 import { createPauses, createTtlLru } from '../../cache/index.ts'
-import { asFailure, Failure, type Clock, type Log } from '../../core/index.ts'
+import { after, asFailure, type Clock, Failure, type Log, monotonicNow } from '../../core/index.ts'
 import { mayHeal } from '../../oauth/index.ts'
 import type { Upstream } from '../../upstreams/index.ts'
 import type { EndedSessions } from './ended.ts'
@@ -63,7 +63,7 @@ export function createRenewal(options: RenewalOptions): Renewal {
     const upstream = upstreams.get(provider)
     if (upstream === undefined) throw new Failure('config_error', { detail: `there is no upstream ${provider}` })
     if (unsaved.get(tsid) === true) throw noSession('the tokens, which could not be stored, have expired')
-    const result = await refresh({ tsid, upstream, needs, endsAtMs: performance.now() + DEADLINE_MS })
+    const result = await refresh({ tsid, upstream, needs, endsAtMs: after(monotonicNow(), DEADLINE_MS) })
     if (result === undefined || ended.has(tsid)) throw noSession('the session has ended meanwhile')
     if (!result.isStored) unsaved.set(tsid, true, result.record.endsAtMs)
     live.keep(tsid, provider, result.held, result.record)

@@ -1,4 +1,4 @@
-import type { Claims, UpstreamTokens } from '../../core/index.ts'
+import type { Claims, EpochMs, UpstreamTokens } from '../../core/index.ts'
 import type { UpstreamLogin } from '../../upstreams/index.ts'
 
 /** The data of a new login, before its first upstream is stored. */
@@ -12,8 +12,8 @@ export interface NewUpstreamSession {
   readonly firstProvider: string
   /** The resource that the login was for. */
   readonly resource: string
-  /** Expiry of the session; milliseconds since the epoch. */
-  readonly endsAtMs: number
+  /** Expiry of the session. */
+  readonly endsAtMs: EpochMs
 }
 
 /**

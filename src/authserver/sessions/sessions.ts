@@ -1,4 +1,4 @@
-import { asFailure, type Clock, type Log, type Metrics } from '../../core/index.ts'
+import { asFailure, type Clock, type Log, type Metrics, type EpochMs } from '../../core/index.ts'
 import { mayHeal } from '../../oauth/index.ts'
 import type { Seal, Store } from '../../storage/index.ts'
 import type { Upstream } from '../../upstreams/index.ts'
@@ -30,7 +30,7 @@ export interface UpstreamSessionsOptions {
 }
 
 /** The claims of an ID token are valid as long as the ID token. */
-const isDueForClaims = (held: HeldTokens, { endsAtMs }: SessionRecord, nowMs: number): boolean =>
+const isDueForClaims = (held: HeldTokens, { endsAtMs }: SessionRecord, nowMs: EpochMs): boolean =>
   nowMs >= (tokenOf(held, 'access_token', endsAtMs)?.freshUntilMs ?? 0) ||
   nowMs >= (held.idTokenExpiresAtMs ?? Infinity)
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { SignJWT } from 'jose'
-import { type Claims, GRANT_CLAIM, type GrantWithoutLogin } from '../../core/index.ts'
+import { type Claims, type EpochMs, GRANT_CLAIM, type GrantWithoutLogin } from '../../core/index.ts'
 import type { SigningKey } from '../../signing/index.ts'
 
 /** The contents of an access token (RFC 9068 §2.2, authserver.md §4.7). */
@@ -11,13 +11,13 @@ export interface AccessTokenInput {
   readonly audience: string
   readonly clientId: string
   readonly scope: readonly string[]
-  /** When the user logged in, milliseconds since the epoch; undefined when unknown, or without a user. */
-  readonly authenticatedAtMs: number | undefined
+  /** When the user logged in; undefined when unknown, or without a user. */
+  readonly authenticatedAtMs: EpochMs | undefined
   /** Its session, or the grant that issued it without one. */
   readonly tsid?: string
   readonly grant?: GrantWithoutLogin
   readonly claims: Claims
-  readonly nowMs: number
+  readonly nowMs: EpochMs
   readonly lifespanMs: number
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createTtlLru } from '../../cache/index.ts'
-import type { Clock } from '../../core/index.ts'
+import type { Clock, EpochMs } from '../../core/index.ts'
 import { createSealedRecords, type Seal, type Store, StoreError } from '../../storage/index.ts'
 import type { StoredLogin } from './stored-login.ts'
 
@@ -17,7 +17,7 @@ export interface CodeGrant {
   readonly notGranted?: readonly string[]
   readonly resource: string
   readonly subject: string
-  readonly authenticatedAtMs: number
+  readonly authenticatedAtMs: EpochMs
   /** Id of the future session and refresh family. */
   readonly tsid: string
   /** The upstreams' results, in order; the first identifies the user. */

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createTtlLru } from '../../cache/index.ts'
-import type { Clock } from '../../core/index.ts'
+import type { Clock, EpochMs } from '../../core/index.ts'
 import { createSealedRecords, type Seal, type Store } from '../../storage/index.ts'
 
 /**
@@ -19,9 +19,9 @@ export interface FamilyGrant {
   readonly scope: readonly string[]
   /** Scopes requested at the login but not granted. */
   readonly notGranted?: readonly string[]
-  readonly authenticatedAtMs: number
-  /** Expiry of the family; milliseconds since the epoch. */
-  readonly endsAtMs: number
+  readonly authenticatedAtMs: EpochMs
+  /** Expiry of the family. */
+  readonly endsAtMs: EpochMs
 }
 
 interface FamilyRecord extends FamilyGrant {
@@ -29,8 +29,8 @@ interface FamilyRecord extends FamilyGrant {
   readonly current: string
   /** SHA-256 of the previous token. */
   readonly previous: string | undefined
-  readonly rotatedAtMs: number
-  readonly expiresAtMs: number
+  readonly rotatedAtMs: EpochMs
+  readonly expiresAtMs: EpochMs
   /** Number of rotations; absent in records of an earlier version. */
   readonly rotations?: number
 }

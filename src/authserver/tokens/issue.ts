@@ -1,5 +1,6 @@
 import type { Claims, Clock, Log } from '../../core/index.ts'
 import type { KeyRing } from '../../signing/index.ts'
+import type { Audit } from '../deps.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { type AccessTokenInput, signAccessToken } from './access-token.ts'
 import { selectClaims } from './claims.ts'
@@ -26,10 +27,11 @@ export function createIssueToken(options: {
   readonly issuer: string
   readonly clock: Clock
   readonly log: Log
+  readonly audit: Audit
   readonly forwardClaims: readonly string[]
   readonly ring: KeyRing
 }): IssueToken {
-  const { issuer, clock, log, forwardClaims, ring } = options
+  const { issuer, clock, log, audit, forwardClaims, ring } = options
   return async ({ claims, ...request }) => {
     const selected = selectClaims(claims, forwardClaims)
     if (selected.left.length > 0)
@@ -38,6 +40,15 @@ export function createIssueToken(options: {
     if (key === undefined) throw new OAuthError('server_error', 'there is no signing key')
     const { scope, lifespanMs } = request
     const token = await signAccessToken({ ...request, issuer, nowMs: clock.now(), claims: selected.claims }, key)
+    const { clientId, subject, audience, grant } = request
+    audit({
+      type: 'token_issued',
+      outcome: 'success',
+      userId: subject,
+      clientId,
+      target: { type: 'resource', name: audience },
+      details: { grant, scope, lifetimeSeconds: Math.floor(lifespanMs / 1000) },
+    })
     return {
       access_token: token,
       token_type: 'Bearer',

@@ -1,23 +1,23 @@
-import { Secret, type Claims } from '../../core/index.ts'
+import { type Claims, type EpochMs, Secret } from '../../core/index.ts'
 import type { UpstreamLogin } from '../../upstreams/index.ts'
 
 /** The sealed result of one upstream, kept until the code is redeemed. */
 export interface StoredLogin {
   readonly provider: string
-  /** When the user returned from there, milliseconds since the epoch. */
-  readonly atMs: number
+  /** When the user returned from there. */
+  readonly atMs: EpochMs
   readonly subject: string
   readonly claims: Claims
   readonly accessToken: string
   readonly refreshToken: string | undefined
   readonly idToken: string | undefined
-  readonly expiresAtMs: number | undefined
-  readonly idTokenExpiresAtMs: number | undefined
+  readonly expiresAtMs: EpochMs | undefined
+  readonly idTokenExpiresAtMs: EpochMs | undefined
   readonly scopes: readonly string[]
 }
 
 /** Converts an upstream login for storage; must be sealed. */
-export function storedLogin(provider: string, { subject, claims, tokens }: UpstreamLogin, atMs: number): StoredLogin {
+export function storedLogin(provider: string, { subject, claims, tokens }: UpstreamLogin, atMs: EpochMs): StoredLogin {
   const { expiresAtMs, idTokenExpiresAtMs, scopes } = tokens
   return {
     provider,

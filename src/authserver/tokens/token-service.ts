@@ -3,6 +3,7 @@ import { asFailure, type Claims, type Clock, type Log, type Metrics } from '../.
 import { scopesIn } from '../../oauth/index.ts'
 import type { Client } from '../clients/client.ts'
 import { FAMILY_MS, type Lifespans } from '../lifespans.ts'
+import type { Audit } from '../deps.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { ResourceNames } from '../resource-names.ts'
 import type { UpstreamSessions } from '../sessions/session.ts'
@@ -27,6 +28,7 @@ export interface TokenServiceOptions {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
+  readonly audit: Audit
   readonly lifespans: Lifespans
   readonly resources: ResourceNames
   readonly issue: IssueToken
@@ -50,7 +52,7 @@ export interface TokenService {
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/
 
 export function createTokenService(options: TokenServiceOptions): TokenService {
-  const { clock, log, lifespans, resources, issue, codes, families, sessions } = options
+  const { clock, log, audit, lifespans, resources, issue, codes, families, sessions } = options
   const counted = createTokenCounter(options.metrics)
   const replays = options.metrics.counter(
     'extauth_authserver_replays_total',
@@ -60,11 +62,14 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
 
   const end = async (tsid: string): Promise<void> => {
     await Promise.all([families.end(tsid), sessions.end(tsid)])
+    audit({ type: 'session_revoked', outcome: 'success', target: { type: 'session', name: tsid } })
   }
 
   const replayed = async (kind: string, tsid: string, client: Client): Promise<never> => {
     replays.with(kind).add()
     log.warn({ kind, client: client.id, session: tsid }, 'code or refresh token reused; session revoked')
+    const target = { type: 'session', name: tsid }
+    audit({ type: 'token_reused', outcome: 'denied', clientId: client.id, target, details: { kind } })
     await end(tsid)
     throw new OAuthError('invalid_grant', 'the grant is no longer valid')
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { isLoopbackHost } from '../../core/index.ts'
+import { isLoopbackHost, SYSTEM_CLOCK } from '../../core/index.ts'
 import { openLoginStore } from '../../login/index.ts'
 import { createOutbound } from '../../net/index.ts'
 import { egressFrom } from '../egress.ts'
@@ -24,7 +24,7 @@ export function loginOutbound(endpoint: URL, caFile: string | undefined, env: Io
   const egressProxy = egressFrom(env)
   return createOutbound({
     name: 'login',
-    clock: { now: () => Date.now() },
+    clock: SYSTEM_CLOCK,
     deadlineMs: REQUEST_MS,
     breaker: false,
     // A server on the internet must not direct requests into the local network.

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parse } from 'yaml'
-import { causeOf, Failure, type Log } from '../../core/index.ts'
+import { causeOf, Failure, type Log, SYSTEM_CLOCK } from '../../core/index.ts'
 import {
   inClusterSettings,
   type KubeClient,
@@ -154,7 +154,7 @@ async function start(options: RunOperatorOptions, opening: AsyncDisposableStack)
         if (what === 'lease') void connection.close()
         lost.resolve('lost')
       },
-      clock: { now: () => Date.now() },
+      clock: SYSTEM_CLOCK,
       log,
       metrics,
     })

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { asFailure } from '../../core/index.ts'
+import { asFailure, type EpochMs } from '../../core/index.ts'
 import type { ConfigPlaces, PlaceTable, Problem, ResolvedProxy } from '../../load/index.ts'
 import { ConfigError } from '../config-error.ts'
 import { loadProxyConfig, type ProxySources } from '../load-config.ts'
@@ -7,7 +7,7 @@ import { loadProxyConfig, type ProxySources } from '../load-config.ts'
 /** Input of the thread. */
 export interface ConfigOrder {
   readonly sources: ProxySources
-  readonly nowMs: number
+  readonly nowMs: EpochMs
 }
 
 /** Lists that grow with the number of routes; the thread sends them in slices. */

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { performance } from 'node:perf_hooks'
 import { signingSteps } from '../../apply/index.ts'
-import { type Clock, type Log, type RequestObserver, Secret } from '../../core/index.ts'
+import { type Clock, type Log, monotonicNow, type RequestObserver, Secret } from '../../core/index.ts'
 import { createInspector, type Inspector } from '../../inspect/index.ts'
 import { IN_PROCESS, type TlsMaterial } from '../../listen/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
@@ -119,7 +118,7 @@ export function openInspector(
   return createInspector({
     ...options,
     mode,
-    monotonicMs: () => performance.now(),
+    monotonicMs: monotonicNow,
     decisionOf: (requestId) => decisions.of(requestId)?.decision,
     rulesOf: (requestId) => decisions.of(requestId)?.rules,
     signingOf: signingSteps,

@@ -1,7 +1,7 @@
 import { type Authenticator, createAuthenticator, type InProcessProvider } from '../../authenticate/index.ts'
 import type * as authServerModule from '../../authserver/index.ts'
 import type { AuthServer, AuthServerConfig } from '../../authserver/index.ts'
-import { type Clock, type Log, type Metrics, RefCountedPool } from '../../core/index.ts'
+import { type AuditSink, type Clock, type Log, type Metrics, RefCountedPool } from '../../core/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import type { ObtainDeps } from '../../obtain/index.ts'
 import type { AuthSection, ResolvedAuthServer, ResolvedRoute } from '../../resources/index.ts'
@@ -99,6 +99,7 @@ interface AuthServersDeps {
   readonly series: NamedSeries
   readonly materials: Materials
   readonly stores: Pick<Stores, 'open'>
+  readonly audit: AuditSink
   /** Returns the keys of a server without configured keys; called once per server. Default: generated in this process. */
   readonly ephemeralKeys: ((server: string) => EphemeralKeys) | undefined
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { CacheListing, PurgeFilter } from '../../cache/index.ts'
-import { type Clock, Failure } from '../../core/index.ts'
+import { type Clock, Failure, type MonotonicClock, SYSTEM_CLOCK } from '../../core/index.ts'
 import { INSPECT_PATH } from '../../inspect/index.ts'
 import { parseListenAddress } from '../../listen/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
@@ -45,8 +45,8 @@ export interface ProxyProcessOptions extends ProxySources, MemoryOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: ReportingLog
   readonly clock?: Clock
-  /** Clock of circuit breakers and cool-downs. Default `STEADY_CLOCK`. */
-  readonly steadyClock?: Clock
+  /** Clock of circuit breakers and cool-downs. Default `MONOTONIC_CLOCK`. */
+  readonly monotonicClock?: MonotonicClock
 }
 
 /** One proxy process and its control operations. */
@@ -83,7 +83,7 @@ export async function startProxy(
   stack: AsyncDisposableStack,
   common?: Common,
 ): Promise<ProxyProcess> {
-  const { log, clock = { now: () => Date.now() }, isInline = false, logsClients, tryUsers } = options
+  const { log, clock = SYSTEM_CLOCK, isInline = false, logsClients, tryUsers } = options
   const loaded = await readProxyConfig(options, { clock })
   const first = { ...loaded, ...common?.settings }
   await common?.prepare(first)
@@ -126,6 +126,7 @@ export async function startProxy(
       clock,
       log,
       metrics,
+      audit: services.audit,
     }),
     (one) => one.close(),
   )
@@ -146,6 +147,8 @@ export async function startProxy(
     cache: () => cache.list(),
     async purge(filter: PurgeFilter) {
       const { purged, told } = cache.purge(filter)
+      const details = { ...filter, purged }
+      services.audit.notice({ type: 'cache_purged', outcome: 'success', component: 'proxy', details })
       const receivers = await told
       return told === undefined ? { purged } : { purged, isTold: receivers !== undefined, receivers }
     },

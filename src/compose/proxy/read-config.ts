@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
-import { type Clock, Failure, startThread } from '../../core/index.ts'
+import { type Clock, Failure, startThread, SYSTEM_CLOCK } from '../../core/index.ts'
 import { bytesOf, ConfigPlaces, type PlaceTable, type ResolvedProxy } from '../../load/index.ts'
 import { ConfigError } from '../config-error.ts'
 import type { ConfigAnswer, ConfigOrder, ConfigSlice } from './config-thread.ts'
@@ -31,7 +31,7 @@ const SOURCES: Readonly<Record<keyof ProxySources, true>> = {
  */
 export async function readProxyConfig(
   sources: ProxySources,
-  { clock = { now: () => Date.now() } }: { readonly clock?: Clock } = {},
+  { clock = SYSTEM_CLOCK }: { readonly clock?: Clock } = {},
 ): Promise<ResolvedProxy> {
   const paths = watchedPaths(sources).map(({ path }) => path)
   if ((await bytesOf(paths)) + (sources.stdin?.length ?? 0) <= SMALL_BYTES) return loadProxyConfig(sources, { clock })

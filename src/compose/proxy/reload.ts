@@ -1,4 +1,4 @@
-import { asFailure, causeOf, type Clock, type Log, type Metrics } from '../../core/index.ts'
+import { asFailure, type AuditSink, causeOf, type Clock, type Log, type Metrics } from '../../core/index.ts'
 import { openWatchedFile, watchDirectory } from '../../files/index.ts'
 import { isConfigurationFile, type Problem, renderProblem, type ResolvedProxy } from '../../load/index.ts'
 import type { ReloadResult } from '../admin.ts'
@@ -9,6 +9,10 @@ import { type ProxySources, watchedPaths } from '../load-config.ts'
 import { readProxyConfig } from './read-config.ts'
 
 const MAX_CONFIG_BYTES = 10 * 1024 * 1024
+
+/** Problems in an event of the audit trail. */
+const MAX_PROBLEMS = 10
+const RELOADED = { type: 'config_reloaded', component: 'proxy' } as const
 
 export interface Reloader {
   /** Reads everything again, atomically (decisions §6). Reloads run one at a time, in order. */
@@ -26,6 +30,7 @@ export interface ReloaderOptions {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
+  readonly audit: AuditSink
   /** Milliseconds between retries after a file made a reload fail. Default 5 s. */
   readonly retryMs?: number | undefined
 }
@@ -44,7 +49,7 @@ export const fixedSettings = (config: ResolvedProxy): FixedSettings =>
  * failed because of a referenced file or secret.
  */
 export function createReloader(options: ReloaderOptions): Reloader {
-  const { sources, current, prepare, install, clock, log, metrics, retryMs } = options
+  const { sources, current, prepare, install, clock, log, metrics, audit, retryMs } = options
   const reloads = metrics.counter('extauth_config_reloads_total', 'Reloads of the configuration.', ['outcome'])
 
   const again = createFileRetry(retryMs, () => void enqueue(true))
@@ -66,6 +71,7 @@ export function createReloader(options: ReloaderOptions): Reloader {
       if (fixed.length > 0) log.warn({ settings: fixed }, 'settings need a restart; the previous values stay active')
       reloads.with('ok').add()
       log.info({ routes: next.routes.length }, 'configuration reloaded')
+      audit.notice({ ...RELOADED, outcome: 'success', details: { routes: next.routes.length } })
       again.succeeded()
       return { ok: true }
     } catch (error) {
@@ -74,6 +80,7 @@ export function createReloader(options: ReloaderOptions): Reloader {
       if (isRetry && !isNews) return { ok: false, problems }
       reloads.with('failed').add()
       log.error({ problems, cause: causeOf(error) }, 'new configuration rejected; the previous one stays active')
+      audit.notice({ ...RELOADED, outcome: 'failure', details: { problems: problems.slice(0, MAX_PROBLEMS) } })
       return { ok: false, problems }
     }
   }

@@ -1,7 +1,7 @@
 import { type CredentialCache, createCredentialCache } from '../../cache/index.ts'
 import { randomBytes } from 'node:crypto'
 import { type AuditTrail, createAuditTrail } from '../../audit/index.ts'
-import { type Clock, type Credential, type Log, Secret } from '../../core/index.ts'
+import { type Clock, type Credential, type Log, Secret, type MonotonicClock } from '../../core/index.ts'
 import { ConnectionBudget, createOutbound, createProtections, type EgressProxy } from '../../net/index.ts'
 import { carriedConnections } from '../../listen/index.ts'
 import { createDecisionLog, createIdentityPool, type DecisionLog } from '../../obtain/cloud-sts/index.ts'
@@ -90,8 +90,8 @@ export interface ServicesOptions {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: ReportingLog
   readonly clock: Clock
-  /** Clock of circuit breakers and cool-downs. Default `STEADY_CLOCK`. */
-  readonly steadyClock?: Clock
+  /** Clock of circuit breakers and cool-downs. Default `MONOTONIC_CLOCK`. */
+  readonly monotonicClock?: MonotonicClock
   /** False opens no audit file. Default true. */
   readonly opensAuditFile?: boolean
   /** State stores. Default: those of the configuration. */
@@ -104,7 +104,7 @@ const boundOfBackends = (): ConnectionBudget => new ConnectionBudget(Math.min(MO
 
 /** Creates the services without opening or fetching anything. Throws `config_error` for an invalid STS endpoint. */
 export function createServices(options: ServicesOptions): Services {
-  const { clock, steadyClock, log, env, common, memory = memorySharesOf({}) } = options
+  const { clock, monotonicClock, log, env, common, memory = memorySharesOf({}) } = options
   const metrics = openMetrics()
   countLostLines(log, metrics)
   const egressProxy = egressFrom(env)
@@ -119,8 +119,8 @@ export function createServices(options: ServicesOptions): Services {
     weigh: bytesOfCredential,
     shared: () => sharing.current,
   })
-  const protections = createProtections({ clock, steadyClock, metrics })
-  const clocks = steadyClock === undefined ? { clock } : { clock, steadyClock }
+  const protections = createProtections({ clock, monotonicClock, metrics })
+  const clocks = monotonicClock === undefined ? { clock } : { clock, monotonicClock }
   const series = createNamedSeries(metrics)
   const egress = egressProxy === undefined ? {} : { egressProxy }
   const plain: ObtainDeps['outbound'] = (wanted) =>
@@ -167,7 +167,7 @@ export function createServices(options: ServicesOptions): Services {
     egressProxy,
     backendConnections: boundOfBackends(),
     materials,
-    authServers: createAuthServers({ ...ofCallers, stores, ephemeralKeys: common?.ephemeralKeys }),
+    authServers: createAuthServers({ ...ofCallers, audit, stores, ephemeralKeys: common?.ephemeralKeys }),
     cache,
     sharing,
     stores,

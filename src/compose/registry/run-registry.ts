@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/index.ts'
+import { type Clock, SYSTEM_CLOCK } from '../../core/index.ts'
 import { createOutbound } from '../../net/index.ts'
 import { type Readiness, startOps } from '../../ops/index.ts'
 import { startRegistry } from '../../registry/index.ts'
@@ -49,7 +49,7 @@ const DEFAULT_INTERNAL_ADDRESS = ':8081'
  */
 export async function runRegistryServer(options: RunRegistryOptions): Promise<RunningRegistry> {
   await using opening = new AsyncDisposableStack()
-  const { log, env, clock = { now: () => Date.now() } } = options
+  const { log, env, clock = SYSTEM_CLOCK } = options
   const loaded = await loadRegistry(options.configPath, clock)
   for (const warning of loaded.warnings) log.warn({}, warning)
 

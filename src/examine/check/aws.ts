@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../core/index.ts'
 import { identityFor, type OpenIdentity, type RoleChoice } from '../../obtain/cloud-sts/index.ts'
 import type { ResolvedAuthOf } from '../../resources/index.ts'
 import type { CheckContext } from './context.ts'
@@ -34,7 +35,7 @@ export async function checkIdentity(
   return { lines, identity }
 }
 
-const lifeOf = (endMs: number, nowMs: number): string =>
+const lifeOf = (endMs: EpochMs, nowMs: EpochMs): string =>
   Number.isFinite(endMs) ? `valid for ${Math.max(0, Math.round((endMs - nowMs) / 60_000))} min` : 'no expiry'
 
 /** Names what STS accepted with a session besides role and session name. Contains no claim values. */

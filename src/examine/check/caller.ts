@@ -1,6 +1,6 @@
 import { refuseBoundToken } from '../../authenticate/index.ts'
 import { shapeOf } from '../../oauth/index.ts'
-import { type AuthenticatedCaller, type Claims, scopesOf, Secret } from '../../core/index.ts'
+import { type AuthenticatedCaller, type Claims, type EpochMs, scopesOf, Secret } from '../../core/index.ts'
 import type { ResolvedRoute } from '../../resources/index.ts'
 import type { CheckContext } from './context.ts'
 import { about, type CheckResult } from './result.ts'
@@ -59,7 +59,7 @@ const INVALID = `extauth-check-${'0'.repeat(32)}`
 export const INVALID_TOKEN = new Secret(INVALID)
 
 /** A caller with an invalid token, to test whether a service accepts the proxy as its client. */
-export function unknownCaller(nowMs: number, claims: Claims = {}): AuthenticatedCaller {
+export function unknownCaller(nowMs: EpochMs, claims: Claims = {}): AuthenticatedCaller {
   return {
     kind: 'authenticated',
     provider: '',

@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../core/index.ts'
 import { about, type CheckResult } from './result.ts'
 
 /** Difference between a service's clock and this machine's. */
@@ -12,7 +13,7 @@ interface Note {
 /** Clock differences reported by services. */
 export interface ClockNotes {
   /** `date` is the header of a response received at `receivedAtMs`. A difference over `mostMs` is a failure. */
-  note(service: string, date: string | undefined, receivedAtMs: number, mostMs: number): void
+  note(service: string, date: string | undefined, receivedAtMs: EpochMs, mostMs: number): void
   /** Adds a known difference in milliseconds, positive if the service is ahead. */
   differs(service: string, differenceMs: number, mostMs: number): void
   lines(): readonly CheckResult[]

@@ -1,4 +1,4 @@
-import { diagnoseConnection } from '../../core/index.ts'
+import { diagnoseConnection, type EpochMs } from '../../core/index.ts'
 import { dayOf, expiryOf } from '../../files/index.ts'
 import { type ConnectionProbe, probeConnection, type ProbeOptions } from '../../net/index.ts'
 import { type CheckContext, STEP_MS } from './context.ts'
@@ -76,7 +76,7 @@ function failureOf({ failed, tls, egress }: ConnectionProbe): string {
 function tlsLine(
   line: ReturnType<typeof about>,
   { tls }: ConnectionProbe,
-  nowMs: number,
+  nowMs: EpochMs,
   isUnverified: boolean,
 ): CheckResult {
   const chain = tls?.chain ?? []

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import path from 'node:path'
+import type { EpochMs } from '../../core/index.ts'
 import { type FileToJudge, type FileVerdict, checkNamedFile } from '../../compose/index.ts'
 import { FileError, readBounded } from '../../files/index.ts'
 import { about, type CheckName, type CheckResult } from './result.ts'
@@ -13,13 +14,13 @@ const NAMES: Partial<Readonly<Record<FileToJudge['holds'], CheckName>>> = {
 }
 
 /** Tests a configured file, with the messages of `validate`. `what` is its purpose. */
-export const checkFile = (file: FileToJudge, what: string, nowMs: number): CheckResult[] => [
+export const checkFile = (file: FileToJudge, what: string, nowMs: EpochMs): CheckResult[] => [
   lineOf(about(NAMES[file.holds] ?? 'file', `${what} ${file.path}`), checkNamedFile(file, nowMs)),
   ...checkPermissions(file.path),
 ]
 
 /** Tests a certificate and its key. */
-export const checkPair = (certFile: string, keyFile: string, what: string, nowMs: number): CheckResult[] => [
+export const checkPair = (certFile: string, keyFile: string, what: string, nowMs: EpochMs): CheckResult[] => [
   ...checkFile({ holds: 'certificate chain', path: certFile }, `${what} certificate`, nowMs),
   ...checkFile({ holds: 'key of certificate', path: keyFile, certificate: certFile }, `${what} key`, nowMs),
 ]

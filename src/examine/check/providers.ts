@@ -1,5 +1,5 @@
 import { type AuthenticateDeps, probeProvider, type ProviderProbe } from '../../authenticate/index.ts'
-import { asFailure } from '../../core/index.ts'
+import { asFailure, type EpochMs } from '../../core/index.ts'
 import { clockTolerance } from '../../oauth/index.ts'
 import { type OAuthSection, type Provider, secretsOfProvider } from '../../resources/index.ts'
 import { checkClients } from './clients.ts'
@@ -68,7 +68,7 @@ async function checkProvider(
   return lines
 }
 
-function fileLines({ name, caCertPath, clientSecretFile, authTokenFile }: Provider, nowMs: number): CheckResult[] {
+function fileLines({ name, caCertPath, clientSecretFile, authTokenFile }: Provider, nowMs: EpochMs): CheckResult[] {
   const named = [
     { field: 'caCertPath', holds: 'certificates', path: caCertPath },
     { field: 'clientSecretFile', holds: 'text', path: clientSecretFile },

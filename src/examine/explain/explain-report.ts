@@ -1,6 +1,7 @@
 import { hashKey } from '../../cache/index.ts'
 import {
   type Claims,
+  type EpochMs,
   FAILURES,
   GATEWAY_HEADERS,
   type McpView,
@@ -93,7 +94,7 @@ const ALWAYS_ADDED = ['via', 'forwarded', 'x-forwarded-for', 'x-forwarded-host',
 export function explain(
   route: ResolvedRoute,
   caller: ExplainedCaller,
-  nowMs: number,
+  nowMs: EpochMs,
   options: { readonly all: boolean; readonly request?: RequestView | undefined },
 ): ExplainReport {
   const { request } = options
@@ -166,7 +167,7 @@ export function notesOn(
     allowBoundTokens,
   }: Pick<ResolvedRoute, 'callers' | 'authServer' | 'requiredScopes' | 'allowBoundTokens'>,
   { claims, issuer, identity, format, tokenDigest }: ExplainedCaller,
-  nowMs: number,
+  nowMs: EpochMs,
 ): readonly string[] {
   if (callers.mode !== 'oauth' || format === 'opaque') return []
   const notes: string[] = []

@@ -1,5 +1,5 @@
 import type { Decision } from '../../obtain/cloud-sts/index.ts'
-import type { RuleDecision } from '../../core/index.ts'
+import type { EpochMs, MonotonicMs, RuleDecision } from '../../core/index.ts'
 import { decideFor, notesOn } from '../explain/explain-report.ts'
 import { decideRules } from '../explain/request-rules.ts'
 import type { ReadyCase } from './cases.ts'
@@ -26,7 +26,7 @@ export interface CaseResult {
 }
 
 /** Decides as the proxy does, and compares. Throws `config_error` for an invalid matcher. */
-export function evaluate(each: ReadyCase, now: () => number, wallClock: () => number): CaseResult {
+export function evaluate(each: ReadyCase, now: () => MonotonicMs, wallClock: () => EpochMs): CaseResult {
   const startedAt = now()
   const { auth, onMatcherError, caller, route, request } = each
   const options = { all: false }

@@ -1,3 +1,4 @@
+import type { EpochMs, MonotonicMs } from '../../core/index.ts'
 import type { CaseSources, ReadyCase } from './cases.ts'
 import { type CaseResult, evaluate } from './evaluate.ts'
 import { type Reach, reachOf } from './reach.ts'
@@ -15,8 +16,8 @@ export interface TestRun {
 export function runCases(
   cases: readonly ReadyCase[],
   { loaded, routes = [] }: CaseSources,
-  now: () => number,
-  wallClock: () => number,
+  now: () => MonotonicMs,
+  wallClock: () => EpochMs,
 ): TestRun {
   const results = cases.map((each) => evaluate(each, now, wallClock))
   const failed = results.filter(({ mismatches }) => mismatches.length > 0).length

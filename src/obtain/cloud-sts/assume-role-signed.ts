@@ -1,4 +1,4 @@
-import type { Clock, OnBehalf, Outbound } from '../../core/index.ts'
+import type { Clock, MonotonicMs, OnBehalf, Outbound } from '../../core/index.ts'
 import type { SmithyCallOptions } from '../../net/index.ts'
 import { toAwsPartition } from './endpoint.ts'
 import type { AwsIdentity, AwsKeys } from './identity/keys.ts'
@@ -30,8 +30,7 @@ export interface SignedAssumeRoleRequest {
   readonly attributes?: SessionAttributes | undefined
   readonly externalId?: string | undefined
   readonly onBehalfOf?: OnBehalf
-  /** Deadline (`performance.now()`). */
-  readonly endsAtMs?: number
+  readonly endsAtMs?: MonotonicMs
 }
 
 /**

@@ -1,4 +1,12 @@
-import type { Clock, OnBehalf, Outbound, Secret } from '../../core/index.ts'
+import {
+  after,
+  type Clock,
+  type MonotonicMs,
+  monotonicNow,
+  type OnBehalf,
+  type Outbound,
+  type Secret,
+} from '../../core/index.ts'
 import type { SmithyCallOptions } from '../../net/index.ts'
 import type { CloudSts } from '../../resources/index.ts'
 import type { Fetched } from '../source.ts'
@@ -25,8 +33,7 @@ export interface AssumeRoleRequest {
   /** The caller's token: a JWT that STS verifies itself. */
   readonly token: Secret
   readonly onBehalfOf?: OnBehalf
-  /** Deadline (`performance.now()`). */
-  readonly endsAtMs?: number
+  readonly endsAtMs?: MonotonicMs
 }
 
 /**
@@ -64,7 +71,7 @@ export function createAssumeRole(
     }
     try {
       return await send().catch(async (error: unknown) => {
-        const hasTime = performance.now() + PAUSE_MS < (endsAtMs ?? Infinity)
+        const hasTime = after(monotonicNow(), PAUSE_MS) < (endsAtMs ?? Infinity)
         if (!isInvalidIdentityToken(error) || !hasTime) throw error
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
         return send()

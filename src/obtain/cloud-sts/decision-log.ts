@@ -2,6 +2,7 @@ import type {
   AuthenticatedCaller,
   Claims,
   Clock,
+  EpochMs,
   Known,
   McpView,
   Obtain,
@@ -34,7 +35,7 @@ export type RecordedRequest = Pick<McpView, 'method' | 'kind' | 'name' | 'uri'> 
 
 /** A request and its decisions; the role decision may be older than the request. */
 export interface DecisionRecord {
-  readonly atMs: number
+  readonly atMs: EpochMs
   readonly requestId: string
   readonly route: string
   /** The caller's role decision; absent without role mapping. */

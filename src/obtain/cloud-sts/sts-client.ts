@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type * as Sts from '@aws-sdk/client-sts'
-import { Failure, Secret, type Outbound } from '../../core/index.ts'
+import { type EpochMs, Failure, type Outbound, Secret } from '../../core/index.ts'
 import { createSmithyHandler } from '../../net/index.ts'
 import type { AwsKeys } from './identity/keys.ts'
 
@@ -62,7 +62,7 @@ export const VISIBLE_ASCII = /^[\x21-\x7e]{1,16384}$/
  * Validates the credentials of an STS response. Throws `sts_failed` for invalid ones, or ones valid longer than any
  * role session.
  */
-export function keysOfSession(credentials: Sts.Credentials | undefined, nowMs: number): AwsKeys {
+export function keysOfSession(credentials: Sts.Credentials | undefined, nowMs: EpochMs): AwsKeys {
   const { AccessKeyId = '', SecretAccessKey = '', SessionToken = '', Expiration } = credentials ?? {}
   const expiresAtMs = Expiration?.getTime() ?? Number.NaN
   const areUsable =

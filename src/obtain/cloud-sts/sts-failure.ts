@@ -1,4 +1,4 @@
-import { Failure, OutboundError, type FailureCode } from '../../core/index.ts'
+import { type EpochMs, Failure, type FailureCode, OutboundError } from '../../core/index.ts'
 import { busyFailure, outboundFailure, retryAfterSeconds, type ServiceFailures } from '../../net/index.ts'
 
 /** STS error codes by responsible party (decisions §5). Codes are compared without a trailing `Exception`. */
@@ -74,7 +74,7 @@ interface SdkError {
  */
 export function stsFailure(
   error: unknown,
-  nowMs: number,
+  nowMs: EpochMs,
   asked: RefusedParty = 'caller token',
   { variesByCaller = false }: { readonly variesByCaller?: boolean | undefined } = {},
 ): Failure {

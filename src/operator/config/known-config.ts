@@ -2,57 +2,57 @@ import type { KubeObject } from '../../kube/index.ts'
 import {
   chainOf,
   type ExternalAuthSpec,
-  type Judged,
-  judgeMatchers,
-  type Patience,
+  type MatcherValidation,
+  validateMatchers,
+  type TimeLimit,
   secretsNamedBy,
   stsHost,
   typedSpec,
   urlsCalledBy,
 } from '../../resources/index.ts'
-import { BySpec, judgeStored, type StoredConfig } from './stored-config.ts'
+import { BySpec, validateStored, type StoredConfig } from './stored-config.ts'
 
-/** What an MCPExternalAuthConfig of the cluster is to us: its problems, or what it needs. */
+/** A validated MCPExternalAuthConfig of the cluster: its problems, or its requirements. */
 export type KnownConfig = StoredConfig<ValidConfig>
 
 export interface ValidConfig {
   readonly spec: ExternalAuthSpec
   readonly configHash: string
-  /** Keys of Secrets that it names, by Secret. */
+  /** Keys of the Secrets that it references, by Secret. */
   readonly secretKeys: ReadonlyMap<string, ReadonlySet<string>>
-  /** URLs that the proxy will call for it. */
+  /** URLs that the proxy calls for it. */
   readonly urls: readonly string[]
-  /** Ports of the store and its sentinels, where it has one. */
+  /** Ports of the store and its sentinels, if it has one. */
   readonly storePorts: readonly number[]
-  /** It takes the identity that EKS gives to pods, from an agent at a link-local address. */
+  /** It uses EKS pod identity, from an agent at a link-local address. */
   readonly needsPodIdentity: boolean
 }
 
 export interface KnownConfigs {
-  /** What is known of it; judged at once where nobody has prepared that. */
+  /** The validated config; validates synchronously unless it was prepared. */
   of(object: KubeObject): KnownConfig
-  /** Does the long part of judging it, a little at a time. `of` comes after `judged` only, or after `giveUp`. */
-  prepare(object: KubeObject | undefined, patience: Patience): Promise<Judged>
-  /** It takes too long: it counts as not valid, until its spec changes. */
+  /** Validates the expensive part in small slices. Call `of` only after `judged`, or after `giveUp`. */
+  prepare(object: KubeObject | undefined, patience: TimeLimit): Promise<MatcherValidation>
+  /** Validation takes too long: the config counts as invalid until its spec changes. */
   giveUp(object: KubeObject): void
 }
 
-/** What is said of a config that nobody waits for any longer. */
-export const TAKES_TOO_LONG = 'its matchers take too long to be judged, expected fewer or simpler ones'
+/** The problem of a config whose validation was aborted. */
+export const TAKES_TOO_LONG = 'its matchers take too long to validate, expected fewer or simpler ones'
 
-/** Judges stored configs; each spec once. */
+/** Validates stored configs, each spec once. */
 export function createKnownConfigs(apiGroup: string): KnownConfigs {
   const known = new BySpec<KnownConfig>()
   return {
-    of: (object) => known.of(object, () => judge(object, apiGroup)),
+    of: (object) => known.of(object, () => validate(object, apiGroup)),
     prepare: (object, patience) =>
-      object === undefined || known.has(object) ? Promise.resolve('judged') : judgeMatchers(object, patience),
+      object === undefined || known.has(object) ? Promise.resolve('done') : validateMatchers(object, patience),
     giveUp: (object) => void known.set(object, { problems: [TAKES_TOO_LONG] }),
   }
 }
 
-const judge = (object: KubeObject, apiGroup: string): KnownConfig =>
-  judgeStored(object, apiGroup, ({ auths: [auth] }) => {
+const validate = (object: KubeObject, apiGroup: string): KnownConfig =>
+  validateStored(object, apiGroup, ({ auths: [auth] }) => {
     if (auth === undefined) return undefined
     const { spec } = auth.document
     const typed = typedSpec(spec)
@@ -70,7 +70,7 @@ const judge = (object: KubeObject, apiGroup: string): KnownConfig =>
     }
   })
 
-/** STS where no config names it: in its region. */
+/** The regional STS endpoint if no config names one. */
 const regionalSts = (spec: ExternalAuthSpec): string[] =>
   spec.type === 'cloudSts' && spec.cloudSts.stsEndpoint === undefined
     ? [`https://${stsHost(spec.cloudSts.region, spec.cloudSts)}`]
@@ -86,7 +86,7 @@ function needsPodIdentity(spec: ExternalAuthSpec): boolean {
 const SENTINEL_PORT = 26_379
 const MASTER_PORT = 6379
 
-/** Sentinels name the master's port at run time; the usual one is let through, others by `spec.egress`. */
+/** Sentinels return the master's port at run time; the default port is allowed, others by `spec.egress`. */
 function storeOf(spec: ExternalAuthSpec): {
   readonly storeUrls: readonly string[]
   readonly storePorts: readonly number[]

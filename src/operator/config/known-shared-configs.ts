@@ -3,29 +3,29 @@ import { keyRefsIn, type Keys } from '../key-refs.ts'
 import type { MCPOIDCConfig, MCPTelemetryConfig, MCPToolConfig } from '../../resources/index.ts'
 import { API_SERVER, receiversIn, urlsIn } from '../remote-proxy/read-spec.ts'
 import { PATHS } from '../remote-proxy/remote-proxy.ts'
-import { BySpec, judgeStored, type StoredConfig } from './stored-config.ts'
+import { BySpec, validateStored, type StoredConfig } from './stored-config.ts'
 
-/** What an MCPOIDCConfig, MCPTelemetryConfig or MCPToolConfig of the cluster is to us: its problems, or what it needs. */
+/** A validated MCPOIDCConfig, MCPTelemetryConfig or MCPToolConfig of the cluster: its problems, or its requirements. */
 export type KnownSharedConfig = StoredConfig<ValidSharedConfig>
 
-/** What pods need for it. */
+/** Requirements of the pods that use it. */
 export interface ValidSharedConfig {
   readonly configHash: string
   readonly secretKeys: Keys
   readonly caBundleKeys: Keys
   readonly urls: readonly string[]
-  /** The provider of callers is the cluster itself. */
+  /** The cluster itself is the identity provider of callers. */
   readonly needsClusterToken: boolean
 }
 
-/** Judges stored ones; each spec once. */
+/** Validates stored ones, each spec once. */
 export function createKnownSharedConfigs(apiGroup: string): (object: KubeObject) => KnownSharedConfig {
   const known = new BySpec<KnownSharedConfig>()
-  return (object) => known.of(object, () => judge(object, apiGroup))
+  return (object) => known.of(object, () => validate(object, apiGroup))
 }
 
-const judge = (object: KubeObject, apiGroup: string): KnownSharedConfig =>
-  judgeStored(object, apiGroup, (loaded) => {
+const validate = (object: KubeObject, apiGroup: string): KnownSharedConfig =>
+  validateStored(object, apiGroup, (loaded) => {
     const [config] = [...loaded.oidcConfigs, ...loaded.telemetryConfigs, ...loaded.toolConfigs]
     if (config === undefined) return undefined
     const { configHash, document } = config

@@ -6,28 +6,28 @@ import { eventOf } from '../events.ts'
 import type { ReferringKind } from '../kinds.ts'
 import { secretsFinding, type SecretStates } from '../secret-states.ts'
 
-/** What is known about one MCPExternalAuthConfig or MCPOIDCConfig when it is looked at. */
+/** The observed state of one MCPExternalAuthConfig, MCPOIDCConfig or MCPTelemetryConfig. */
 export interface ConfigSnapshot {
   readonly object: KubeObject
   readonly type: ResourceType
-  /** What the rules say of its spec, as `validate` words it; `configHash` where it is valid. */
+  /** The validation result of its spec, in the wording of `validate`; `configHash` if it is valid. */
   readonly verdict: { readonly problems: readonly string[]; readonly configHash: string | undefined }
   /** Workloads of its namespace that refer to it. */
   readonly workloads: readonly { readonly kind: ReferringKind; readonly name: string }[]
-  /** False for what no pod can have injected. */
+  /** False for kinds that cannot be injected into pods. */
   readonly isInjectable: boolean
-  /** Names of pods of its namespace that were injected for it and have not ended. */
+  /** Running pods of its namespace that were injected for it. */
   readonly pods: readonly string[]
-  /** Those of them that are not as a pod would be that is made now. */
+  /** Those of them that differ from a newly created pod. */
   readonly oldPods: readonly string[]
-  /** Secrets that it names. */
+  /** Secrets that it references. */
   readonly secrets: SecretStates
-  /** Upstreams of an embedded authorization server that never say who logged in; undefined for other types. */
+  /** Upstreams of an embedded authorization server without user identity; undefined for other types. */
   readonly synthesized?: readonly string[] | undefined
   readonly isNamespaceTerminating: boolean
-  /** The group's finalizer. */
+  /** The finalizer of the group. */
   readonly finalizer: string
-  /** False beside another operator of the same group: only conditions with our own prefix are written (kubernetes.md §1). */
+  /** False beside another operator of the same group: only conditions with a prefix are written (kubernetes.md §1). */
   readonly ownsKind: boolean
   readonly now: Date
 }
@@ -40,10 +40,10 @@ export interface ConfigStatus {
   readonly conditions: readonly Condition[]
 }
 
-/** Prefix of condition types where the kind belongs to another operator. */
+/** Prefix of condition types if another operator owns the kind. */
 const GUEST_PREFIX = 'extauth.dev/'
 
-/** Observed → wanted for one of them (kubernetes.md §2). Pure: no I/O, no clock. */
+/** Computes the desired state of one config (kubernetes.md §2). Pure: no I/O, no clock. */
 export function reconcileConfig(snapshot: ConfigSnapshot): Plan {
   const { object, type, workloads, ownsKind } = snapshot
   const isDeleting = object.metadata.deletionTimestamp !== undefined
@@ -53,7 +53,7 @@ export function reconcileConfig(snapshot: ConfigSnapshot): Plan {
   const actions: Action[] = []
   const wanted = wantedFinalizers(snapshot, isDeleting, isHeld)
   if (isDeleting && !wanted.includes(snapshot.finalizer) && finalizers.includes(snapshot.finalizer)) {
-    // It goes with this write; there is no status to write any more.
+    // This write removes the object, so there is no status to write.
     return { actions: [{ do: 'set_finalizers', type, object, finalizers: wanted }], events: [] }
   }
   if (wanted.length !== finalizers.length) actions.push({ do: 'set_finalizers', type, object, finalizers: wanted })
@@ -74,7 +74,7 @@ export function reconcileConfig(snapshot: ConfigSnapshot): Plan {
   }
 }
 
-/** Ours is there while the object lives, so that a deletion can be held; others' stay as they are. */
+/** The operator's finalizer stays while the object exists, to hold a deletion; other finalizers are kept. */
 function wantedFinalizers(
   { object, finalizer, ownsKind }: ConfigSnapshot,
   isDeleting: boolean,
@@ -112,11 +112,11 @@ function findingsOf(snapshot: ConfigSnapshot, isBlocked: boolean, prefix: string
     : all.map(({ type, status, reason, message }) => ({ type: prefix + type, status, reason, message }))
 }
 
-/** Type and reasons are those of the controller that these kinds come from. */
+/** Type and reasons are those of the original controller of these kinds. */
 export function identityFinding(synthesized: readonly string[]): Finding {
   const type = 'IdentitySynthesized'
   if (synthesized.length === 0)
-    return { type, status: 'False', reason: 'AllUpstreamsHaveUserInfo', message: 'each upstream says who logged in' }
+    return { type, status: 'False', reason: 'AllUpstreamsHaveUserInfo', message: 'each upstream identifies the user' }
   const message = `upstreams without userInfo and identityFromToken: ${shortened(synthesized)}; each login there is a user of its own`
   return { type, status: 'True', reason: 'OAuth2UpstreamWithoutUserInfo', message }
 }
@@ -127,7 +127,7 @@ function secretsOf({ secrets, verdict }: ConfigSnapshot): Finding {
       type: 'SecretsResolved',
       status: 'Unknown',
       reason: 'ValidationFailed',
-      message: 'not looked at while the configuration is not valid',
+      message: 'not evaluated while the configuration is not valid',
     }
   return secretsFinding(secrets)
 }
@@ -146,13 +146,13 @@ function deletionFinding({ workloads, pods }: ConfigSnapshot, isBlocked: boolean
   }
 }
 
-/** Who has it injected; of those that run an old form only a new pod has what is said now. */
+/** Which pods have it injected; a pod with an outdated form gets the current one only when it is recreated. */
 function podsFinding({ pods, oldPods }: ConfigSnapshot): Finding {
   const type = 'InjectedPodsCurrent'
   if (pods.length === 0) return { type, status: 'Unknown', reason: 'NoInjectedPods', message: 'no pod has it injected' }
   if (oldPods.length === 0)
     return { type, status: 'True', reason: 'PodsCurrent', message: `injected pods: ${shortened(pods)}` }
-  const message = `pods that lack a key of a Secret or run another image, until they are made anew: ${shortened(oldPods)}`
+  const message = `pods that lack a key of a Secret or run another image, until they are recreated: ${shortened(oldPods)}`
   const current = pods.filter((pod) => !oldPods.includes(pod))
   const others = current.length === 0 ? '' : `; current: ${shortened(current)}`
   return { type, status: 'False', reason: 'PodsOutdated', message: message + others }
@@ -170,7 +170,7 @@ function statusOf(
   conditions: readonly Condition[],
 ): ConfigStatus {
   const before = (object['status'] ?? {}) as ConfigStatus
-  // An invalid spec has no hash of its own; the one of the last good spec says what workloads still run.
+  // An invalid spec has no hash; the hash of the last valid spec identifies what workloads still run.
   const configHash = verdict.configHash ?? before.configHash
   const referencingWorkloads = sorted(workloads)
   return {
@@ -190,7 +190,7 @@ function sorted(workloads: ConfigSnapshot['workloads']): { kind: string; name: s
 const theirs = (conditions: readonly Condition[]): Condition[] =>
   conditions.filter(({ type }) => !type.startsWith(GUEST_PREFIX))
 
-/** What the status says now of what we would write. */
+/** The fields of the current status that the operator would write. */
 function ours(object: KubeObject, conditions: readonly Condition[], ownsKind: boolean): ConfigStatus {
   const status = (object['status'] ?? {}) as ConfigStatus
   const types = new Set(conditions.map(({ type }) => type))

@@ -2,16 +2,16 @@ import type { KubeObject } from '../../kube/index.ts'
 import type { Loaded } from '../../load/index.ts'
 import { validateObject } from '../object-rules.ts'
 
-/** What a configuration of the cluster is to us: its problems, or what it needs. */
+/** A validated configuration of the cluster: its problems, or its requirements. */
 export type StoredConfig<T> =
   | { readonly problems: readonly string[]; readonly valid?: undefined }
   | { readonly problems: readonly []; readonly valid: T }
 
 /**
- * Validates a stored configuration. `needs` says what a valid one needs; undefined where there is none of its kind among what
- * was read.
+ * Validates a stored configuration. `needs` returns the requirements of a valid one; undefined if the documents
+ * contain none of its kind.
  */
-export function judgeStored<T>(
+export function validateStored<T>(
   object: KubeObject,
   apiGroup: string,
   needs: (loaded: Loaded) => T | undefined,
@@ -22,7 +22,7 @@ export function judgeStored<T>(
   return valid === undefined ? { problems: ['not a configuration'] } : { problems: [], valid }
 }
 
-/** What is known of stored objects, by spec: what is observed holds the same one until it changes. */
+/** Caches results by spec object: the observed state keeps the same object until the spec changes. */
 export class BySpec<T> {
   readonly #known = new WeakMap<object, T>()
 
@@ -35,8 +35,8 @@ export class BySpec<T> {
     return known
   }
 
-  of(object: KubeObject, judge: (object: KubeObject) => T): T {
-    return this.#known.get(specOf(object)) ?? this.set(object, judge(object))
+  of(object: KubeObject, validate: (object: KubeObject) => T): T {
+    return this.#known.get(specOf(object)) ?? this.set(object, validate(object))
   }
 }
 

@@ -5,20 +5,22 @@ import { formatProblems } from '../object-rules.ts'
 import { PATHS } from '../remote-proxy/remote-proxy.ts'
 import { CALLERS_KEY } from './request.ts'
 
-/** What the sidecar needs for the callers that a ConfigMap says. */
+/** Requirements of the callers section in a ConfigMap. */
 export interface SidecarCallers {
   /** Keys of Secrets, by Secret. */
   readonly secretKeys: ReadonlyMap<string, ReadonlySet<string>>
-  /** Keys of ConfigMaps that hold CA certificates, by ConfigMap. */
+  /** Keys of ConfigMaps with CA certificates, by ConfigMap. */
   readonly caBundleKeys: ReadonlyMap<string, ReadonlySet<string>>
-  /** Callers are service accounts: the API server shows its keys to who has a token. */
+  /** Callers are service accounts: the API server returns its keys to authenticated pods. */
   readonly needsClusterToken: boolean
 }
 
-/** Characters of an `auth` section: more than any has, and read while others wait. */
+/** Maximum characters of an `auth` section: parsing blocks other reviews. */
 const MOST_CHARACTERS = 256 * 1024
 
-/** Judges the ConfigMap of callers as `extauth validate` does: what the sidecar needs for it, or why it can't be used. */
+/**
+ * Validates the ConfigMap of callers like `extauth validate`: returns what the sidecar needs for it, or the problem.
+ */
 export function readCallers(configMap: KubeObject): { readonly problem: string } | SidecarCallers {
   const data = (configMap['data'] ?? {}) as Readonly<Record<string, unknown>>
   const text = data[CALLERS_KEY]

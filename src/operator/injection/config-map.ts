@@ -4,7 +4,7 @@ import { WRITTEN_YAML } from '../../load/index.ts'
 import { versionInFiles } from '../kinds.ts'
 import { injectionConfigMapName } from './pod-patch.ts'
 
-/** The ConfigMap from which injected pods read their config; its owner is the config. */
+/** The ConfigMap with the config of injected pods; the config owns it. */
 export function injectionConfigMap(config: KubeObject): KubeObject {
   const { apiVersion, kind, metadata, spec } = config
   const { name, namespace, uid = '' } = metadata

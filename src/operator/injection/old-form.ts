@@ -13,8 +13,8 @@ interface Volume {
 }
 
 /**
- * Whether an injected pod is not as one would be that is made now: its proxy has another image, or lacks a key of a Secret
- * that the config names by now. What it mounts was settled when it was made.
+ * Whether an injected pod differs from a newly created one: its proxy has another image, or lacks a key of a Secret
+ * that the config references now. Mounts are fixed at creation.
  */
 export function isOldForm(pod: KubeObject, now: { readonly image: string; readonly secretKeys: Keys }): boolean {
   const { initContainers = [], volumes = [] } = (pod.spec ?? {}) as {

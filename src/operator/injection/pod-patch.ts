@@ -9,10 +9,10 @@ import type { SidecarCallers } from './callers.ts'
 import { CALLERS_KEY, CONTAINER, type InjectionRequest, VOLUMES } from './request.ts'
 
 const CALLERS_PATH = '/etc/extauth-callers'
-/** The pod's group is not ours to set, so everybody in it may read; the mounts are this container's alone. */
+/** The operator does not set the pod's group, so files are readable by all; only this container mounts them. */
 const MODE = 0o444
 
-/** Seconds that a pod gets at least: it is killed at their end, whatever is still answered. */
+/** Minimum grace period of a pod in seconds: the kubelet kills it at its end, even with requests in flight. */
 const LEAST_GRACE_SECONDS = DRAIN_SECONDS + 15
 const GRACE = '/spec/terminationGracePeriodSeconds'
 
@@ -21,14 +21,17 @@ const DEFAULT_RESOURCES = { requests: { cpu: '50m', memory: '96Mi' }, limits: { 
 /** Characters of a name in Kubernetes. */
 const MAX_NAME = 253
 
-/** The ConfigMap that the controller makes for a config when a pod asks for it: its documents and nothing of one pod. */
+/**
+ * The ConfigMap that the controller creates for a config when a pod requests it: its documents, without pod-specific
+ * content.
+ */
 export const injectionConfigMapName = (config: string): string => shortened(`extauth-inject-${config}`, MAX_NAME)
 
 /** Keys of Secrets and ConfigMaps are those of the config and of the callers. */
 export interface InjectionSettings extends SidecarCallers {
   readonly image: string
   readonly keys: PodKeys
-  /** False: it runs as the user that the pod or the platform names. Default true: as the image's. */
+  /** False: runs as the user set by the pod or the platform. Default true: the user of the image. */
   readonly fixedUser?: boolean
   /** `limits` and `requests` of the sidecar. */
   readonly resources?: object
@@ -57,8 +60,8 @@ interface PodSpec {
 }
 
 /**
- * JSON patch (RFC 6902) that puts the proxy into a pod as a native sidecar: first among the init containers, restarted
- * always, with a startup probe that holds back the others. Applied to its own result it changes nothing.
+ * JSON patch (RFC 6902) that adds the proxy to a pod as a native sidecar: first init container, restart policy
+ * Always, with a startup probe that delays the others. Idempotent.
  */
 export function injectionPatch(
   pod: Pick<KubeObject, 'metadata' | 'spec'>,
@@ -80,7 +83,7 @@ export function injectionPatch(
     set('/spec/volumes', [...kept, ...volumes.map(({ volume }) => volume)], spec.volumes !== undefined),
   ]
   const { terminationGracePeriodSeconds: graceSeconds } = spec
-  // The proxy ends after the server, and drains then.
+  // The proxy stops after the server, and drains then.
   if (graceSeconds === undefined || graceSeconds < LEAST_GRACE_SECONDS)
     wanted.push(set(GRACE, LEAST_GRACE_SECONDS, graceSeconds !== undefined))
   const { annotations } = pod.metadata
@@ -92,14 +95,14 @@ export function injectionPatch(
   const isThere =
     isSidecar(spec.initContainers?.[0], container) &&
     volumes.every(({ volume }) => spec.volumes?.some(({ name }) => name === volume.name))
-  // A second pass over its own result (reinvocation) has nothing to say.
+  // A second pass over its own result (reinvocation) changes nothing.
   const isDone = annotations?.[settings.keys.injected] === hash && isThere
   return isDone && wanted.every(({ path }) => path !== GRACE) ? [] : wanted
 }
 
 /**
- * Whether a container runs what ours would: the annotation alone says nothing, it is copied with the pod. Other webhooks and the
- * API server may have added mounts and defaults, or moved the image to a mirror.
+ * Whether a container matches the desired sidecar: the annotation alone is not sufficient, since it is copied with
+ * the pod. Other webhooks and the API server may have added mounts and defaults, or moved the image to a mirror.
  */
 const isSidecar = (found: Container | undefined, wanted: Container): boolean =>
   found !== undefined &&
@@ -119,7 +122,7 @@ const escape = (name: string): string => name.replaceAll('~', '~0').replaceAll('
 
 function volumesOf({ config, callers }: InjectionRequest, settings: InjectionSettings): Mount[] {
   return [
-    // Not optional: the kubelet waits until the controller has made it.
+    // Not optional: the kubelet waits until the controller has created it.
     { volume: { name: VOLUMES.config, configMap: { name: injectionConfigMapName(config) } }, path: PATHS.config },
     {
       volume: {
@@ -141,7 +144,7 @@ function containerOf(
   return proxyContainer({
     name: CONTAINER,
     image: settings.image,
-    // What is different from pod to pod is said here, so that one ConfigMap serves all.
+    // Pod-specific settings are arguments, so that all pods share one ConfigMap.
     args: [
       'proxy',
       '--target',

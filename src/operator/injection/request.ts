@@ -3,18 +3,18 @@ import type { KubeObject } from '../../kube/index.ts'
 import { DEFAULT_API_GROUP } from '../../load/index.ts'
 import type { PodKeys } from '../references.ts'
 
-/** What the annotations of a pod ask for. */
+/** The injection settings in the annotations of a pod. */
 export interface InjectionRequest {
   readonly config: string
   readonly targetPort: number
   readonly listenPort: number
-  /** ConfigMap whose key `callers.yaml` holds an `auth` section. */
+  /** ConfigMap with an `auth` section under the key `callers.yaml`. */
   readonly callers: string
 }
 
 /** Name of the container of the proxy. */
 export const CONTAINER = 'extauth'
-/** Names of the volumes of the proxy; those of Secrets and CA certificates have the name of the object after theirs. */
+/** Names of the proxy's volumes; those of Secrets and CA certificates are followed by the name of the object. */
 export const VOLUMES = {
   config: 'extauth-config',
   callers: 'extauth-callers',
@@ -34,7 +34,7 @@ export type InjectionRead =
 
 const DNS_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 
-/** What is said of a label that asks for nothing, though somebody seems to want the sidecar; undefined where all is clear. */
+/** Describes a label value that injects nothing although it resembles a request; undefined without such a label. */
 export function unclearLabel(labels: Readonly<Record<string, string>>, { inject }: PodKeys): string | undefined {
   const value = labels[inject]
   return value === undefined || value === 'true' || value === 'false'
@@ -42,7 +42,7 @@ export function unclearLabel(labels: Readonly<Record<string, string>>, { inject 
     : `the label ${inject} is ${JSON.stringify(value)}: nothing is injected, expected "true"`
 }
 
-/** Reads label and annotations of a pod; what is missing or wrong is said in words that name the annotation. */
+/** Reads label and annotations of a pod; problems name the annotation. */
 export function readInjection(pod: Pick<KubeObject, 'metadata' | 'spec'>, keys: PodKeys): InjectionRead {
   const { labels = {}, annotations = {} } = pod.metadata
   if (labels[keys.inject] !== 'true') return { wanted: false }
@@ -51,7 +51,7 @@ export function readInjection(pod: Pick<KubeObject, 'metadata' | 'spec'>, keys: 
     const value = annotations[key] ?? ''
     if (value === '') problems.push(`the annotation ${key} is missing, expected ${what}`)
     else if (value.length > 253 || !DNS_NAME.test(value))
-      problems.push(`the annotation ${key} is no name, expected ${what}`)
+      problems.push(`the annotation ${key} is not a valid name, expected ${what}`)
     return value
   }
   const port = (key: string, what: string, fallback?: number): number => {
@@ -77,7 +77,7 @@ export function readInjection(pod: Pick<KubeObject, 'metadata' | 'spec'>, keys: 
     : { wanted: true, request: { config, callers, targetPort, listenPort } }
 }
 
-/** What is written under our prefix is meant for us: a misspelled one would be left out in silence. */
+/** Annotations with the prefix are meant for the operator: a misspelled one must not be ignored silently. */
 function unknownAnnotations(annotations: Readonly<Record<string, string>>, keys: PodKeys): string[] {
   const prefix = keys.inject.slice(0, keys.inject.indexOf('/') + 1)
   const known: readonly string[] = [keys.externalAuth, keys.targetPort, keys.listenPort, keys.callers, keys.injected]
@@ -89,7 +89,7 @@ function unknownAnnotations(annotations: Readonly<Record<string, string>>, keys:
         known.map((one) => one.slice(prefix.length)),
       )
       if (meant !== undefined) return [`the annotation ${key} is not known, did you mean ${prefix}${meant}?`]
-      // In a group of another operator others mean something to that one.
+      // In the group of another operator, other annotations may have a meaning there.
       return prefix === `${DEFAULT_API_GROUP}/`
         ? [`the annotation ${key} is not known, expected one of ${known.slice(0, -1).join(', ')}`]
         : []
@@ -110,7 +110,7 @@ interface PodSpec {
   readonly volumes?: readonly { readonly name?: string }[]
 }
 
-/** What cannot run beside the proxy. */
+/** Pod settings that are incompatible with the proxy. */
 function podProblems({ metadata, spec }: Pick<KubeObject, 'metadata' | 'spec'>, ports: Ports, keys: PodKeys): string[] {
   const { hostNetwork, os, containers = [], initContainers = [], volumes = [] } = (spec ?? {}) as PodSpec
   const problems: string[] = []
@@ -122,10 +122,10 @@ function podProblems({ metadata, spec }: Pick<KubeObject, 'metadata' | 'spec'>, 
   const isInjected = metadata.annotations?.[keys.injected] !== undefined
   const others = [...initContainers.filter(({ name }) => !isInjected || name !== CONTAINER), ...containers]
   for (const { name } of others)
-    if (name === CONTAINER) problems.push(`there is a container ${CONTAINER} already, which is the name of the proxy's`)
+    if (name === CONTAINER) problems.push(`the container name ${CONTAINER} is reserved for the proxy; rename it`)
   for (const { name = '' } of isInjected ? [] : volumes)
-    if (isOwnVolume(name)) problems.push(`the volume ${name} has a name that the proxy's volumes have; rename it`)
-  // What ends before the others start needs its ports no more.
+    if (isOwnVolume(name)) problems.push(`the volume ${name} has a name reserved for the proxy; rename it`)
+  // Init containers that finish before the others start no longer need their ports.
   const running = others.filter((one) => containers.includes(one) || one.restartPolicy === 'Always')
   for (const { name = '', ports: used = [] } of running)
     for (const { containerPort, protocol = 'TCP' } of used) {

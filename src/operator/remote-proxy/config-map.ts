@@ -9,38 +9,41 @@ import { shortened } from '../names.ts'
 import { adminPortOf, owned, PATHS, type RemoteProxy } from './remote-proxy.ts'
 
 /**
- * The documents that the pods of a proxy run, as files of one ConfigMap: a ProxyConfig (listener, callers), the manifest of
- * the proxy itself (its route), and each config that it refers to.
+ * The documents for the pods of a proxy, as files of one ConfigMap: a ProxyConfig (listener, callers), the manifest
+ * of the proxy (its route), and each referenced config.
  */
 export function configMapOf(proxy: RemoteProxy): KubeObject {
   return owned(proxy, 'v1', 'ConfigMap', { data: filesOf(proxy) })
 }
 
-/** Keys that somebody else has put beside ours: the pods would read them as more of their configuration. */
-export function strayKeys(wanted: KubeObject, observed: KubeObject | undefined): string[] {
+/** Keys of the ConfigMap that the operator did not write: pods would read them as configuration. */
+export function unexpectedKeys(wanted: KubeObject, observed: KubeObject | undefined): string[] {
   const ours = new Set(Object.keys(wanted.data ?? {}))
   const found = [observed?.data, observed?.['binaryData']].flatMap((data) => Object.keys(data ?? {}))
   return [...new Set(found)].filter((key) => !ours.has(key))
 }
 
-/** The documents themselves: what the pods will read. */
+/** The documents for the pods. */
 export const documentsOf = (proxy: RemoteProxy): object[] => [
   proxyConfigOf(proxy),
-  bare(proxy.manifest),
-  ...proxy.documents.map(bare),
+  withoutStatus(proxy.manifest),
+  ...proxy.documents.map(withoutStatus),
 ]
 
 /** All but the manifest of the proxy. */
-export const documentsBeside = (proxy: RemoteProxy): object[] => [proxyConfigOf(proxy), ...proxy.documents.map(bare)]
+export const documentsBeside = (proxy: RemoteProxy): object[] => [
+  proxyConfigOf(proxy),
+  ...proxy.documents.map(withoutStatus),
+]
 
-/** What a configuration is called: pods that run it report it. */
+/** The revision of a configuration; pods report the one that they run. */
 export const revisionOf = (proxy: RemoteProxy): string =>
   createHash('sha256')
     .update(canonicalJson(documentsOf(proxy)))
     .digest('hex')
     .slice(0, 16)
 
-/** Keys of a ConfigMap have 253 characters. */
+/** Maximum file name: keys of ConfigMaps have at most 253 characters. */
 const MAX_FILE_NAME = 240
 
 const PREFIXES: Readonly<Record<SharedKind, string>> = {
@@ -85,8 +88,8 @@ function proxyConfigOf(proxy: RemoteProxy): object {
   }
 }
 
-/** What the loader reads of an object: nothing that the server added. */
-const bare = ({ apiVersion, kind, metadata, ...fields }: KubeObject): object => {
+/** Removes everything that the server added. */
+const withoutStatus = ({ apiVersion, kind, metadata, ...fields }: KubeObject): object => {
   const { status: _status, ...rest } = fields
   return {
     apiVersion: versionInFiles(apiVersion),

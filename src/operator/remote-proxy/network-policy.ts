@@ -3,9 +3,9 @@ import { type EgressRule, EVERYWHERE } from '../pod-settings.ts'
 import { adminPortOf, owned, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 
 /**
- * Who may talk to the pods and where they may go: the port from everywhere or from `ingressFrom`, metrics from where `metricsFrom` says; out to DNS,
- * to the ports of the configured URLs and of the store, never to link-local addresses (metadata services) but DNS
- * and, where a config takes the pod's identity at AWS, its agent.
+ * The NetworkPolicy of the pods. Ingress: the port from everywhere or from `ingressFrom`, metrics from `metricsFrom`.
+ * Egress: DNS, the ports of the configured URLs and of the store. Link-local addresses (metadata services) are
+ * excluded, except for DNS and, where a config uses EKS pod identity, its agent.
  */
 export function networkPolicyOf(proxy: RemoteProxy): KubeObject {
   const ports = portsOf(proxy)
@@ -55,20 +55,20 @@ const operatorIn = (namespace: string): object => ({
 })
 
 /**
- * The agent of EKS pod identity, which gives a pod the role that an administrator has associated with its service account,
- * and no other. The metadata service of the node, which gives the node's, is never let through.
+ * The agent of EKS pod identity, which returns only the role associated with the pod's service account. The metadata
+ * service of the node, which returns the node's role, is never allowed.
  */
 const POD_IDENTITY_AGENT: EgressRule = {
   to: [{ ipBlock: { cidr: '169.254.170.23/32' } }, { ipBlock: { cidr: 'fd00:ec2::23/128' } }],
   ports: [{ port: 80, protocol: 'TCP' }],
 }
 
-/** Policies are judged where the API server itself listens: behind its Service, usually here. */
+/** Policies apply to the address of the API server behind its Service, usually this port. */
 const API_SERVER_PORT = 6443
-/** Names of its Service in a cluster. */
+/** Names of the API server's Service in a cluster. */
 const API_SERVER = /^kubernetes(\.default(\.svc(\..+)?)?)?$/
 
-/** Ports of all URLs and of the store, each once, in order; not of an API server that has a rule of its own. */
+/** Ports of all URLs and of the store, sorted and unique, except those of an API server with a rule of its own. */
 function portsOf({ urls, services, storePorts, needsClusterToken, pods }: RemoteProxy): (number | string)[] {
   const hasOwnRule = needsClusterToken && pods.apiServer !== undefined
   const fromUrls = urls.flatMap((text) => {

@@ -14,7 +14,7 @@ export interface WantedObject {
   readonly object: KubeObject
 }
 
-/** Everything that one MCPRemoteProxy owns, in the order in which it is applied. */
+/** All objects that one MCPRemoteProxy owns, in the order of application. */
 export function ownedObjects(proxy: RemoteProxy): WantedObject[] {
   return [
     ...(proxy.serviceAccountName === undefined
@@ -30,18 +30,18 @@ export function ownedObjects(proxy: RemoteProxy): WantedObject[] {
     ...(proxy.autoscaling === undefined
       ? []
       : [{ type: CLUSTER_TYPES.HorizontalPodAutoscaler, object: autoscalerOf(proxy, proxy.autoscaling) }]),
-    // Under an autoscaler there may be several at any time; one that is alone may move all the same.
+    // With an autoscaler there may be several pods at any time; a single pod may be evicted.
     ...(proxy.replicas === undefined || proxy.replicas > 1
       ? [{ type: CLUSTER_TYPES.PodDisruptionBudget, object: budgetOf(proxy) }]
       : []),
-    // Last: a cluster without the Gateway API refuses it, and everything else is there then.
+    // Last, because a cluster without the Gateway API rejects it: everything else exists by then.
     ...(proxy.gateway === undefined
       ? []
       : [{ type: CLUSTER_TYPES.HTTPRoute, object: httpRouteOf(proxy, proxy.gateway) }]),
   ]
 }
 
-/** Kinds that a proxy may own: what of them is not wanted (any more) is removed. */
+/** Kinds that a proxy may own; undesired objects of them are deleted. */
 export const OWNED_TYPES: readonly ResourceType[] = [
   CLUSTER_TYPES.ServiceAccount,
   CLUSTER_TYPES.ConfigMap,
@@ -54,7 +54,7 @@ export const OWNED_TYPES: readonly ResourceType[] = [
   CLUSTER_TYPES.HTTPRoute,
 ]
 
-/** What EKS looks for when it hands pods of the account a token and the role that they show it for (IRSA). */
+/** Annotation that EKS reads to give pods of the account a token and its role (IRSA). */
 const IRSA_ROLE = 'eks.amazonaws.com/role-arn'
 
 const serviceAccountOf = (proxy: RemoteProxy): KubeObject =>
@@ -66,7 +66,7 @@ const serviceAccountOf = (proxy: RemoteProxy): KubeObject =>
     proxy.awsRoleArn === undefined ? {} : { annotations: { [IRSA_ROLE]: proxy.awsRoleArn } },
   )
 
-/** Nothing of the configuration is in it: another one reaches the pods by the mount, and the Deployment keeps its generation. */
+/** Contains no configuration: changes reach the pods through the mount, and the Deployment keeps its generation. */
 const deploymentOf = (proxy: RemoteProxy): KubeObject =>
   owned(
     proxy,
@@ -85,8 +85,8 @@ const deploymentOf = (proxy: RemoteProxy): KubeObject =>
   )
 
 /**
- * Labels and annotations that its overrides add; of annotations not those that the controller of Deployments writes, as a manifest
- * copied from one has them: the two would take turns for ever.
+ * Labels and annotations of its overrides, without annotations of the Deployment controller, which copied manifests
+ * contain: both controllers would overwrite each other forever.
  */
 function addedToDeployment({ overrides: { proxyDeployment = {} } }: RemoteProxy) {
   const { labels, annotations } = proxyDeployment
@@ -128,7 +128,7 @@ const autoscalerOf = (proxy: RemoteProxy, autoscaling: NonNullable<RemoteProxy['
 
 const budgetOf = (proxy: RemoteProxy): KubeObject =>
   owned(proxy, 'policy/v1', 'PodDisruptionBudget', {
-    // A pod that is not ready serves nobody: it must not hold up the drain of its node.
+    // A pod that is not ready serves no client: it must not block the drain of its node.
     spec: {
       maxUnavailable: 1,
       unhealthyPodEvictionPolicy: 'AlwaysAllow',

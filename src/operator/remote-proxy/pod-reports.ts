@@ -1,26 +1,26 @@
 import type { Clock } from '../../core/index.ts'
 import type { KubeObject } from '../../kube/index.ts'
 
-/** What a pod says at `/readiness` that its status in the cluster does not. */
+/** The content of a pod's `/readiness` that its status in the cluster lacks. */
 export interface PodReport {
-  /** The configuration that it runs; undefined: its program does not say. */
+  /** The revision that it runs; undefined: its release does not report one. */
   readonly revision: string | undefined
-  /** How connections to its remote server fail; empty: they do not; undefined: not known yet. */
+  /** Errors of connections to its remote server; empty: none; undefined: not known yet. */
   readonly unreachable: readonly string[] | undefined
 }
 
-/** A pod of a proxy, as far as it is asked. */
+/** A proxy pod with the fields needed for polling. */
 export interface ReportingPod {
   readonly uid: string
   readonly namespace: string
-  /** Value of the label that all pods of a proxy have. */
+  /** Value of the label shared by all pods of a proxy. */
   readonly instance: string
-  /** Of its admin listener; undefined: it cannot be asked. */
+  /** URL of its admin listener; undefined: it cannot be polled. */
   readonly url: string | undefined
 }
 
 export interface PodReports {
-  /** Of the ready pods of a proxy; undefined for one that has not answered. */
+  /** Reports of the ready pods of a proxy; undefined for one that has not responded. */
   readonly of: (namespace: string, instance: string) => readonly (PodReport | undefined)[]
   start(): void
   close(): void
@@ -28,18 +28,18 @@ export interface PodReports {
 
 export interface PodReportsOptions {
   readonly pods: () => readonly ReportingPod[]
-  /** Gets a URL as JSON, within bounds of time and size. */
+  /** Reads a URL as JSON, with limits of time and size. */
   readonly read: (url: string) => Promise<unknown>
   readonly isLeader: () => boolean
-  /** A pod reports something else than before. */
+  /** The report of a pod changed. */
   readonly onChange: (pod: ReportingPod) => void
   readonly clock: Clock
 }
 
 const TICK_MS = 5_000
-/** Milliseconds between two requests to a pod. */
+/** Milliseconds between two polls of a pod. */
 const PERIOD_MS = 10_000
-/** Of all pods: with more than a hundred the period is longer. */
+/** For all pods: with more than a hundred the period is longer. */
 const MOST_PER_TICK = 50
 const AT_ONCE = 8
 
@@ -48,7 +48,7 @@ interface Known {
   report: PodReport | undefined
 }
 
-/** Asks the pods of all proxies in turn, those first that were asked longest ago: at most ten requests a second. */
+/** Polls the pods of all proxies in turn, least recently polled first: at most ten requests per second. */
 export function createPodReports(options: PodReportsOptions): PodReports {
   const { pods, read, isLeader, onChange, clock } = options
   const known = new Map<string, Known>()
@@ -102,13 +102,13 @@ export function createPodReports(options: PodReportsOptions): PodReports {
 type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Words of a pod get into a status: nothing long, nothing odd. */
+/** Strings of a pod are copied into a status: only short, printable ones are accepted. */
 const wordIn = (value: unknown): string => (typeof value === 'string' && /^[\w .-]{1,64}$/.test(value) ? value : '?')
 const MOST_REMOTES = 4
 
-/** What an answer of `/readiness` reports; throws for one that is none. */
+/** Parses a response of `/readiness`; throws if it is invalid. */
 export function reportIn(answer: unknown): PodReport {
-  if (!isObject(answer) || typeof answer['status'] !== 'string') throw new TypeError('no answer of /readiness')
+  if (!isObject(answer) || typeof answer['status'] !== 'string') throw new TypeError('not a response of /readiness')
   const { revision, unreachable } = isObject(answer['detail']) ? answer['detail'] : {}
   return {
     revision: typeof revision === 'string' ? wordIn(revision) : undefined,
@@ -133,7 +133,7 @@ interface PodFields {
   }
 }
 
-/** A pod as it is kept: where it is asked while it is ready. */
+/** The fields of a pod that are kept, with its URL while it is ready. */
 export function reportingPod(pod: KubeObject, instance: string): ReportingPod {
   const { uid = '', namespace = '', deletionTimestamp } = pod.metadata
   const { spec = {}, status = {} } = pod as PodFields

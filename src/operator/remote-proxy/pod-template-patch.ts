@@ -4,16 +4,16 @@ const isObject = (value: unknown): value is Json => typeof value === 'object' &&
 
 /** Name of the container that runs the proxy. */
 export const CONTAINER = 'extauth'
-/** Its name in manifests of the group that these kinds come from. */
+/** Its name in manifests of the original controller. */
 const EARLIER_CONTAINER = 'toolhive'
 
-/** Whether a container of a patch is the proxy's own: no container runs without an image, so this one is named for ours. */
+/** Whether a container of a patch is the proxy's own: every other container needs an image. */
 const isOwn = (container: Json): boolean =>
   container['name'] === CONTAINER || (container['name'] === EARLIER_CONTAINER && container['image'] === undefined)
 
 const LISTS = ['containers', 'initContainers'] as const
 
-/** A `podTemplateSpec` in which the container of the proxy has the name that it has in the pods. */
+/** A `podTemplateSpec` with the container of the proxy renamed to its name in the pods. */
 export function withOwnContainer(patch: object | undefined): object | undefined {
   const spec = isObject(patch) ? patch['spec'] : undefined
   if (!isObject(patch) || !isObject(spec) || !Array.isArray(spec['containers'])) return patch
@@ -23,7 +23,7 @@ export function withOwnContainer(patch: object | undefined): object | undefined 
   return { ...patch, spec: { ...spec, containers } }
 }
 
-/** Containers that a `podTemplateSpec` adds and that cannot run: the Deployment would be refused when it is applied. */
+/** Containers of a `podTemplateSpec` that cannot run: the API server would reject the Deployment. */
 export function podTemplateProblems(patch: object | undefined): string[] {
   const spec = isObject(patch) ? patch['spec'] : undefined
   if (!isObject(spec)) return []

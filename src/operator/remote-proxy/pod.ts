@@ -3,11 +3,11 @@ import { clusterMount, DRAIN_SECONDS, keyMounts, type Mount, proxyContainer, RUN
 import { CONTAINER } from './pod-template-patch.ts'
 import { adminPortOf, PATHS, type RemoteProxy, selectorLabels } from './remote-proxy.ts'
 
-/** Seconds that a pod waits before SIGTERM until Services have forgotten it. */
+/** Seconds between the preStop hook and SIGTERM, until Services have removed the pod. */
 const PRE_STOP_SECONDS = 5
 /** Seconds for the last bytes. */
 const MARGIN_SECONDS = 10
-/** Of the pods: what EKS puts into them when they start is for this role, so another one makes them anew. */
+/** Annotation of the pods: EKS injects credentials for this role at start, so a different role recreates them. */
 const POD_AWS_ROLE = 'extauth.dev/aws-role-arn'
 
 const DEFAULT_RESOURCES = { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } }
@@ -19,7 +19,7 @@ export function podTemplateOf(proxy: RemoteProxy): object {
   const annotations = {
     ...more.annotations,
     ...(proxy.awsRoleArn === undefined ? {} : { [POD_AWS_ROLE]: proxy.awsRoleArn }),
-    // Where the policy lets nobody read metrics, a scrape would only fail.
+    // If the policy blocks metrics, a scrape would only fail.
     ...(proxy.metricsFrom.length === 0
       ? {}
       : { 'prometheus.io/scrape': 'true', 'prometheus.io/port': String(adminPortOf(proxy)) }),
@@ -45,7 +45,7 @@ export function podTemplateOf(proxy: RemoteProxy): object {
         runAsNonRoot: true,
         ...(proxy.pods.fixedUser ? { ...RUN_AS, fsGroup: RUN_AS.runAsGroup } : {}),
         seccompProfile: { type: 'RuntimeDefault' },
-        // Not every container runtime lets nobody bind a low port by itself.
+        // Not every container runtime allows non-root users to bind low ports.
         ...(proxy.port < 1024 ? { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }] } : {}),
       },
       containers: [containerOf(proxy, mounts)],
@@ -72,7 +72,7 @@ function containerOf(proxy: RemoteProxy, mounts: readonly Mount[]): object {
 }
 
 const MODE = 0o440
-/** Where the platform gives the user, it need not give the volumes that user's group. */
+/** A platform that assigns the user need not assign that user's group to volumes. */
 const OPEN_MODE = 0o444
 
 function mountsOf(proxy: RemoteProxy): Mount[] {

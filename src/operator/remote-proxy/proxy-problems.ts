@@ -5,8 +5,8 @@ import { isShared, ownTypes } from '../kinds.ts'
 import { remoteProxySnapshot } from './snapshot.ts'
 
 /**
- * Why the operator would make no pods for an MCPRemoteProxy beside these objects, each as `path: message`. What is wrong
- * with a config that it refers to is not repeated.
+ * Reasons for creating no pods for an MCPRemoteProxy with these objects, each as `path: message`. Problems of a
+ * referenced config are not repeated.
  */
 export function proxyProblems(
   proxy: KubeObject,

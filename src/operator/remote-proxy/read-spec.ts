@@ -3,24 +3,24 @@ import { tracesUrl } from '../../resources/index.ts'
 import { type Keys, keyRefsIn } from '../key-refs.ts'
 import { PATHS, type RemoteProxyFields } from './remote-proxy.ts'
 
-/** What the operator reads of the spec of an MCPRemoteProxy. The rules have judged it before; here nothing throws. */
+/** The fields of an MCPRemoteProxy spec that the operator reads. Validated before; nothing here throws. */
 export interface RemoteProxySpec {
   readonly fields: RemoteProxyFields
   readonly externalAuth: string | undefined
   readonly authServer: { readonly kind: string; readonly name: string } | undefined
-  /** Name of the MCPOIDCConfig that says who may call. */
+  /** Name of the MCPOIDCConfig for its callers. */
   readonly oidcConfig: string | undefined
-  /** Name of the MCPTelemetryConfig that says where traces go. */
+  /** Name of the MCPTelemetryConfig for its traces. */
   readonly telemetryConfig: string | undefined
   /** Name of the MCPToolConfig that says which tools callers may use. */
   readonly toolConfig: string | undefined
   readonly image: string | undefined
-  /** Its callers may have tokens, and it does not name the resource that they are for. */
+  /** Callers may have tokens, but no resource is named. */
   readonly lacksResource: boolean
-  /** Keys of Secrets that it names itself, and of ConfigMaps with CA certificates. */
+  /** Keys of Secrets that it references directly, and of ConfigMaps with CA certificates. */
   readonly secretKeys: Keys
   readonly caBundleKeys: Keys
-  /** It says itself who may call. */
+  /** It defines its callers inline. */
   readonly hasCallers: boolean
   readonly needsClusterToken: boolean
   readonly urls: readonly string[]
@@ -29,7 +29,7 @@ export interface RemoteProxySpec {
 }
 
 const DEFAULT_PORT = 8080
-/** Fields that are about pods, or about the listener, which the ProxyConfig beside the manifest has. */
+/** Fields about pods or the listener, which the ProxyConfig beside the manifest contains. */
 const POD_FIELDS: ReadonlySet<string> = new Set([
   'replicas',
   'image',
@@ -71,7 +71,7 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
   const callers = [spec['auth'], spec['oidcConfig']].filter((part) => part !== undefined && part !== null)
   const authServer = isObject(spec['authServerRef']) ? spec['authServerRef'] : undefined
   const sessionKey = secretIn(spec['sessionKeySecretRef'])
-  // `kubernetes` is the type of a section that names none (decisions §1).
+  // `kubernetes` is the default type of a section (decisions §1).
   const isCluster = isObject(spec['oidcConfig']) && (spec['oidcConfig']['type'] ?? 'kubernetes') === 'kubernetes'
   return {
     fields: {
@@ -132,7 +132,7 @@ function lacksResource(spec: Json): boolean {
   return [spec, oauth, oidcConfig, reference].every((part) => textIn(part?.['resourceUrl']) === undefined)
 }
 
-/** The receiver that `openTelemetry` names, if it is on. */
+/** The receiver in `openTelemetry`, if it is enabled. */
 export function receiversIn(openTelemetry: unknown): string[] {
   if (!isObject(openTelemetry) || openTelemetry['enabled'] !== true) return []
   const endpoint = textIn(openTelemetry['endpoint'])
@@ -140,7 +140,7 @@ export function receiversIn(openTelemetry: unknown): string[] {
   return url === undefined ? [] : [url.href]
 }
 
-/** Every URL in it that is called: what identifies a resource is not. */
+/** Every called URL; identifiers of resources are excluded. */
 export function urlsIn(value: unknown, field = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => urlsIn(item, field))
   if (isObject(value)) return Object.entries(value).flatMap(([name, inner]) => urlsIn(inner, name))

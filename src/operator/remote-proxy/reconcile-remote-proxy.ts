@@ -4,14 +4,14 @@ import { type Action, type Plan, statusAction } from '../actions.ts'
 import { changedConditions, type Condition, conditionsFrom, conditionsOf, type Finding } from '../conditions.ts'
 import { eventOf } from '../events.ts'
 import { ownedName } from '../names.ts'
-import { barredSecrets, secretsFinding, type SecretStates } from '../secret-states.ts'
+import { forbiddenSecrets, secretsFinding, type SecretStates } from '../secret-states.ts'
 import { isAppliedFrom, isAsWanted, stamped } from '../wanted.ts'
-import { revisionOf, strayKeys } from './config-map.ts'
+import { revisionOf, unexpectedKeys } from './config-map.ts'
 import { OWNED_TYPES, ownedObjects, type WantedObject } from './objects.ts'
 import type { PodReport } from './pod-reports.ts'
 import { type RemoteProxy, selectorLabels, serviceUrl } from './remote-proxy.ts'
 
-/** What a reference of a proxy leads to. */
+/** The state of a referenced object. */
 export type ReferenceState =
   | { readonly is: 'valid'; readonly configHash: string }
   | {
@@ -19,41 +19,41 @@ export type ReferenceState =
       readonly message: string
     }
 
-/** What is known about one MCPRemoteProxy when it is looked at. */
+/** The observed state of one MCPRemoteProxy. */
 export interface RemoteProxySnapshot {
   readonly object: KubeObject
   readonly type: ResourceType
-  /** What can be run; the problems of its own spec otherwise. */
+  /** The desired proxy, or the problems of its spec. */
   readonly wanted: RemoteProxy | { readonly problems: readonly string[] }
-  /** Undefined where there is no such reference. */
+  /** Undefined without such a reference. */
   readonly externalAuth: ReferenceState | undefined
   readonly authServer: ReferenceState | undefined
-  /** The MCPOIDCConfig that says who may call. */
+  /** The MCPOIDCConfig for its callers. */
   readonly callers?: ReferenceState | undefined
-  /** The MCPTelemetryConfig that says where traces go. */
+  /** The MCPTelemetryConfig for its traces. */
   readonly telemetry?: ReferenceState | undefined
   /** The MCPToolConfig with the tools that callers may use. */
   readonly tools?: ReferenceState | undefined
   readonly secrets: SecretStates
-  /** Where an embedded authorization server of it keeps sessions; undefined without one. */
+  /** Session storage of its embedded authorization server; undefined without one. */
   readonly sessions?: 'memory' | 'store' | undefined
-  /** Objects of the kinds that it owns, with the name that they get. */
+  /** Objects of the owned kinds with the current name. */
   readonly owned: readonly WantedObject[]
-  /** Objects of these kinds with the name that earlier releases gave them. */
+  /** Objects of these kinds with the name of earlier releases. */
   readonly earlier: readonly WantedObject[]
-  /** What could run last: while what is wanted now can't, drift is put back to it. */
+  /** The last valid proxy: drift is reverted to it while the current one is invalid. */
   readonly lastGood?: RemoteProxy | undefined
-  /** An object that the API server has just refused: then nothing but the status is written. */
+  /** An object that the API server just rejected: then only the status is written. */
   readonly refused?: { readonly what: string; readonly message: string } | undefined
-  /** Its pods that are ready, and what they report; undefined: they are not asked. */
+  /** Its ready pods and their reports; undefined: they are not polled. */
   readonly reports?: readonly (PodReport | undefined)[] | undefined
   readonly now: Date
 }
 
-/** Observed → wanted for one MCPRemoteProxy (kubernetes.md §3). Pure: no I/O, no clock. */
+/** Computes the desired state of one MCPRemoteProxy (kubernetes.md §3). Pure: no I/O, no clock. */
 export function reconcileRemoteProxy(snapshot: RemoteProxySnapshot): Plan {
   const { object, type } = snapshot
-  // The garbage collector removes what it owns.
+  // The garbage collector removes its owned objects.
   if (object.metadata.deletionTimestamp !== undefined) return { actions: [], events: [] }
   const proxy = runnableProxy(snapshot) ?? snapshot.lastGood
   const actions = proxy === undefined || snapshot.refused !== undefined ? [] : objectActions(snapshot, proxy)
@@ -70,7 +70,7 @@ export function reconcileRemoteProxy(snapshot: RemoteProxySnapshot): Plan {
   }
 }
 
-/** What is wanted, where that can run; what can't never replaces what runs. */
+/** The desired proxy if it can run; an invalid one never replaces a running one. */
 export function runnableProxy({
   wanted,
   externalAuth,
@@ -86,7 +86,7 @@ export function runnableProxy({
   const isRunnable =
     [externalAuth, authServer, callers, telemetry, tools].every(
       (state) => state === undefined || state.is === 'valid',
-    ) && barredSecrets(secrets).length === 0
+    ) && forbiddenSecrets(secrets).length === 0
   return 'problems' in wanted || !isRunnable ? undefined : wanted
 }
 
@@ -99,7 +99,7 @@ function objectActions(snapshot: RemoteProxySnapshot, proxy: RemoteProxy): Actio
     const before = observedOf(type)
     const isUnset = type.kind === 'Deployment' && before !== undefined && proxy.replicas === undefined
     const keeps = isUnset ? { keepsReplicas: true } : {}
-    const keys = type.kind === 'ConfigMap' ? strayKeys(object, before) : []
+    const keys = type.kind === 'ConfigMap' ? unexpectedKeys(object, before) : []
     return [
       ...(isAsWanted(marked, before) ? [] : [{ do: 'apply', type, object: marked, before, ...keeps } as const]),
       ...(keys.length === 0 ? [] : [{ do: 'remove_keys', type, object, keys } as const]),
@@ -114,9 +114,9 @@ function objectActions(snapshot: RemoteProxySnapshot, proxy: RemoteProxy): Actio
 }
 
 /**
- * What an earlier release made under the proxy's own name goes once it is replaced: a budget and a policy at once (an
- * eviction fails with two budgets for one pod), the pods with what they mount once the new ones are available. The
- * Service stays, because routes may name it: it selects the same pods.
+ * Removes objects of an earlier release once they are replaced: budget and policy at once (an eviction fails with two
+ * budgets for one pod), pods and their mounts once the new ones are available. The Service stays, because routes may
+ * reference it: it selects the same pods.
  */
 function earlierRemovals(
   { earlier, owned, object: owner }: RemoteProxySnapshot,
@@ -182,7 +182,7 @@ function findingsOf(snapshot: RemoteProxySnapshot, actions: readonly Action[]): 
   return [readyFinding(snapshot, found, actions), ...found, ...podFindings(snapshot)]
 }
 
-/** What the pods report: whether they run what is wanted, and whether they reach the remote server. */
+/** Conditions from the reports of pods: whether they run the desired configuration and reach the remote server. */
 function podFindings(snapshot: RemoteProxySnapshot): Finding[] {
   const { reports } = snapshot
   if (reports === undefined) return []
@@ -241,7 +241,7 @@ function referenceFinding(
     : { type, status: 'False', reason: reasons[state.is], message: state.message }
 }
 
-/** Several pods with sessions in memory: a login that one of them knows is unknown to the others. */
+/** Several pods with sessions in memory: one pod does not know the sessions of another. */
 function sessionsFinding({ wanted, owned }: RemoteProxySnapshot, sessions: 'memory' | 'store'): Finding {
   const type = 'SessionStorageWarning'
   const deployment = owned.find((one) => one.type.kind === 'Deployment')?.object
@@ -265,7 +265,7 @@ interface DeploymentStatus {
   readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[]
 }
 
-/** The first thing that is missing, in the order in which it has to be there. */
+/** The first missing requirement, in the order of dependencies. */
 function readyFinding(
   snapshot: RemoteProxySnapshot,
   references: readonly Finding[],
@@ -278,8 +278,8 @@ function readyFinding(
   if (failed !== undefined) return no(failed.reason, failed.message)
   if (snapshot.refused !== undefined) return no('ApplyRefused', refusalMessage(snapshot, snapshot.refused))
   const deployment = snapshot.owned.find((one) => one.type.kind === 'Deployment')?.object
-  const pending = no('DeploymentPending', 'the Deployment was not looked at yet')
-  // What it says of its pods is about those before this change. One that was applied already may never look as it is wanted.
+  const pending = no('DeploymentPending', 'the Deployment has no status yet')
+  // Its status describes the pods before this change. An object applied earlier may never equal the desired one.
   const isChanging = actions.some(
     ({ do: what, type: { kind }, object }) =>
       what === 'apply' && kind === 'Deployment' && deployment !== undefined && !isAppliedFrom(object, deployment),
@@ -306,7 +306,7 @@ function readyFinding(
   }
 }
 
-/** The first words that were said about a generation stay: others of each try would be a write each. */
+/** The first message about a generation is kept: different wording at each retry would cause a write each. */
 function refusalMessage(
   { object }: RemoteProxySnapshot,
   { what, message }: NonNullable<RemoteProxySnapshot['refused']>,
@@ -323,7 +323,7 @@ function statusOf(snapshot: RemoteProxySnapshot, conditions: readonly Condition[
   const { replicas = 0, readyReplicas = 0 } = (deployment?.status ?? {}) as DeploymentStatus
   const before = (object.status ?? {}) as Readonly<Record<string, unknown>>
   const url = 'problems' in wanted ? before['url'] : serviceUrl(wanted)
-  // Of a config that can't be used the hash stays: it is the one that the pods still run.
+  // An invalid config keeps its hash: the pods still run it.
   const hash = (state: ReferenceState | undefined, field: string): unknown =>
     state === undefined ? undefined : state.is === 'valid' ? state.configHash : before[field]
   return present({
@@ -343,7 +343,7 @@ function statusOf(snapshot: RemoteProxySnapshot, conditions: readonly Condition[
   })
 }
 
-/** What autoscalers find the pods by. */
+/** Selector of the pods, for autoscalers. */
 const selectorText = (proxy: RemoteProxy): string =>
   Object.entries(selectorLabels(proxy))
     .map(([name, value]) => `${name}=${value}`)

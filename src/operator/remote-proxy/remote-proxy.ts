@@ -5,35 +5,35 @@ import { instanceName, ownedName } from '../names.ts'
 import type { PodSettings, ProxyPolicy } from '../pod-settings.ts'
 import type { ServicePorts } from '../service-ports.ts'
 
-/** What an MCPRemoteProxy says about its pods, as it says it. */
+/** The pod settings of an MCPRemoteProxy, as written. */
 export interface RemoteProxyFields {
   /** Port that pods and Service listen on. */
   readonly port: number
-  /** Absent: somebody else (an autoscaler) decides. */
+  /** Absent: another controller (an autoscaler) decides. */
   readonly replicas: number | undefined
   readonly resources: object | undefined
   readonly podTemplateSpec: object | undefined
   readonly serviceAccountName: string | undefined
-  /** Role of AWS that the account names which is made. */
+  /** AWS role of the generated service account. */
   readonly awsRoleArn: string | undefined
   /** Whether the Service sends one client to one pod. */
   readonly sessionAffinity: string
-  /** Key that all pods bind MCP sessions with. Absent: each makes one at start. */
+  /** Key for binding MCP sessions, shared by all pods. Absent: each pod generates one at start. */
   readonly sessionKey: { readonly name: string; readonly key: string } | undefined
-  /** Undefined: the operator makes no autoscaler. */
+  /** Undefined: no autoscaler. */
   readonly autoscaling: Autoscaling | undefined
-  /** More of what is made. */
+  /** Additional settings of the generated objects. */
   readonly overrides: ResourceOverrides
-  /** Who may read metrics: peers of a NetworkPolicy. */
+  /** Allowed readers of metrics: peers of a NetworkPolicy. */
   readonly metricsFrom: readonly object[]
-  /** What differs from the settings of the operator. */
+  /** Differences from the operator's settings. */
   readonly networkPolicy: Partial<ProxyPolicy>
-  /** More egress rules of the NetworkPolicy. */
+  /** Additional egress rules of the NetworkPolicy. */
   readonly egress: readonly object[]
   readonly allowedOrigins: readonly string[]
   /** URL that clients connect to. */
   readonly externalUrl: string | undefined
-  /** Gateways that lead to the Service. */
+  /** Gateways in front of the Service. */
   readonly gateway: { readonly parentRefs: readonly object[]; readonly hostnames?: readonly string[] } | undefined
   readonly ingress:
     | {
@@ -45,38 +45,38 @@ export interface RemoteProxyFields {
     | undefined
 }
 
-/** What an MCPRemoteProxy of the cluster says about the pods that serve it; what it says about requests is in `manifest`. */
+/** The pod settings of an MCPRemoteProxy of the cluster; its request settings are in `manifest`. */
 export interface RemoteProxy extends RemoteProxyFields {
   readonly object: KubeObject
   readonly name: string
   readonly namespace: string
   readonly image: string
-  /** The MCPRemoteProxy as the proxy reads it: without fields that are about pods. */
+  /** The MCPRemoteProxy for the proxy process: without fields about pods. */
   readonly manifest: KubeObject
   /** Keys of Secrets that the pods mount, by Secret. */
   readonly secretKeys: Keys
-  /** Keys of ConfigMaps that hold CA certificates, by ConfigMap; found beside the secrets. */
+  /** Keys of ConfigMaps with CA certificates, by ConfigMap; mounted beside the secrets. */
   readonly caBundleKeys: Keys
-  /** The pods need a token of their service account (a provider that is the cluster itself). */
+  /** The pods need a token of their service account (the cluster is an identity provider). */
   readonly needsClusterToken: boolean
-  /** The pods take the AWS identity that EKS gives them, from its agent on the node. */
+  /** The pods use EKS pod identity, from its agent on the node. */
   readonly needsPodIdentity: boolean
   /** URLs that the pods connect to, for the NetworkPolicy. */
   readonly urls: readonly string[]
   /** Services of the cluster among the hosts of these URLs, by host. */
   readonly services: ReadonlyMap<string, ServicePorts>
-  /** Ports of stores whose host no URL names. */
+  /** Ports of stores without a host in a URL. */
   readonly storePorts: readonly number[]
-  /** What its pods have of the cluster. */
+  /** Cluster-specific pod settings. */
   readonly pods: PodSettings
-  /** MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig and MCPToolConfig documents that it needs, valid ones. */
+  /** The valid MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig and MCPToolConfig documents that it needs. */
   readonly documents: readonly KubeObject[]
 }
 
 export const PATHS = {
   config: '/etc/extauth',
   secrets: '/etc/extauth-secrets',
-  /** Where a kubelet puts what a pod is to the API server; mounted only where it is needed. */
+  /** Mount path of the service account; mounted only if needed. */
   cluster: '/var/run/secrets/kubernetes.io/serviceaccount',
 } as const
 
@@ -86,10 +86,10 @@ export const serviceUrl = ({ name, namespace, port }: Pick<RemoteProxy, 'name' |
 
 export const ADMIN_PORT = 8081
 
-/** Where probes and Prometheus ask the pods of a proxy. */
+/** Port for probes and Prometheus. */
 export const adminPortOf = ({ port }: RemoteProxy): number => (port === ADMIN_PORT ? ADMIN_PORT + 1 : ADMIN_PORT)
 
-/** Labels of everything that belongs to a proxy; the first two select its pods and never change. */
+/** Labels of all objects of a proxy; the first two select its pods and never change. */
 export const selectorLabels = ({ name }: RemoteProxy): Record<string, string> => ({
   'app.kubernetes.io/name': 'mcp-extauth',
   'app.kubernetes.io/instance': instanceName(name),
@@ -101,7 +101,7 @@ const ownedLabels = (proxy: RemoteProxy): Record<string, string> => ({
   'app.kubernetes.io/managed-by': 'mcp-extauth-operator',
 })
 
-/** What makes the garbage collector remove it with the proxy. */
+/** The owner reference, for the garbage collector. */
 export function ownerOf({ object }: RemoteProxy): OwnerReference {
   return {
     apiVersion: object.apiVersion,
@@ -112,13 +112,13 @@ export function ownerOf({ object }: RemoteProxy): OwnerReference {
   }
 }
 
-/** Labels and annotations that somebody adds. */
+/** Labels and annotations added by the user. */
 interface More {
   readonly labels?: Readonly<Record<string, string>> | undefined
   readonly annotations?: Readonly<Record<string, string>> | undefined
 }
 
-/** An object that belongs to a proxy; of labels that are added ours stay. */
+/** An object owned by a proxy; added labels cannot replace the operator's. */
 export const owned = (
   proxy: RemoteProxy,
   apiVersion: string,

@@ -2,7 +2,7 @@ import type { KubeObject } from '../../kube/index.ts'
 import { ownedName } from '../names.ts'
 import { owned, type RemoteProxy } from './remote-proxy.ts'
 
-/** What leads clients from the gateways that `spec.gateway` names to the Service. */
+/** Routes traffic from the gateways in `spec.gateway` to the Service. */
 export function httpRouteOf(proxy: RemoteProxy, gateway: NonNullable<RemoteProxy['gateway']>): KubeObject {
   const { parentRefs, hostnames } = gateway
   return owned(proxy, 'gateway.networking.k8s.io/v1', 'HTTPRoute', {
@@ -19,7 +19,7 @@ export function httpRouteOf(proxy: RemoteProxy, gateway: NonNullable<RemoteProxy
   })
 }
 
-/** The same for the controller of an ingress class. */
+/** The same for an ingress class. */
 export function ingressOf(proxy: RemoteProxy, ingress: NonNullable<RemoteProxy['ingress']>): KubeObject {
   const { className, host, tlsSecretName, annotations } = ingress
   const backend = { service: { name: ownedName(proxy.name), port: { name: 'mcp' } } }

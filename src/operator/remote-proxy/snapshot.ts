@@ -19,16 +19,19 @@ import type { PodReport } from './pod-reports.ts'
 import { podTemplateProblems } from './pod-template-patch.ts'
 import { type RemoteProxy, serviceUrl } from './remote-proxy.ts'
 
-/** What the operator was told and does not read from the cluster. */
+/** Operator settings from outside the cluster. */
 export interface SnapshotSettings {
   readonly apiGroup: string
-  /** Image of pods whose spec names none. */
+  /** Default image of the pods. */
   readonly image: string
-  /** Refuses pod templates, service accounts, images and egress rules that a proxy brings (who may create one may create pods). */
+  /**
+   * Rejects pod templates, service accounts, images and egress rules of proxies (their author could create arbitrary
+   * pods).
+   */
   readonly restrictPodTemplate: boolean
-  /** Lets only Secrets with the label be named. */
+  /** Allows only references to Secrets with the label. */
   readonly secretsByLabel: boolean
-  /** Of the cluster that pods run in. Default: as most clusters are. */
+  /** Properties of the cluster for pods. Default: those of most clusters. */
   readonly pods?: PodSettings | undefined
 }
 
@@ -37,7 +40,7 @@ export interface SnapshotDeps {
   readonly known: KnownConfigs
   readonly knownShared: (object: KubeObject) => KnownSharedConfig
   readonly secretsOf: SecretLookup
-  /** Reports of the ready pods of a proxy; absent: they are not asked. */
+  /** Reports of the ready pods of a proxy; absent: they are not polled. */
   readonly reportsOf?: ((namespace: string, instance: string) => readonly (PodReport | undefined)[]) | undefined
   readonly types: OwnTypes
   readonly settings: SnapshotSettings
@@ -54,7 +57,7 @@ interface ConfigReference extends Reference {
   readonly valid: ValidConfig | undefined
 }
 
-/** What pods need for something that the proxy refers to. */
+/** Requirements of a referenced object. */
 interface Needs {
   readonly secretKeys: Keys
   readonly caBundleKeys?: Keys
@@ -64,7 +67,7 @@ interface Needs {
   readonly needsPodIdentity?: boolean
 }
 
-/** Everything that is known about one proxy. */
+/** The observed state of one proxy. */
 export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): RemoteProxySnapshot {
   const { observed, settings } = deps
   const { name, namespace = 'default' } = object.metadata
@@ -86,7 +89,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
     (reference) => reference !== undefined,
   )
   const proxy = proxyOf(object, spec, references, settings, observed)
-  // What the pods would be given must start: an address for everybody without a word about callers does not.
+  // The documents must start: a public address without a definition of callers does not.
   if (problems.length === 0 && references.every(({ state }) => state.is === 'valid'))
     problems.push(...startProblems(proxy, settings.apiGroup, validated.loaded))
   const objectsNamed = (owned: string): WantedObject[] =>
@@ -113,8 +116,8 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
 }
 
 /**
- * What would keep the pods of an MCPRemoteProxy from starting whatever it refers to, by itself: callers that nobody names, or
- * that lack something. Where its callers may come from what it refers to, nothing can be said.
+ * Problems of an MCPRemoteProxy that prevent its pods from starting, independent of references: callers that are
+ * missing or incomplete. Callers from a referenced object are not checked.
  */
 export function problemsAlone(object: KubeObject, settings: SnapshotSettings): string[] {
   const spec = readRemoteProxySpec(object)
@@ -133,7 +136,7 @@ export function problemsAlone(object: KubeObject, settings: SnapshotSettings): s
   return [...unfit, ...startProblems(proxyOf(object, { ...spec, routeFields }, callers, settings), settings.apiGroup)]
 }
 
-/** An MCPOIDCConfig of that name, whatever it says: what it describes has its own review. */
+/** A placeholder for an MCPOIDCConfig of that name: its content is reviewed separately. */
 function assumedCallers(name: string, namespace: string, apiGroup: string): Reference {
   const object = {
     apiVersion: `${apiGroup}/${NEWEST_VERSION}`,
@@ -167,7 +170,7 @@ function startProblems(proxy: RemoteProxy, apiGroup: string, validated?: Loading
   return formatProblems(problems ?? [])
 }
 
-/** Who sets one of these can run what they like, as whom they like, or let it reach what they like. */
+/** Fields that allow arbitrary containers, users or destinations. */
 const RESTRICTED_FIELDS = [
   'podTemplateSpec',
   'serviceAccountName',
@@ -179,7 +182,7 @@ const RESTRICTED_FIELDS = [
   'ingress.annotations',
 ] as const
 
-/** What an MCPRemoteProxy says about its pods that an operator with `--restrict-pod-template` refuses. */
+/** Pod settings of an MCPRemoteProxy that `--restrict-pod-template` rejects. */
 export function restrictedFields(object: KubeObject): string[] {
   const { fields, image } = readRemoteProxySpec(object)
   const { env = [], imagePullSecrets = [] } = fields.overrides.proxyDeployment ?? {}
@@ -189,10 +192,10 @@ export function restrictedFields(object: KubeObject): string[] {
     awsRoleArn: fields.awsRoleArn !== undefined,
     image: image !== undefined,
     egress: fields.egress.length > 0,
-    // Controllers read configuration of their own from them.
+    // Controllers read their own configuration from them.
     'ingress.annotations': Object.keys(fields.ingress?.annotations ?? {}).length > 0,
     networkPolicy: Object.keys(fields.networkPolicy).length > 0,
-    // Labels and annotations may be anybody's; a variable can be an option of the proxy.
+    // Labels and annotations may belong to anyone; a variable can be an option of the proxy.
     resourceOverrides: env.length > 0 || imagePullSecrets.length > 0,
   }
   const used = RESTRICTED_FIELDS.filter((field) => isUsed[field])
@@ -234,7 +237,7 @@ function lookUpServer(
   return { ...found, state: { is: 'wrong_type', message } }
 }
 
-/** Who may call, or where traces go. */
+/** The reference for callers or telemetry. */
 function sharedReference(
   kind: SharedKind,
   name: string,
@@ -307,7 +310,7 @@ function servicesOf(
   return new Map(found)
 }
 
-/** Where the embedded authorization server among these configs keeps sessions. */
+/** Session storage of the embedded authorization server among these configs. */
 function sessionsOf(references: readonly (ConfigReference | undefined)[]): RemoteProxySnapshot['sessions'] {
   const servers = references.flatMap((reference) =>
     reference?.valid?.spec.type === 'embeddedAuthServer' ? [reference.valid.spec.embeddedAuthServer] : [],

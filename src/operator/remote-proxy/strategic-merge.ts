@@ -1,6 +1,6 @@
 type Json = Record<string, unknown>
 
-/** Lists of a pod template that are merged by a key, as the API's `patchMergeKey` says. */
+/** Lists of a pod template that are merged by a key (`patchMergeKey` of the API). */
 const MERGE_KEYS: Readonly<Record<string, readonly string[]>> = {
   containers: ['name'],
   initContainers: ['name'],
@@ -18,14 +18,14 @@ const MERGE_KEYS: Readonly<Record<string, readonly string[]>> = {
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** What kubectl says about order, which a template does not have: ours come first, others in their own. */
+/** kubectl's order directive, which a template does not have: base items come first, others in their order. */
 const ORDER = '$setElementOrder/'
 const DELETE_FROM = '$deleteFromPrimitiveList/'
 
 /**
- * A strategic merge of a pod template: objects are merged, lists with a merge key by that key, other lists replaced, `null`
- * removes. `$patch: delete` removes the item of a keyed list or what is in an object, `$patch: replace` replaces the list or
- * object that it is in; `$retainKeys` and `$deleteFromPrimitiveList` do as in the API.
+ * A strategic merge of a pod template: objects are merged, lists with a merge key by that key, other lists replaced;
+ * `null` removes. `$patch: delete` removes the item of a keyed list or the content of an object, `$patch: replace`
+ * replaces its list or object; `$retainKeys` and `$deleteFromPrimitiveList` work as in the API.
  */
 export function strategicMerge(base: unknown, patch: unknown, field = ''): unknown {
   if (patch === undefined) return base

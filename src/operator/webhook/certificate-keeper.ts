@@ -14,14 +14,14 @@ import {
 export interface CertificateKeeperOptions {
   readonly client: KubeClient
   readonly namespace: string
-  /** Of the Secret, and of both webhook configurations. */
+  /** Name of the Secret, and of both webhook configurations. */
   readonly secretName: string
   readonly configurationName: string
-  /** DNS names that the API server asks under. */
+  /** DNS names that the API server connects to. */
   readonly names: readonly string[]
   /** Milliseconds. Default 90 days. */
   readonly lifetimeMs?: number | undefined
-  /** The leader renews and writes configurations; others only when it does not. */
+  /** The leader renews and writes configurations; other replicas only if it does not. */
   readonly isLeader: () => boolean
   readonly onCertificate: (certificate: Certificate) => void
   readonly clock: Clock
@@ -31,39 +31,37 @@ export interface CertificateKeeperOptions {
 }
 
 export interface CertificateKeeper {
-  /** True while what is served is valid. */
+  /** True while the served certificate is valid. */
   readonly isValid: boolean
-  /** Looks at once; for leadership that was just acquired. */
+  /** Checks immediately, after leadership was acquired. */
   look(): Promise<void>
   close(): void
 }
 
 interface Stored {
   readonly object: KubeObject
-  /** Undefined where the Secret holds none that can be used. */
+  /** Undefined if the Secret has no usable certificate. */
   readonly certificate: Certificate | undefined
   readonly caBundle: string
 }
 
-/** When the certificate ends that webhooks are served with. */
+/** Metric: expiry of the webhook certificate. */
 export const certificateEnds = (metrics: Metrics) =>
   metrics
-    .gauge(
-      'extauth_operator_webhook_certificate_end_seconds',
-      'End of the certificate that webhooks are served with, Unix time.',
-    )
+    .gauge('extauth_operator_webhook_certificate_end_seconds', 'Expiry of the webhook serving certificate, Unix time.')
     .with()
 
-/** Milliseconds between looks at the Secret; with short lifetimes a tenth of those. */
+/** Milliseconds between checks of the Secret; a tenth of short lifetimes. */
 const LOOK_MS = 30_000
-/** Milliseconds until the first look after one that failed; doubled with each further one, up to the usual pause. */
+/** Milliseconds until the first retry; doubled with each failure up to the usual interval. */
 const FIRST_RETRY_MS = 1_000
-/** Milliseconds that API servers have to take over a new bundle before anybody serves what it vouches for. */
+/** Milliseconds for API servers to load a new bundle before a certificate that it signs is served. */
 const SPREAD_MS = 3_000
 
 /**
- * Keeps a self-made serving certificate in a Secret that all replicas read, and its CA in both webhook configurations. At a
- * renewal the configurations trust the new CA beside the old one first; only then the new certificate is served.
+ * Keeps a self-signed serving certificate in a Secret shared by all replicas, and its CA in both webhook
+ * configurations. At a renewal the configurations trust the new CA beside the old one first; only then the new
+ * certificate is served.
  */
 export async function keepCertificate(options: CertificateKeeperOptions): Promise<CertificateKeeper> {
   const { client, namespace, secretName, clock, log, lifetimeMs = DEFAULT_LIFETIME_MS, timers = systemTimers } = options
@@ -115,7 +113,7 @@ export async function keepCertificate(options: CertificateKeeperOptions): Promis
 
   const isPast = ({ certificate }: Stored): boolean => {
     if (certificate === undefined || isDue(certificate, clock.now(), options.isLeader())) return true
-    // Other names than it was made for: only one replica says so, or two of different versions would take turns.
+    // Certificate for other names: only the leader renews, or two versions would alternate.
     return options.isLeader() && !isFor(certificate, options.names)
   }
 
@@ -125,7 +123,7 @@ export async function keepCertificate(options: CertificateKeeperOptions): Promis
       try {
         stored = await renew(stored)
       } catch (error) {
-        // Another replica was faster: what it wrote is as good.
+        // Another replica was faster; its certificate is used.
         if (!(error instanceof KubeError && error.status === 409)) throw error
         stored = await read()
       }
@@ -143,7 +141,7 @@ export async function keepCertificate(options: CertificateKeeperOptions): Promis
         const status = error instanceof KubeError ? error.status : undefined
         log.warn(
           { secret: `${namespace}/${secretName}`, status, cause: causeOf(error) },
-          'webhook certificate could not be looked at',
+          'webhook certificate check failed',
         )
       },
     )
@@ -168,7 +166,7 @@ export async function keepCertificate(options: CertificateKeeperOptions): Promis
   }
 }
 
-/** Writes the bundle into both configurations where it is another; a configuration that is not installed is left out. */
+/** Writes a changed bundle into both configurations; a missing configuration is skipped. */
 async function trust(client: KubeClient, name: string, caBundle: string): Promise<void> {
   const encoded = Buffer.from(caBundle).toString('base64')
   for (const type of [CLUSTER_TYPES.ValidatingWebhookConfiguration, CLUSTER_TYPES.MutatingWebhookConfiguration]) {

@@ -2,7 +2,7 @@ import 'reflect-metadata'
 import { createPrivateKey, randomBytes, webcrypto, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import * as x509 from '@peculiar/x509'
-import { Secret } from '../../core/index.ts'
+import { type EpochMs, Secret } from '../../core/index.ts'
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 
@@ -14,26 +14,26 @@ export interface Certificate {
   readonly notAfterMs: number
 }
 
-/** What the webhook serves with, and what the API server is told to trust. */
+/** The serving certificate, and the CAs that the API server trusts. */
 export interface WebhookCertificates {
   readonly serving: Certificate
-  /** PEM certificates of all CAs that may have signed what some replica serves now. */
+  /** PEM certificates of all CAs that may have signed a certificate in use by a replica. */
   readonly caBundle: string
 }
 
 export interface IssueOptions {
   /** DNS names of the Service. */
   readonly names: readonly string[]
-  readonly nowMs: number
-  /** Milliseconds that both certificates live. Default 90 days. */
+  readonly nowMs: EpochMs
+  /** Lifetime of both certificates in milliseconds. Default 90 days. */
   readonly lifetimeMs?: number
 }
 
 export const DEFAULT_LIFETIME_MS = 90 * 24 * 3600 * 1000
-/** Clocks of machines differ; a certificate of the future is refused. */
+/** Tolerates clock differences; a certificate that is not yet valid is rejected. */
 const BACKDATED_MS = 5 * 60 * 1000
 
-/** Makes a CA of its own, and a serving certificate for `names` signed by it (P-256). The CA's key is thrown away. */
+/** Creates a CA, and a serving certificate for `names` signed by it (P-256). The CA's key is discarded. */
 export async function issueCertificates(options: IssueOptions): Promise<WebhookCertificates> {
   const { names, nowMs, lifetimeMs = DEFAULT_LIFETIME_MS } = options
   const notBefore = new Date(nowMs - BACKDATED_MS)
@@ -42,7 +42,7 @@ export async function issueCertificates(options: IssueOptions): Promise<WebhookC
   const id = randomBytes(6).toString('hex')
   const ca = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: serial(),
-    // Two CAs are trusted during a renewal, so they must not have one name.
+    // Two CAs are trusted during a renewal, so their names must differ.
     name: `CN=extauth-webhook-ca-${id}`,
     notBefore,
     notAfter,
@@ -85,7 +85,7 @@ export async function issueCertificates(options: IssueOptions): Promise<WebhookC
   }
 }
 
-/** The serving certificate of a PEM pair; undefined when it is none, or the key is another one's. */
+/** Parses a PEM pair; undefined if it is invalid, or the key does not match. */
 export function readCertificate(cert: string, key: Secret): Certificate | undefined {
   try {
     const read = new X509Certificate(cert)
@@ -96,23 +96,23 @@ export function readCertificate(cert: string, key: Secret): Certificate | undefi
   }
 }
 
-/** Whether a client that asks under each of these names or addresses accepts it. */
+/** Whether the certificate is valid for all of these names or addresses. */
 export function isFor({ cert }: Certificate, names: readonly string[]): boolean {
   const read = new X509Certificate(cert)
   return names.every((name) => (isIP(name) === 0 ? read.checkHost(name) : read.checkIP(name)) !== undefined)
 }
 
 /**
- * Renewal is due at two thirds of its life, which counts from its issue; who does not lead waits until three quarters, in case
- * nobody does. One of the future, by a clock that was wrong, is due at once.
+ * Renewal is due after two thirds of the lifetime since issue; replicas that do not lead wait for three quarters, in
+ * case the leader fails. A certificate from the future is due immediately.
  */
-export function isDue({ notBeforeMs, notAfterMs }: Certificate, nowMs: number, isLeader: boolean): boolean {
+export function isDue({ notBeforeMs, notAfterMs }: Certificate, nowMs: EpochMs, isLeader: boolean): boolean {
   const issuedMs = Math.min(notBeforeMs + BACKDATED_MS, notAfterMs)
   return nowMs < notBeforeMs || nowMs >= issuedMs + ((notAfterMs - issuedMs) * (isLeader ? 8 : 9)) / 12
 }
 
-/** The CAs of a bundle that are still valid, newest first, each once, with `added` before them. */
-export function mergeBundles(added: string, before: string, nowMs: number): string {
+/** The valid CAs of a bundle, newest first and unique, after `added`. */
+export function mergeBundles(added: string, before: string, nowMs: EpochMs): string {
   const blocks = [...splitPem(added), ...splitPem(before)]
   const kept = [...new Set(blocks)].filter((block) => {
     try {
@@ -132,7 +132,7 @@ const splitPem = (text: string): string[] =>
 const makeKeys = (): Promise<webcrypto.CryptoKeyPair> =>
   webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
 
-/** 127 random bits: positive and never twice (RFC 5280 §4.1.2.2). */
+/** 127 random bits: positive and unique (RFC 5280 §4.1.2.2). */
 function serial(): string {
   const bytes = randomBytes(16)
   bytes[0] = (bytes[0] ?? 0) & 0x7f

@@ -16,9 +16,9 @@ export interface ConfigurationOptions {
   readonly types: OwnTypes
   readonly keys: PodKeys
   readonly target: WebhookTarget
-  /** PEM; empty while it is not known. */
+  /** PEM; empty until it is known. */
   readonly caBundle: string
-  /** The operator's own: its objects never wait for it. */
+  /** The operator's own namespace, which is exempt from the webhooks. */
   readonly ownNamespace: string
 }
 
@@ -35,7 +35,7 @@ const elsewhere = ({ ownNamespace }: ConfigurationOptions): object => ({
   ],
 })
 
-/** The validating webhook: our kinds, on CREATE and on UPDATE of a spec (kubernetes.md §4). */
+/** The validating webhook: supported kinds, on CREATE and on UPDATE of a spec (kubernetes.md §4). */
 export function validatingConfiguration(options: ConfigurationOptions): KubeObject {
   const { types, name } = options
   const resources = [...CONFIG_KINDS, ...REFERRING_KINDS].map((kind) => types[kind])
@@ -57,14 +57,14 @@ export function validatingConfiguration(options: ConfigurationOptions): KubeObje
         rules: [
           {
             apiGroups: [group],
-            // With `Equivalent` the API server converts objects of other versions, which an older replica does not know.
+            // With `Equivalent` the API server converts other versions, which an older replica does not support.
             apiVersions: [OLDEST_VERSION],
             operations: ['CREATE', 'UPDATE'],
             resources: resources.map(({ plural }) => plural).sort(),
             scope: 'Namespaced',
           },
         ],
-        // A change of labels, finalizers or status is nobody's edit of the spec: a stored invalid object blocks nothing.
+        // Changes of labels, finalizers or status do not edit the spec: an invalid stored object blocks nothing.
         matchConditions: [
           {
             name: 'spec-changed',
@@ -76,7 +76,7 @@ export function validatingConfiguration(options: ConfigurationOptions): KubeObje
   }
 }
 
-/** The mutating webhook: pods that ask for the sidecar or seem to, and no others. */
+/** The mutating webhook: only pods that request the sidecar or seem to. */
 export function mutatingConfiguration(options: ConfigurationOptions): KubeObject {
   const { name, keys } = options
   return {
@@ -94,7 +94,7 @@ export function mutatingConfiguration(options: ConfigurationOptions): KubeObject
         timeoutSeconds: TIMEOUT_SECONDS,
         clientConfig: clientConfig(options, MUTATE_PATH),
         namespaceSelector: elsewhere(options),
-        // Other values inject nothing, which whoever wrote one is told.
+        // Other values inject nothing; the webhook warns about them.
         objectSelector: {
           matchExpressions: [
             { key: keys.inject, operator: 'Exists' },

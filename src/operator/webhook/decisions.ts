@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/index.ts'
 import type { KubeClient, KubeObject } from '../../kube/index.ts'
-import { type AuthType, judgeMatchers } from '../../resources/index.ts'
+import { type AuthType, validateMatchers } from '../../resources/index.ts'
 import { TAKES_TOO_LONG } from '../config/known-config.ts'
 import type { Controller } from '../controller.ts'
 import { CLUSTER_TYPES, isShared, type OwnTypes, REFERRING_KINDS } from '../kinds.ts'
@@ -8,7 +8,7 @@ import type { PodSettings } from '../pod-settings.ts'
 import { type PodKeys, referencesOf } from '../references.ts'
 import { readRemoteProxySpec } from '../remote-proxy/read-spec.ts'
 import { problemsAlone, restrictedFields } from '../remote-proxy/snapshot.ts'
-import { barredSecrets, notUsable } from '../secret-states.ts'
+import { forbiddenSecrets, notUsable } from '../secret-states.ts'
 import { createLookup } from './lookups.ts'
 import { decideInjection, type InjectableConfig, readAsked } from './mutate.ts'
 import type { AdmissionDecision, AdmissionRequest } from './review.ts'
@@ -21,7 +21,7 @@ export interface DecisionOptions {
   readonly types: OwnTypes
   readonly keys: PodKeys
   readonly controller: Pick<Controller, 'observed' | 'known' | 'knownShared' | 'secretsOf'>
-  /** Of sidecars. */
+  /** Image of the sidecars. */
   readonly image: string
   readonly restrictPodTemplate: boolean
   readonly secretsByLabel: boolean
@@ -29,17 +29,19 @@ export interface DecisionOptions {
   readonly clock: Clock
 }
 
-/** An object may leave out its namespace, which the API server adds when it stores it. */
+/** An object may omit its namespace, which the API server adds when it stores it. */
 const inNamespace = (object: KubeObject, namespace: string): KubeObject => ({
   ...object,
   metadata: { ...object.metadata, namespace },
 })
 
-/** Milliseconds of work for one review, of the 3 s that the API server waits. */
+/** Milliseconds of work for one review; the API server waits 3 s. */
 const MOST_REVIEW_MS = 2_000
 const TOO_LONG = { allowed: false, message: TAKES_TOO_LONG } as const
 
-/** What both webhooks decide, by what is observed of the cluster; of other namespaces than the asker's nothing is said. */
+/**
+ * The decisions of both webhooks, from the observed state of the cluster; they reveal nothing about other namespaces.
+ */
 export function createDecisions(options: DecisionOptions): { readonly validate: Decide; readonly mutate: Decide } {
   const { client, apiGroup, types, keys, image } = options
   const fixedUser = options.pods?.fixedUser ?? true
@@ -54,7 +56,7 @@ export function createDecisions(options: DecisionOptions): { readonly validate: 
       return config === undefined
     })
   }
-  /** Secrets that are there and may not be named; those that are not there yet may come in any order. */
+  /** Existing Secrets that must not be referenced; missing ones may be created later. */
   const unlabelled = (namespace: string, names: readonly string[]): string[] => {
     const states = secretsOf(namespace, names)
     return states === 'unknown' ? [] : states.barred.filter((name) => !states.missing.includes(name)).map(notUsable)
@@ -72,9 +74,9 @@ export function createDecisions(options: DecisionOptions): { readonly validate: 
     ...unlabelled(namespace, secretsIn(object)),
     ...(object.kind === 'MCPRemoteProxy' ? problemsAlone(inNamespace(object, namespace), options) : []),
   ]
-  /** With labels only: what a pod may not be given, be it that it is not there yet. */
+  /** With `--secrets-by-label`: Secrets that a pod must not get, including missing ones. */
   const barred = (namespace: string, names: readonly string[]): string[] =>
-    barredSecrets(secretsOf(namespace, names)).map(notUsable)
+    forbiddenSecrets(secretsOf(namespace, names)).map(notUsable)
   const injectable = (object: KubeObject, namespace: string): InjectableConfig => {
     const { problems, valid } = known.of(object)
     if (valid === undefined) return { secretKeys: new Map(), problem: problems.join('; ') }
@@ -85,8 +87,8 @@ export function createDecisions(options: DecisionOptions): { readonly validate: 
 
   return {
     async validate(request: AdmissionRequest, signal: AbortSignal): Promise<AdmissionDecision | undefined> {
-      const judged = await judgeMatchers(request.object, { signal, mostMs: MOST_REVIEW_MS })
-      if (judged !== 'judged') return judged === 'gone' ? undefined : TOO_LONG
+      const judged = await validateMatchers(request.object, { signal, mostMs: MOST_REVIEW_MS })
+      if (judged !== 'done') return judged === 'gone' ? undefined : TOO_LONG
       return decideValidation(request, { apiGroup, missing, forbidden })
     },
     async mutate(request: AdmissionRequest, signal: AbortSignal): Promise<AdmissionDecision | undefined> {
@@ -94,14 +96,14 @@ export function createDecisions(options: DecisionOptions): { readonly validate: 
       if ('allowed' in asked) return asked
       const { namespace } = request
       const { wanted, pod } = asked
-      // A replica may be asked before its watch has told it of a config that was just made.
+      // The watch of this replica may not have received a config that was just created.
       const object =
         observed.config(namespace, wanted.config) ??
         (await lookup(types.MCPExternalAuthConfig, namespace, wanted.config))
       const judged = await known.prepare(object, { signal, mostMs: MOST_REVIEW_MS })
-      if (judged !== 'judged') return judged === 'gone' ? undefined : TOO_LONG
+      if (judged !== 'done') return judged === 'gone' ? undefined : TOO_LONG
       const config = object === undefined ? undefined : injectable(object, namespace)
-      // Without a config nothing more is asked for.
+      // Without a config no further lookups are needed.
       const callers =
         config === undefined ? undefined : await lookup(CLUSTER_TYPES.ConfigMap, namespace, wanted.callers)
       return decideInjection({ wanted, pod, namespace }, { config, callers }, { keys, image, fixedUser, barred })
@@ -109,7 +111,7 @@ export function createDecisions(options: DecisionOptions): { readonly validate: 
   }
 }
 
-/** Why a config of this type can't run as a sidecar, whatever its pod says; undefined when it can. */
+/** Why a config of this type cannot run as a sidecar of any pod; undefined if it can. */
 export function unfitForPods(type: AuthType): string | undefined {
   if (type === 'embeddedAuthServer')
     return 'an embedded authorization server needs a URL that browsers reach; use an MCPRemoteProxy'

@@ -6,15 +6,15 @@ import { mergedKeys } from '../key-refs.ts'
 import type { PodKeys } from '../references.ts'
 import type { AdmissionDecision, AdmissionRequest } from './review.ts'
 
-/** What is known of a config when a pod is to be injected for it. */
+/** Properties of a config for injection into a pod. */
 export interface InjectableConfig {
-  /** Keys of Secrets that it names, by Secret. */
+  /** Keys of the Secrets that it references, by Secret. */
   readonly secretKeys: ReadonlyMap<string, ReadonlySet<string>>
-  /** Why it can't run as a sidecar; undefined when it can. */
+  /** Why it cannot run as a sidecar; undefined if it can. */
   readonly problem: string | undefined
 }
 
-/** What a pod names in its namespace; undefined where there is none. */
+/** The objects that a pod references in its namespace; undefined if missing. */
 export interface NamedByPod {
   readonly config: InjectableConfig | undefined
   /** The ConfigMap of its callers. */
@@ -26,11 +26,11 @@ export interface MutateOptions {
   readonly image: string
   /** See `InjectionSettings`. */
   readonly fixedUser?: boolean
-  /** Why a Secret of the callers may not be named; empty when it may. */
+  /** Why a Secret of the callers must not be referenced; empty if it may. */
   readonly barred?: (namespace: string, names: readonly string[]) => readonly string[]
 }
 
-/** What a pod asks for, or the decision that needs no look at the cluster. */
+/** The request of a pod, or a decision that needs no cluster state. */
 export function readAsked(
   { object: pod }: AdmissionRequest,
   keys: PodKeys,
@@ -45,7 +45,7 @@ export function readAsked(
   return { wanted: read.request, pod }
 }
 
-/** Injects the sidecar into a pod that asks for it, or refuses with a message that names what is missing. */
+/** Injects the sidecar into a pod that requests it, or rejects the pod with a message that names what is missing. */
 export function decideInjection(
   {
     wanted,
@@ -58,13 +58,13 @@ export function decideInjection(
   const no = (message: string): AdmissionDecision => ({ allowed: false, message })
   if (config === undefined)
     return no(
-      `the annotation ${keys.externalAuth} names "${wanted.config}", and there is no such MCPExternalAuthConfig in namespace "${namespace}"`,
+      `the annotation ${keys.externalAuth} names "${wanted.config}", which does not exist in namespace "${namespace}"`,
     )
   if (config.problem !== undefined)
-    return no(`the MCPExternalAuthConfig "${wanted.config}" can't run as a sidecar: ${config.problem}`)
+    return no(`the MCPExternalAuthConfig "${wanted.config}" cannot run as a sidecar: ${config.problem}`)
   if (configMap === undefined)
     return no(
-      `the annotation ${keys.callers} names "${wanted.callers}", and there is no such ConfigMap in namespace "${namespace}"`,
+      `the annotation ${keys.callers} names "${wanted.callers}", which does not exist in namespace "${namespace}"`,
     )
   const callers: SidecarCallers | { readonly problem: string } = readCallers(configMap)
   const problem = 'problem' in callers ? callers.problem : barred(namespace, [...callers.secretKeys.keys()]).join('; ')

@@ -1,15 +1,15 @@
-/** Of one namespace: reviews that wait while one of them is judged. */
+/** Maximum queued reviews of one namespace. */
 const MOST_WAITING = 64
-/** Of one namespace: bytes of the bodies of those. */
+/** Maximum bytes of their bodies. */
 const MOST_WAITING_BYTES = 8 * 1024 * 1024
-/** Of all namespaces together: bytes of bodies that are judged or wait. */
+/** Maximum bytes of bodies in progress or queued, all namespaces together. */
 const MOST_BYTES = 64 * 1024 * 1024
 
-/** What became of asking for a turn: it is there, there is too much before it, or the asker has gone while it waited. */
+/** The result of queuing: the turn is granted, the queue is full, or the client disconnected while waiting. */
 export type Turn = { readonly is: 'given'; done(): void } | { readonly is: 'busy' | 'gone' }
 
 export interface ReviewTurns {
-  /** One at a time per namespace, in order; `bytes` is the length of its body. */
+  /** One review at a time per namespace, in order; `bytes` is the length of its body. */
   take(namespace: string, bytes: number, signal: AbortSignal): Promise<Turn>
 }
 
@@ -18,9 +18,9 @@ interface Waiting {
   readonly start: () => void
 }
 
-/** Keeps one namespace from delaying the reviews of others: of each, one is judged at a time and a bounded number waits. */
+/** Isolates namespaces from each other: one review of each runs at a time, and a bounded number waits. */
 export function createReviewTurns(): ReviewTurns {
-  /** By namespace with a review that is judged: those behind it. */
+  /** Queues by namespace with a review in progress. */
   const lines = new Map<string, Waiting[]>()
   let held = 0
 

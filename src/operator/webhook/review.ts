@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/index.ts'
 
-/** What the API server asks (`admission.k8s.io/v1`). */
+/** The request of the API server (`admission.k8s.io/v1`). */
 export interface AdmissionRequest {
   readonly uid: string
   readonly kind: { readonly group: string; readonly version: string; readonly kind: string }
@@ -10,13 +10,13 @@ export interface AdmissionRequest {
   readonly isDryRun: boolean
 }
 
-/** What it is answered. */
+/** The response. */
 export type AdmissionDecision =
   | { readonly allowed: true; readonly warnings?: readonly string[]; readonly patch?: readonly object[] }
   | {
       readonly allowed: false
       readonly message: string
-      /** Nothing was judged: whoever asks again may be let in. */
+      /** Nothing was validated: a retry may be admitted. */
       readonly isBusy?: boolean
     }
 
@@ -25,7 +25,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Reads an `AdmissionReview`; undefined when it is none. */
+/** Reads an `AdmissionReview`; undefined if it is invalid. */
 export function readReview(body: unknown): AdmissionRequest | undefined {
   if (!isObject(body) || body['kind'] !== 'AdmissionReview' || body['apiVersion'] !== 'admission.k8s.io/v1')
     return undefined
@@ -45,7 +45,7 @@ export function readReview(body: unknown): AdmissionRequest | undefined {
   }
 }
 
-/** As an API server sends objects: maps are maps and the lists of a pod hold objects, or they are absent. */
+/** Whether maps are maps and pod lists contain objects, as API servers send them. */
 function isWellFormed({ metadata, spec }: Record<string, unknown>): boolean {
   if (!isObject(metadata)) return false
   const { labels = {}, annotations = {} } = metadata
@@ -54,7 +54,7 @@ function isWellFormed({ metadata, spec }: Record<string, unknown>): boolean {
   return isObject(labels) && isObject(annotations) && lists.every((list) => Array.isArray(list) && list.every(isObject))
 }
 
-/** The API server cuts warnings: 256 characters are shown whole, 4,096 in all. */
+/** The API server truncates warnings: 256 characters each, 4,096 in total. */
 const MAX_WARNING = 256
 const MAX_WARNINGS = 16
 

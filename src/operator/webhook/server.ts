@@ -1,4 +1,11 @@
-import { causeOf, type ClientRequest, type EndpointResponse, type Log, type Metrics } from '../../core/index.ts'
+import {
+  causeOf,
+  type ClientRequest,
+  type EndpointResponse,
+  type EpochMs,
+  type Log,
+  type Metrics,
+} from '../../core/index.ts'
 import { openListener, parseListenAddress, serveEndpoint } from '../../listen/index.ts'
 import type { Certificate } from './certificates.ts'
 import { type AdmissionDecision, type AdmissionRequest, readReview, reviewOf } from './review.ts'
@@ -7,7 +14,7 @@ import { createReviewTurns } from './review-turns.ts'
 export const VALIDATE_PATH = '/validate'
 export const MUTATE_PATH = '/mutate'
 
-/** Decides; `undefined` when it was given up because `signal` says that nobody waits for it any more. */
+/** Decides; `undefined` if `signal` reported that the client disconnected. */
 export type Decide = (
   request: AdmissionRequest,
   signal: AbortSignal,
@@ -21,19 +28,19 @@ export interface WebhookServerOptions {
   readonly mutate: Decide
   readonly log: Log
   readonly metrics: Metrics
-  readonly now: () => number
+  readonly now: () => EpochMs
   /**
-   * Milliseconds that it goes on to answer when it is closed, each answer being the last one on its connection: until the
-   * endpoints of the Service have forgotten this replica, API servers go on to ask it. Default 5,000.
+   * Milliseconds of continued serving after close, with each response the last on its connection: API servers connect
+   * until the endpoints of the Service have removed this replica. Default 5,000.
    */
   readonly leaveMs?: number | undefined
 }
 
 export interface WebhookServer {
   readonly port: number
-  /** New connections get this certificate; running ones go on. */
+  /** Uses this certificate for new connections; existing ones continue. */
   use(certificate: Certificate): void
-  /** Answers on for `leaveMs`, then stops listening and lets answers under way finish for up to a second. */
+  /** Continues serving for `leaveMs`, then stops listening and gives in-flight responses up to a second. */
   close(): Promise<void>
 }
 
@@ -44,26 +51,29 @@ interface Asked {
   readonly gone: AbortSignal
 }
 
-/** Counted from the start, so that the first of a kind is seen as a rise. */
+/** Initialized at the start, so that the first increment is visible. */
 const DECISIONS = ['allowed', 'refused', 'busy', 'gone', 'malformed']
 
 const BUSY = { allowed: false, isBusy: true } as const
 
 const MAX_BODY_BYTES = 3 * 1024 * 1024
-/** Of all that are read at the same time: whoever reaches the port must not be able to fill the memory. */
+/** Maximum bytes of bodies being read at the same time: clients of the port must not exhaust the memory. */
 const MOST_READING_BYTES = 64 * 1024 * 1024
 const MAX_HEADER_BYTES = 16 * 1024
-/** One API server keeps a few; there are not many of them. */
+/** Each API server keeps few connections, and there are few API servers. */
 const MAX_CONNECTIONS = 1_000
 const REQUEST_MS = 10_000
 const HEADERS_MS = 5_000
-/** API servers keep idle connections for 90 s: whoever ends one first has no request on its way. */
+/** Longer than the 90 s of API servers, so that this side never closes a connection with a request in flight. */
 const KEEP_ALIVE_MS = 120_000
 const CLOSE_GRACE_MS = 1_000
 const DEFAULT_LEAVE_MS = 5_000
 const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2]
 
-/** The HTTPS server that the API server asks (`admission.k8s.io/v1`): bounded in size and time, malformed reviews are 4xx. */
+/**
+ * The HTTPS server for admission reviews (`admission.k8s.io/v1`): limited in size and time; malformed reviews get
+ * 4xx.
+ */
 export async function startWebhookServer(options: WebhookServerOptions): Promise<WebhookServer> {
   const { log, metrics } = options
   const decisions = metrics.counter('extauth_operator_webhook_requests_total', 'Reviews by webhook and decision.', [
@@ -139,7 +149,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     serve: serveEndpoint(
       (request, gone) =>
         answer(request, gone).catch((error: unknown) => {
-          log.error({ cause: causeOf(error) }, 'a review could not be answered')
+          log.error({ cause: causeOf(error) }, 'review failed')
           return refusal(500)
         }),
       () => {},
@@ -168,7 +178,7 @@ const pairOf = ({ cert, key }: Certificate) => ({ cert: Buffer.from(cert), key: 
 
 const refusal = (status: number): EndpointResponse => ({ status, headers: {}, body: '' })
 
-/** The body, or the status of why not: it is too long, or those that are read at the same time are. */
+/** The body, or the error status: the body, or all bodies being read, exceed the limit. */
 async function readBody(request: ClientRequest, reading: { bytes: number }): Promise<Buffer | 413 | 503> {
   const parts: Buffer[] = []
   let length = 0
@@ -186,7 +196,7 @@ async function readBody(request: ClientRequest, reading: { bytes: number }): Pro
   }
 }
 
-/** What is no UTF-8 is no JSON (RFC 8259 §8.1): it is refused, not mended. */
+/** Invalid UTF-8 is invalid JSON (RFC 8259 §8.1): it is rejected, not repaired. */
 function parse(body: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))

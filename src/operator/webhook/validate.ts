@@ -5,8 +5,8 @@ import type { AdmissionDecision, AdmissionRequest } from './review.ts'
 const MAX_PROBLEMS = 50
 
 /**
- * Validates one object by the rules of `validate`; `missing` says which referenced configs do not exist (yet):
- * objects may come in any order, so that is a warning.
+ * Validates one object by the rules of `validate`. `missing` lists referenced configs that do not exist (yet):
+ * objects may be created in any order, so that is a warning.
  */
 export function decideValidation(
   request: AdmissionRequest,
@@ -16,12 +16,12 @@ export function decideValidation(
       object: KubeObject,
       namespace: string,
     ) => readonly { readonly kind: string; readonly name: string }[]
-    /** What this operator refuses beyond the rules. */
+    /** Additional rules of this operator. */
     readonly forbidden?: (object: KubeObject, namespace: string) => readonly string[]
   },
 ): AdmissionDecision {
   const { object } = request
-  // Deletes don't come here; anything without an object has nothing to be judged.
+  // Deletions are not reviewed; a request without an object has nothing to validate.
   if (object === undefined) return { allowed: true }
   const { problems: ruled, warnings } = validateObject(object, options.apiGroup)
   const problems = [...new Set([...ruled, ...(options.forbidden?.(object, request.namespace) ?? [])])]

@@ -6,24 +6,24 @@ import { identityFinding } from '../config/reconcile-config.ts'
 import { changedConditions, type Condition, conditionsFrom, conditionsOf, type Finding } from '../conditions.ts'
 import { eventOf } from '../events.ts'
 
-/** What is known about a workload that the operator does not run (MCPServer, MCPServerEntry, VirtualMCPServer). */
+/** The observed state of a workload that the operator does not run (MCPServer, MCPServerEntry, VirtualMCPServer). */
 export interface WorkloadSnapshot {
   readonly object: KubeObject
   readonly type: ResourceType
-  /** What the rules say of its spec, as `validate` words it. */
+  /** The problems of its spec, in the wording of `validate`. */
   readonly problems: readonly string[]
-  /** The configs that it refers to. */
+  /** The configs that it references. */
   readonly references: readonly {
     readonly kind: ConfigKind
     readonly name: string
     readonly is: 'valid' | 'invalid' | 'not_found'
   }[]
-  /** Upstreams of its own authorization server that never say who logged in; undefined where it has none. */
+  /** Upstreams of its own authorization server without user identity; undefined without a server. */
   readonly synthesized?: readonly string[] | undefined
   readonly now: Date
 }
 
-/** Observed → wanted for one of them: conditions, and nothing else (kubernetes.md §3). Pure: no I/O, no clock. */
+/** Computes its conditions, and nothing else (kubernetes.md §3). Pure: no I/O, no clock. */
 export function reconcileWorkload(snapshot: WorkloadSnapshot): Plan {
   const { object, type } = snapshot
   if (object.metadata.deletionTimestamp !== undefined) return { actions: [], events: [] }
@@ -32,9 +32,9 @@ export function reconcileWorkload(snapshot: WorkloadSnapshot): Plan {
   const conditions = conditionsFrom(findingsOf(snapshot), before, generation, snapshot.now)
   const status = { ...(generation === undefined ? {} : { observedGeneration: generation }), conditions }
   const actions = canonicalJson(status) === canonicalJson(written(object)) ? [] : [statusAction(type, object, status)]
-  // The other condition is why, and needs no event of its own.
-  const told = changedConditions(conditions, before).filter(({ type: one }) => one === 'Ready')
-  return { actions, events: told.map((condition) => eventOf(object, condition, before)) }
+  // The other condition is the cause, and needs no event of its own.
+  const ready = changedConditions(conditions, before).filter(({ type: one }) => one === 'Ready')
+  return { actions, events: ready.map((condition) => eventOf(object, condition, before)) }
 }
 
 function findingsOf({ object, problems, references, synthesized }: WorkloadSnapshot): Finding[] {
@@ -49,7 +49,7 @@ function findingsOf({ object, problems, references, synthesized }: WorkloadSnaps
       return no(`${about}NotFound`, `there is no ${kind} "${lost.name}" in namespace "${namespace}"`)
     if (broken !== undefined) return no(`${about}Invalid`, `${kind} "${broken.name}" is not valid`)
     const names = own.map(({ name }) => name).join(', ')
-    const message = own.length === 0 ? 'it refers to none' : `valid: ${names}`
+    const message = own.length === 0 ? 'no references' : `valid: ${names}`
     return { type, status: 'True', reason: `${about}Valid`, message }
   }
   const referred = findingOf('MCPExternalAuthConfig', EXTERNAL_AUTH)
@@ -60,7 +60,7 @@ function findingsOf({ object, problems, references, synthesized }: WorkloadSnaps
   return [readyFinding(problems, [referred, ...shared]), referred, ...shared, ...identity]
 }
 
-/** How conditions and reasons of a reference are called. */
+/** Names of the conditions and reasons of a reference. */
 interface Words {
   readonly type: string
   readonly about: string
@@ -72,19 +72,19 @@ const SHARED: Readonly<Record<SharedKind, Words>> = {
   MCPToolConfig: { type: 'ToolConfigRefValidated', about: 'ToolConfigRef' },
 }
 
-/** The first thing that is wrong with it. */
+/** The first problem. */
 function readyFinding(problems: readonly string[], references: readonly Finding[]): Finding {
   const type = 'Ready'
   if (problems.length > 0) return { type, status: 'False', reason: 'SpecInvalid', message: problems.join('\n') }
   const broken = references.find(({ status }) => status === 'False')
   return broken === undefined
-    ? { type, status: 'True', reason: 'WorkloadReady', message: 'it can be used' }
+    ? { type, status: 'True', reason: 'WorkloadReady', message: 'the workload can be used' }
     : { ...broken, type }
 }
 
 const OURS = ['Ready', EXTERNAL_AUTH.type, ...SHARED_KINDS.map((kind) => SHARED[kind].type), 'IdentitySynthesized']
 
-/** What the status says now of what we would write. */
+/** The fields of the current status that the operator would write. */
 function written(object: KubeObject): {
   readonly observedGeneration?: unknown
   readonly conditions: readonly Condition[]

@@ -8,7 +8,7 @@ import { referencesOf } from '../references.ts'
 import { validateObject } from '../object-rules.ts'
 import type { WorkloadSnapshot } from './reconcile-workload.ts'
 
-/** Everything that is known about a workload that others run. */
+/** The observed state of a workload that another controller runs. */
 export function workloadSnapshot(
   kind: ReferringKind,
   object: KubeObject,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as breathe } from 'node:timers/promises'
+import type { EpochMs } from '../../core/index.ts'
 import { SearchIndex } from './search-index.ts'
 import { OFFICIAL_META, type OfficialMeta, type ServerResponse } from '../server-json.ts'
 import { sortInSlices } from './sort-in-slices.ts'
@@ -12,8 +13,8 @@ export interface Entry {
   readonly version: string
   /** For `search`: name, title and description in lower case. */
   readonly searchText: string
-  readonly updatedAtMs: number
-  readonly publishedAtMs: number
+  readonly updatedAtMs: EpochMs
+  readonly publishedAtMs: EpochMs
   readonly isLatest: boolean
   readonly isDeleted: boolean
   /** `{"server":…,"_meta":…}`, serialized at load, so that a list is a join of strings. */
@@ -79,8 +80,8 @@ interface Dated {
   readonly name: string
   readonly version: string
   readonly given: OfficialMeta
-  readonly publishedAtMs: number
-  readonly updatedAtMs: number
+  readonly publishedAtMs: EpochMs
+  readonly updatedAtMs: EpochMs
   readonly isDeleted: boolean
 }
 

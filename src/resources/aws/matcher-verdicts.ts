@@ -85,7 +85,7 @@ function constantOf(text: string, expression: TextExpression): Pick<Verdict, 'co
 }
 
 /** How long somebody waits for a judgement. */
-export interface Patience {
+export interface TimeLimit {
   /** Aborted when nobody waits any more. */
   readonly signal?: AbortSignal | undefined
   /** Milliseconds of work, others' turns between not counted. */
@@ -93,13 +93,13 @@ export interface Patience {
 }
 
 /** Whether every matcher was looked at, and why not. */
-export type Judged = 'judged' | 'too_long' | 'gone'
+export type MatcherValidation = 'done' | 'too_long' | 'gone'
 
 /**
  * Judges the matchers of an MCPExternalAuthConfig a few milliseconds at a time, so that one with hundreds of them holds
  * nobody up; whoever parses the object afterwards finds them judged. Only after `judged` that costs next to nothing.
  */
-export async function judgeMatchers(object: unknown, { signal, mostMs }: Patience): Promise<Judged> {
+export async function validateMatchers(object: unknown, { signal, mostMs }: TimeLimit): Promise<MatcherValidation> {
   let startedMs = performance.now()
   let workedMs = 0
   for (const judgeOne of expressionsOf(object)) {
@@ -111,7 +111,7 @@ export async function judgeMatchers(object: unknown, { signal, mostMs }: Patienc
     if (signal?.aborted === true) return 'gone'
     startedMs = performance.now()
   }
-  return 'judged'
+  return 'done'
 }
 
 /** What compiles each matcher, and each expression of session tags and source identities. */

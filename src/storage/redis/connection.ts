@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
+import { monotonicNow } from '../../core/index.ts'
 import type * as IoRedis from 'ioredis'
 import { StoreError } from '../port.ts'
 import type { Endpoint, StoreTls } from './config.ts'
@@ -82,7 +83,7 @@ export async function openConnection(options: ConnectionOptionsOfStore): Promise
 
   let isOpen = true
   let waiting = 0
-  let lastReplyAt = performance.now()
+  let lastReplyAt = monotonicNow()
   let stuckSince: number | undefined
   const destroy = () => {
     isOpen = false
@@ -100,11 +101,11 @@ export async function openConnection(options: ConnectionOptionsOfStore): Promise
         timeoutMs,
         () => new StoreError('timeout', { endpoint, limit: { amount: timeoutMs, unit: 'ms', setting } }),
       )
-      lastReplyAt = performance.now()
+      lastReplyAt = monotonicNow()
       return reply
     } catch (error) {
       const failure = toStoreError(error, endpoint)
-      if (failure.kind !== 'timeout' && failure.kind !== 'unavailable') lastReplyAt = performance.now()
+      if (failure.kind !== 'timeout' && failure.kind !== 'unavailable') lastReplyAt = monotonicNow()
       throw failure
     } finally {
       waiting -= 1
@@ -112,7 +113,7 @@ export async function openConnection(options: ConnectionOptionsOfStore): Promise
   }
 
   const looking = setInterval(() => {
-    const now = performance.now()
+    const now = monotonicNow()
     stuckSince = redis.stream.writableLength === 0 ? undefined : (stuckSince ?? now)
     const isStuck = stuckSince !== undefined && now - stuckSince >= writeTimeoutMs
     const isSilent = now - lastReplyAt >= readTimeoutMs + LIVENESS_MS

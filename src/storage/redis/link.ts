@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { after, type MonotonicMs, monotonicNow } from '../../core/index.ts'
 import { StoreError } from '../port.ts'
 import type { Endpoint, RedisConfig, RedisRuntime } from './config.ts'
 import type { Connection } from './connection.ts'
@@ -100,7 +101,7 @@ export function createLink(options: LinkOptions): Link {
     while (!ending.signal.aborted) {
       const next = await attempt(isFirst)
       if (next !== undefined && !ending.signal.aborted) {
-        const since = performance.now()
+        const since = monotonicNow()
         connection = next
         up.with(purpose).set(1)
         if (!isFirst) log.info({ purpose }, 'store reconnected')
@@ -110,11 +111,11 @@ export function createLink(options: LinkOptions): Link {
         connection = undefined
         up.with(purpose).set(0)
         failure = new StoreError('unavailable', { cause: 'the connection was lost' })
-        patientUntil = performance.now() + PATIENCE_MS
-        if (performance.now() - since >= GOOD_FOR_MS) pauseMs = FIRST_PAUSE_MS
+        patientUntil = after(monotonicNow(), PATIENCE_MS)
+        if (monotonicNow() - since >= GOOD_FOR_MS) pauseMs = FIRST_PAUSE_MS
       } else {
         next?.destroy()
-        if (isFirst || performance.now() > patientUntil) {
+        if (isFirst || monotonicNow() > patientUntil) {
           patientUntil = -Infinity
           notifyAll()
         }
@@ -126,11 +127,11 @@ export function createLink(options: LinkOptions): Link {
   void run()
 
   /** The connection; waits for it as long as a reconnect is likely. */
-  const arrived = async (untilMs: number): Promise<Connection> => {
+  const arrived = async (untilMs: MonotonicMs): Promise<Connection> => {
     for (;;) {
       if (ending.signal.aborted) throw new StoreError('unavailable', { cause: 'closed' })
       if (connection?.isOpen === true) return connection
-      const leftMs = Math.min(untilMs, patientUntil) - performance.now()
+      const leftMs = Math.min(untilMs, patientUntil) - monotonicNow()
       if (leftMs <= 0) throw failure
       let notify = () => {}
       const arrival = new Promise<void>((resolve) => arrivals.push((notify = resolve)))
@@ -147,14 +148,14 @@ export function createLink(options: LinkOptions): Link {
       if (waiting >= MOST_WAITING) throw new StoreError('overloaded')
       waiting += 1
       const amount = config.readTimeoutMs + config.writeTimeoutMs
-      const untilMs = performance.now() + amount
+      const untilMs = after(monotonicNow(), amount)
       const late = (): StoreError =>
         new StoreError('timeout', { limit: { amount, unit: 'ms', setting: BOTH_TIMEOUTS } })
       try {
         for (let isRepeated = false; ; isRepeated = true) {
           const current = await arrived(untilMs)
           try {
-            return await withDeadline(work(current), untilMs - performance.now(), late)
+            return await withDeadline(work(current), untilMs - monotonicNow(), late)
           } catch (error) {
             if (error instanceof ReplyError && error.isElsewhere) current.destroy()
             const isUndone = error instanceof ReplyError && error.kind === 'unavailable'

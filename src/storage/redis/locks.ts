@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Metrics } from '../../core/index.ts'
+import { type Metrics, type MonotonicMs, monotonicNow } from '../../core/index.ts'
 import { check, type HeldLock, type ValueOrLock } from '../port.ts'
 import type { LastingWrite, Link } from './link.ts'
 import { decodeKept, encodeRecord, newVersion, versionArgument } from './records.ts'
@@ -33,7 +33,7 @@ export function createRedisLocks(link: Link, write: LastingWrite, metrics: Metri
     [0.005, 0.05, 0.5, 5],
   )
 
-  const hold = (key: string, owner: string, fence: number, ttlMs: number, askedAt: number): OwnLock => {
+  const hold = (key: string, owner: string, fence: number, ttlMs: number, askedAt: MonotonicMs): OwnLock => {
     const mark = `${fence}:${owner}`
     // Counted from before the request: the store starts its count later.
     let endsAt = askedAt + ttlMs
@@ -43,7 +43,7 @@ export function createRedisLocks(link: Link, write: LastingWrite, metrics: Metri
       clearInterval(renewing)
     }
     const renew = async () => {
-      const sentAt = performance.now()
+      const sentAt = monotonicNow()
       const reply = await link.use((connection) => runScript(connection, RENEW, [key], [mark, ttlMs]), {
         isRepeatable: true,
       })
@@ -52,7 +52,7 @@ export function createRedisLocks(link: Link, write: LastingWrite, metrics: Metri
     }
     const renewing = setInterval(
       () => {
-        if (performance.now() >= endsAt) return end()
+        if (monotonicNow() >= endsAt) return end()
         renew().catch(() => undefined)
       },
       Math.max(1, Math.floor(ttlMs / 3)),
@@ -78,7 +78,7 @@ export function createRedisLocks(link: Link, write: LastingWrite, metrics: Metri
     const held: HeldLock = {
       fence,
       get isHeld() {
-        return !isOver && performance.now() < endsAt
+        return !isOver && monotonicNow() < endsAt
       },
       async release() {
         if (isOver) return
@@ -92,7 +92,7 @@ export function createRedisLocks(link: Link, write: LastingWrite, metrics: Metri
   return {
     async acquireUnless(record, staleVersion, key, ttlMs) {
       const owner = newOwner()
-      const askedAt = performance.now()
+      const askedAt = monotonicNow()
       const args = [owner, ttlMs, versionArgument(staleVersion)]
       const reply = await link.use((connection) => runScript(connection, GET_OR_LOCK, [key, record], args), {
         isRepeatable: true,
@@ -106,10 +106,10 @@ export function createRedisLocks(link: Link, write: LastingWrite, metrics: Metri
     },
     async acquire(key, ttlMs, waitMs) {
       const owner = newOwner()
-      const startedAt = performance.now()
-      const waited = () => performance.now() - startedAt
+      const startedAt = monotonicNow()
+      const waited = () => monotonicNow() - startedAt
       for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(LONGEST_LOOK_MS, lookMs * 1.5)) {
-        const askedAt = performance.now()
+        const askedAt = monotonicNow()
         const fence = await link.use((connection) => runScript(connection, LOCK, [key], [owner, ttlMs]), {
           isRepeatable: true,
         })

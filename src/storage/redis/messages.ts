@@ -1,4 +1,4 @@
-import type { Log } from '../../core/index.ts'
+import { type Log, monotonicNow } from '../../core/index.ts'
 import { createListeners } from '../listeners.ts'
 import type { StoreListener, Subscription } from '../port.ts'
 import type { Connection } from './connection.ts'
@@ -20,11 +20,11 @@ export function createMessages(log: Log, open: (hooks: Required<Pick<LinkOptions
   let current: Connection | undefined
   /** Channels to which the current connection is subscribed. */
   const active = new Set<string>()
-  let inactiveSince = performance.now()
+  let inactiveSince = monotonicNow()
 
   const listeners = createListeners({
     onFirst(channel) {
-      if (link === undefined) inactiveSince = performance.now()
+      if (link === undefined) inactiveSince = monotonicNow()
       link ??= open({ onConnection })
       const connection = current
       if (connection === undefined) return
@@ -53,7 +53,7 @@ export function createMessages(log: Log, open: (hooks: Required<Pick<LinkOptions
     void connection.closed.finally(() => {
       if (current !== connection) return
       current = undefined
-      if (active.size > 0) inactiveSince = performance.now()
+      if (active.size > 0) inactiveSince = monotonicNow()
       active.clear()
     })
     for (const channel of listeners.channels()) {
@@ -74,7 +74,7 @@ export function createMessages(log: Log, open: (hooks: Required<Pick<LinkOptions
       }
     },
     get problem() {
-      const isLong = performance.now() - inactiveSince >= PROBLEM_AFTER_MS
+      const isLong = monotonicNow() - inactiveSince >= PROBLEM_AFTER_MS
       return isLong ? link?.problem : undefined
     },
     close: () => link?.close(),

@@ -1,3 +1,4 @@
+import { monotonicNow } from '../../core/index.ts'
 import type { RedisParts } from './parts.ts'
 import { check, type Store, StoreError } from '../port.ts'
 import { createSubscriptions } from '../subscriptions.ts'
@@ -56,7 +57,7 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
       return await work
     } catch (error) {
       if (!(error instanceof ReplyError) || error.code !== 'WRONGTYPE') throw error
-      const now = performance.now()
+      const now = monotonicNow()
       if (now - typeLoggedAt >= TYPE_LOG_MS) {
         typeLoggedAt = now
         parts.log.warn({ key, ...error.endpoint }, 'store key is not a string, treated as missing')

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type Credential, Failure, NO_CREDENTIAL, STEADY_CLOCK } from '../../../src/core/index.ts'
+import { type Credential, Failure, NO_CREDENTIAL, MONOTONIC_CLOCK } from '../../../src/core/index.ts'
 import { rawConnect } from '../../support/raw.ts'
 import { createSockets } from '../../support/sockets.ts'
 import {
@@ -275,7 +275,7 @@ describe('bodies', () => {
 
 describe('slow clients', () => {
   it('are not rejected as slow after a change of the system clock', async () => {
-    const { backend, proxy } = await start({}, { steadyClock: STEADY_CLOCK })
+    const { backend, proxy } = await start({}, { monotonicClock: MONOTONIC_CLOCK })
     const client = rawConnect(proxy.url, `${head('Content-Length: 2\r\n')}a`)
     await new Promise((resolve) => setTimeout(resolve, 50))
     proxy.clock.advance(3_600_000)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { FailureCode } from '../../../src/core/index.ts'
+import { after, type FailureCode, monotonicNow } from '../../../src/core/index.ts'
 import { START_MS } from '../../support/ports.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { startIdp, SUBJECT, type Answer, type Idp } from '../../support/upstreams/idp.ts'
@@ -67,8 +67,8 @@ describe('a refresh at an OIDC upstream', () => {
     // The discovered scopes are requested again.
     clock.advance(3 * 24 * 3_600_000)
     idp[part] = { after: new Promise(() => undefined) }
-    const startedAt = performance.now()
-    await expect(upstream.refresh(tokens, SUBJECT, startedAt + 200)).rejects.toMatchObject({
+    const startedAt = monotonicNow()
+    await expect(upstream.refresh(tokens, SUBJECT, after(startedAt, 200))).rejects.toMatchObject({
       code: 'identity_provider_unavailable',
     })
     expect(performance.now() - startedAt).toBeLessThan(4_000)
@@ -80,7 +80,7 @@ describe('a refresh at an OIDC upstream', () => {
     idp.tokens = { access_token: 'access-2' }
     idp.claims = { at_hash: undefined, name: undefined, exp: clock.now() / 1000 + 900 }
     idp[part] = { after: new Promise(() => undefined) }
-    const login = await upstream.refresh(tokens, SUBJECT, performance.now() + 1_000)
+    const login = await upstream.refresh(tokens, SUBJECT, after(monotonicNow(), 1_000))
     expect(login.tokens.accessToken.reveal()).toBe('access-2')
     expect(login.claims['name']).toBeUndefined()
   })

@@ -2,7 +2,7 @@ import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, typ
 import { readFileSync } from 'node:fs'
 import { CompactSign, exportJWK, importPKCS8, type JWK } from 'jose'
 
-/** A key pair of a stand-in provider. */
+/** A key pair of a mock provider. */
 export interface TestKey {
   readonly privateKey: KeyObject
   /** The public members as they are published, `kid` and all. */
@@ -49,7 +49,7 @@ export const jwks = (keys: readonly TestKey[]) => ({ keys: keys.map((key) => key
 export const base64url = (value: unknown): string =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
-/** A JWS made by jose, which is nobody's relative here. `payload` is JSON unless it is a text. */
+/** A JWS by jose, independent of the tested code. `payload` is JSON unless it is a string. */
 export async function signed(key: TestKey, header: object, payload: unknown): Promise<string> {
   const { alg } = header as { alg: string }
   const pem = key.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
@@ -63,7 +63,7 @@ export function signedRaw(key: TestKey, header: string, payload: string): string
   return `${input}.${sign('sha256', Buffer.from(input), key.privateKey).toString('base64url')}`
 }
 
-/** An HMAC over a text that everybody knows: the classic confusion of algorithms. */
+/** An HMAC with a public key as secret: algorithm confusion. */
 export function hmacSigned(secret: string, header: object, payload: unknown): string {
   const input = `${base64url(header)}.${base64url(payload)}`
   return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`

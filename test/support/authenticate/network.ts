@@ -4,7 +4,7 @@ import type { Clock, Log } from '../../../src/core/index.ts'
 import { createOutbound, type Resolver } from '../../../src/net/index.ts'
 import { authSection, PROXY_DEFAULTS } from '../../../src/resources/index.ts'
 import { jwks, takesKeys, type TestKey } from './keys.ts'
-import { createRecordingLog, createRecordingMetrics } from '../ports.ts'
+import { createRecordingLog, createRecordingMetrics, monotonicOf } from '../ports.ts'
 
 /** Serves keys as strictly as the API server of Kubernetes does. */
 export const keysListener =
@@ -40,7 +40,7 @@ export function networked(providers: readonly object[], options: NetworkOptions 
       createOutbound({
         ...given,
         clock,
-        steadyClock: clock,
+        monotonicClock: monotonicOf(clock),
         ...(resolver === undefined ? {} : { resolver }),
         ...(deadlineMs === undefined ? {} : { deadlineMs }),
       }),

@@ -23,7 +23,7 @@ export const AUDIENCE = 'registry'
 export const JWKS_URL = `${ISSUER}/jwks`
 export const INTROSPECTION_URL = `${ISSUER}/introspect`
 
-/** What a stand-in provider says to a request; throwing an `OutboundError` is no answer at all. */
+/** A mock provider's response to a request; a thrown `OutboundError` means no response. */
 export type Respond = (request: OutboundRequest) => OutboundResponse | Promise<OutboundResponse>
 
 export const json = (value: unknown, headers: Record<string, string> = {}): OutboundResponse => ({
@@ -62,7 +62,7 @@ export function createWorld() {
     log,
     metrics,
     calls,
-    /** What is answered at a URL from now on. Elsewhere it is 404. */
+    /** Sets the response at a URL. Other URLs are 404. */
     on(url: string, respond: Respond) {
       answers.set(url, respond)
     },
@@ -115,7 +115,7 @@ export const provider = (more: object = {}): object => ({
 
 export const bearer = (token: string): readonly string[] => [`Bearer ${token}`]
 
-/** The caller that a token stands for; throws when nobody in particular was found. */
+/** The caller of a token; throws if the caller is anonymous. */
 export async function callerOf(authenticator: Authenticator, token: string): Promise<AuthenticatedCaller> {
   return authenticated(await authenticator.authenticate(bearer(token), ''))
 }

@@ -1,4 +1,4 @@
-/** What a browser got: the page, or where it was sent. */
+/** A browser's result: the page, or the redirect. */
 export interface Seen {
   readonly status: number
   readonly url: string
@@ -7,10 +7,10 @@ export interface Seen {
   readonly headers: Headers
 }
 
-/** What sends the requests of a browser. */
+/** Sends the requests of a browser. */
 export type Send = (url: string, init: RequestInit) => Promise<Response>
 
-/** A browser without script: keeps cookies per host as browsers do, sends forms with their origin, follows nothing by itself. */
+/** A browser without script: keeps cookies per host as browsers do, sends forms with their origin, follows no redirect automatically. */
 export class Browser {
   readonly cookies = new Map<string, Map<string, string>>()
   readonly #headers: Readonly<Record<string, string>>

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { openAuthServer, type AuthServer, type AuthServerConfig } from '../../../src/authserver/index.ts'
+import type { AuditNotice } from '../../../src/core/index.ts'
 import { once } from '../../../src/fields/index.ts'
 import { createEphemeralKeys } from '../../../src/signing/index.ts'
 import { createOutbound, type Resolver } from '../../../src/net/index.ts'
@@ -8,7 +9,7 @@ import { upstreamProvider } from '../../../src/resources/upstream/upstream-provi
 import { createMemoryStore, type Store } from '../../../src/storage/index.ts'
 import type { ProxyOptions } from '../../../src/proxy/index.ts'
 import { runtimeOf, startProxy } from '../proxy/harness.ts'
-import { createTestSecrets, type ManualClock, type RecordingLog } from '../ports.ts'
+import { createTestSecrets, type ManualClock, monotonicOf, type RecordingLog } from '../ports.ts'
 import type { Sockets } from '../sockets.ts'
 import { TLS } from '../tls.ts'
 import { Browser, type Seen } from './browser.ts'
@@ -17,7 +18,7 @@ import { NO_FILES } from '../upstreams/rig.ts'
 
 export const REDIRECT = 'http://127.0.0.1:7777/callback'
 export const HMAC = 'an HMAC secret of more than thirty-two bytes'
-/** Limits that nobody reaches. */
+/** Limits that tests do not reach. */
 export const LIMITS = {
   registration: { perSecond: 10_000, burst: 10_000 },
   authorize: { perSecond: 10_000, burst: 10_000 },
@@ -29,7 +30,7 @@ export const SECRETS = { 'idp/secret': 'of us', 'idp/ca': TLS.ca.toString(), 'as
 export interface RigOptions {
   /** Put over the spec of a server with one OIDC upstream. */
   readonly spec?: Readonly<Record<string, unknown>> | ((idp: Idp) => Readonly<Record<string, unknown>>)
-  /** In the place of one OIDC upstream. */
+  /** Replaces the one OIDC upstream. */
   readonly upstreams?: (idp: Idp) => readonly object[]
   /** Path of the issuer. */
   readonly path?: string
@@ -53,7 +54,7 @@ export const upstreamOf = (idp: Idp, name = 'corp', more: Readonly<Record<string
 // Making a schema takes longer than using it.
 const schemas = { server: once(embeddedAuthServer), upstream: once(upstreamProvider) }
 
-/** One more upstream, `crm`, for a server that is opened again. */
+/** An additional upstream, `crm`, for a reopened server. */
 export const parsedUpstream = (idp: Idp, more: Readonly<Record<string, unknown>> = {}, name = 'crm') =>
   schemas.upstream().parse(upstreamOf(idp, name, { scopes: ['openid'], ...more }))
 
@@ -77,7 +78,9 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
   ]
   const ephemeral = createEphemeralKeys()
   const { resolver } = options
+  const notices: AuditNotice[] = []
   const deps = {
+    audit: { notice: (notice: AuditNotice) => void notices.push(notice) },
     clock,
     log,
     metrics,
@@ -89,7 +92,7 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
       createOutbound({
         ...wanted,
         clock,
-        steadyClock: clock,
+        monotonicClock: monotonicOf(clock),
         retry: false,
         ...(resolver === undefined ? {} : { resolver }),
       }),
@@ -100,7 +103,7 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
     return server
   }
   const server = open()
-  return { idp, proxy, url, issuer, clock, log, metrics, secrets, store, server, spec, resources, open, deps }
+  return { idp, proxy, url, issuer, clock, log, metrics, secrets, store, server, spec, resources, open, deps, notices }
 }
 
 export type Rig = Awaited<ReturnType<typeof startRig>>
@@ -108,7 +111,7 @@ export type Rig = Awaited<ReturnType<typeof startRig>>
 export interface TestClient {
   readonly id: string
   readonly secret: string | undefined
-  /** What the server says that it may ask for; unknown of clients that a test makes itself. */
+  /** Registered scopes; undefined for clients that a test creates itself. */
   readonly grantTypes?: readonly string[] | undefined
 }
 
@@ -156,7 +159,7 @@ export function makePkce(): Pkce {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
-/** What a login needs of a server, whoever runs it. */
+/** The parts of a server that a login uses. */
 export interface LoginRig {
   readonly issuer: string
   readonly idp: Idp
@@ -188,7 +191,7 @@ export function authorizeUrl(
   return url.href
 }
 
-/** What the identity provider does with a browser that was sent to it: it comes back with a code. */
+/** The identity provider's response to a redirected browser: a redirect with a code. */
 export async function atUpstream(
   rig: Pick<LoginRig, 'idp' | 'clock'>,
   browser: Browser,

@@ -6,7 +6,7 @@ import { TLS } from '../tls.ts'
 
 export interface StrictIdp {
   readonly issuer: string
-  /** What the user does in the browser: logs in, consents. Gives the address to which the browser is sent back. */
+  /** Logs in and consents as the user in the browser. Returns the callback URL. */
   approve(url: string, subject: string): Promise<URL>
   /** Claims of a user beside the usual ones. */
   readonly users: Map<string, Readonly<Record<string, unknown>>>
@@ -21,7 +21,7 @@ const keys = Promise.all(
   }),
 )
 
-/** Somebody else's OpenID provider on TLS, as strict as it can be made; test/fixtures/tls has its authority. */
+/** An independent OpenID provider on TLS with the strictest settings; its CA is in test/fixtures/tls. */
 export async function startStrictIdp(
   sockets: Sockets,
   clients: readonly ClientMetadata[],

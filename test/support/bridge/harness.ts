@@ -9,7 +9,7 @@ import type { EndpointCredentials } from '../../../src/core/index.ts'
 import { createMcpEndpoint } from '../../../src/net/index.ts'
 import { recordLog } from '../e2e/lab.ts'
 
-/** What arrived at a server that a test writes itself. */
+/** A request at a server that a test writes itself. */
 export interface Arrived {
   readonly method: string
   /** Path and query. */

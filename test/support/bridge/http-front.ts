@@ -9,7 +9,7 @@ interface Message {
   readonly params?: { readonly _meta?: Readonly<Record<string, unknown>> }
 }
 
-/** One client of a bridge: its requests by id, and whoever hears what belongs to none of them. */
+/** A client of a bridge: its requests by id, and a listener for other messages. */
 class Client {
   readonly #bridge: ReturnType<typeof openBridge>
   readonly #waiting = new Map<string, ServerResponse>()

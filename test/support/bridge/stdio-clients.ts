@@ -18,7 +18,7 @@ export const stdioServer = (args: readonly string[], env: Readonly<Record<string
   maxBufferSize: MAX_BUFFER,
 })
 
-/** What both clients have in common, as far as tests go. */
+/** Common interface of both clients in these tests. */
 export interface StdioClient {
   readonly client: {
     readonly list: () => Promise<string[]>
@@ -49,7 +49,7 @@ export async function connect1(
   return { sdk, client, pid: transport.pid ?? 0, close: () => sdk.close() }
 }
 
-/** Client of `@modelcontextprotocol/client` 2.x in either era. */
+/** Client of `@modelcontextprotocol/client` 2.x in either protocol version. */
 export async function connect2(
   args: readonly string[],
   mode: 'legacy' | { pin: string },

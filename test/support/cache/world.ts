@@ -44,7 +44,7 @@ export function createWorld(bounds: { maxEntries: number; maxPerOwner: number })
   const calls: Call[] = []
   const inFlight = new Map<string, number>()
   const live = new Map<string, { made: Made; obtainedAtMs: number; hardEndMs: number }>()
-  /** Per key: what was fetched before this number belongs to nobody who asks from now on. */
+  /** Per key: credentials fetched before this number must not be returned any more. */
   const watermark = new Map<string, number>()
   const keys = new Map<string, { config: string; identity: Identity; generation: Generation }>()
   /** Per key: nothing may be fetched before this time. */
@@ -83,7 +83,7 @@ export function createWorld(bounds: { maxEntries: number; maxPerOwner: number })
         const count = (inFlight.get(key) ?? 0) + 1
         inFlight.set(key, count)
         mostInFlight = Math.max(mostInFlight, count)
-        // What is thrown in here would look like a failed fetch, so it is judged in `checkBounds`.
+        // An exception in here would look like a failed fetch, so it is checked in `checkBounds`.
         if (isRoomy && clock.now() < (pausedUntil.get(key) ?? 0)) fetchesInPause += 1
         number += 1
         const mine = number
@@ -93,13 +93,13 @@ export function createWorld(bounds: { maxEntries: number; maxPerOwner: number })
   }
 
   const check = (slot: CacheSlot<Made>, owner: string, made: Made, since: number) => {
-    assert.equal(made.owner, owner, 'somebody else’s credential')
+    assert.equal(made.owner, owner, 'another caller’s credential')
     assert.ok(made.fetchedAsNumber > since, 'a credential from before it was revoked')
     assert.ok(clock.now() < made.endMs, 'an expired credential')
     given.set(slot.key, made)
   }
 
-  /** What the map says is there now, for a key. */
+  /** The map's current value of a key. */
   const expected = (key: string): Made | undefined => {
     const entry = live.get(key)
     return entry !== undefined && clock.now() < entry.hardEndMs ? entry.made : undefined
@@ -146,7 +146,7 @@ export function createWorld(bounds: { maxEntries: number; maxPerOwner: number })
         (made) => check(slot, owner, made, since),
         (error: unknown) => assert.ok(error instanceof Failure),
       )
-      // Judged in `finish`; until then a failed check is not an unhandled rejection.
+      // Checked in `finish`; until then a failed check is not an unhandled rejection.
       settled.catch(() => undefined)
       answers.push(settled)
     },
@@ -218,7 +218,7 @@ export function createWorld(bounds: { maxEntries: number; maxPerOwner: number })
           (filter.config ?? config) === config,
       )
     },
-    /** Ends every call, and judges every answer that came late. */
+    /** Ends every call, and checks every late result. */
     async finish() {
       for (let turn = 0; calls.length > 0 || turn < 2; turn += 1) {
         this.succeed(0, 3_600_000)

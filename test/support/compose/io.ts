@@ -1,6 +1,6 @@
 import type { Io } from '../../../src/compose/index.ts'
 
-/** A process for commands that nobody stops, and what they said. */
+/** A process for commands without signals, and their output. */
 export function ioOf(more: Partial<Io> = {}) {
   const out = { stdout: '', stderr: '' }
   const io: Io = {

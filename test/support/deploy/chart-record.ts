@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml'
 
 const root = path.join(import.meta.dirname, '../../..')
 export const CHART = path.join(root, 'charts/mcp-extauth')
-/** What `helm template` made of the chart; written by `npm run test:cluster -- --record chart`. */
+/** Output of `helm template` for the chart; written by `npm run test:cluster -- --record chart`. */
 export const RECORD_PATH = path.join(import.meta.dirname, 'chart-record.json')
 
 /** Values of the chart, and the Kustomize folder that gives the same. */
@@ -32,7 +32,7 @@ export interface ChartRecord {
   readonly objects: { readonly [folder: string]: Objects }
 }
 
-/** Values that are left to whoever installs, and what Helm made of them; written with the other record. */
+/** Values of the installing user, and Helm's output for them; written with the other record. */
 export const VALUES_PATH = path.join(import.meta.dirname, 'chart-values.json')
 export interface ValuesRecord {
   readonly values: { readonly [name: string]: unknown }

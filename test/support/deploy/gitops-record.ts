@@ -13,7 +13,7 @@ export interface GitopsVerdict {
   readonly kstatus: string
 }
 
-/** What each state has to be for whoever waits. */
+/** The health of each state for waiting tools. */
 export const WANTED: Readonly<Record<string, GitopsVerdict>> = {
   'config: not looked at yet': { argocd: 'Progressing', flux: 'InProgress', kstatus: 'InProgress' },
   'config: ready': { argocd: 'Healthy', flux: 'Current', kstatus: 'Current' },

@@ -3,10 +3,10 @@ import { parse } from 'yaml'
 import { asFailure, FAILURES } from '../../../src/core/index.ts'
 import type { Answer } from '../upstreams/idp.ts'
 
-/** What becomes of a request: see the head of logins.yaml. */
+/** Outcome of a request: see the head of logins.yaml. */
 export type Outcome = 'ok' | 'deadGrant' | 'outage' | 'configuration' | 'denied' | 'request' | 'proxy'
 
-/** One answer or request of the field. */
+/** A response or request seen in the field. */
 export interface Dialect {
   readonly provider: string
   readonly kind: string
@@ -71,7 +71,7 @@ const OUTCOMES = {
   proxy: 'proxy',
 } as const satisfies Record<string, Outcome>
 
-/** What a piece of work comes to, with the detail of its failure. */
+/** The result of a promise, with the detail of its failure. */
 export async function outcomeOf(
   work: Promise<unknown>,
 ): Promise<{ readonly outcome: Outcome; readonly detail: string }> {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { Sockets } from '../sockets.ts'
 
-/** A kubeconfig for the server at `server`, whose user nobody asks who it is. */
+/** A kubeconfig for the server at `server`, without user authentication. */
 export const kubeconfig = (server: string): string => `apiVersion: v1
 kind: Config
 current-context: one

@@ -1,3 +1,4 @@
+import { monotonicOf } from '../ports.ts'
 import { type Clock, Secret } from '../../../src/core/index.ts'
 import {
   LAB_AUDIENCE,
@@ -15,7 +16,7 @@ import { authConfig, proxyConfig, run, type RunningTestProxy } from './run.ts'
 
 type Claims = Parameters<LabIdentityProvider['mint']>[0]
 
-/** The real proxy with two exchanges, the other grants and one cloudSts, each with its own file, before the lab's stand-ins. */
+/** The real proxy with two exchanges, the other grants and one cloudSts, each with its own file, before the demo services. */
 export interface CredentialsWorld {
   readonly identity: LabIdentityProvider
   readonly sts: LabSts
@@ -24,7 +25,7 @@ export interface CredentialsWorld {
   readonly proxy: RunningTestProxy
   /** Headers of a caller. */
   bearer(claims: Claims): Promise<Record<string, string>>
-  /** One tool call in one POST; the answer is read. */
+  /** Sends a tool call in one POST and reads the response. */
   call(route: string, headers: Record<string, string>): Promise<Response>
   /** Of a call that is nothing to the MCP server, only its status. */
   status(route: string, headers: Record<string, string>): Promise<number>
@@ -71,7 +72,7 @@ export const MCP = {
 }
 
 const SHOWN = { ...CALL, params: { ...CALL.params, name: 'show_request' } }
-/** The status of a call that the backend judges, and answers as plain text before its MCP server, which would cost more than all else. */
+/** The status of a call that the backend verifies and answers as plain text, without its slower MCP server. */
 export async function statusAt(url: string, headers: Record<string, string>): Promise<number> {
   const response = await post(url, SHOWN, { ...headers, accept: 'text/plain' })
   await response.arrayBuffer()
@@ -84,7 +85,7 @@ interface WorldOptions extends Partial<RunProxyOptions> {
   readonly before?: (url: string) => Promise<string>
 }
 
-/** Starts all of it on free ports; `clock` is everybody's. */
+/** Starts all of it on free ports; all share `clock`. */
 export async function openCredentialsWorld(given: WorldOptions = {}): Promise<CredentialsWorld> {
   const { before = (url) => Promise.resolve(url), ...options } = given
   const { clock = { now: () => Date.now() } } = options
@@ -147,12 +148,12 @@ export async function openCredentialsWorld(given: WorldOptions = {}): Promise<Cr
       ...files,
       ...Object.fromEntries(NAMES.map((name) => [`secrets/${name}/secret`, `${SECRET}${name}`])),
     },
-    // Whoever moves one clock moves both.
+    // Both clocks move together.
     {
       stsEndpoint: await before(sts.url),
       ...options,
       clock,
-      ...(options.clock === undefined ? {} : { steadyClock: clock }),
+      ...(options.clock === undefined ? {} : { monotonicClock: monotonicOf(clock) }),
     },
   )
   const call = async (route: string, headers: Record<string, string>): Promise<Response> => {

@@ -11,7 +11,7 @@ import { exchangeConfig, statusAt } from './credentials.ts'
 import { openOtherGrants, OTHER_GRANTS, tokenFor } from './grants.ts'
 import { configFolder, proxyConfig, run, type RunningTestProxy } from './run.ts'
 
-/** What every replica has to have in common. */
+/** Configuration shared by all replicas. */
 export interface Fleet {
   readonly identity: LabIdentityProvider
   readonly backend: LabBackend
@@ -20,7 +20,7 @@ export interface Fleet {
   readonly files: Readonly<Record<string, string>>
   /** Headers of a caller of this route. Default: the one that exchanges. */
   bearer(subject: string, route?: string): Promise<Record<string, string>>
-  /** One request at a replica; its status, and how long it took in milliseconds. */
+  /** Sends a request to a replica; returns its status and duration in milliseconds. */
   call(url: string, headers: Record<string, string>, route?: string): Promise<{ status: number; tookMs: number }>
   /** How often a token was exchanged so far. */
   exchanges(): number

@@ -12,15 +12,15 @@ import { authConfig } from './run.ts'
 
 /** Configs, and the routes and mounts of the same names, whose types are clients of a token endpoint with other grants than exchange. */
 export const OTHER_GRANTS = ['own', 'obo', 'xaa'] as const
-/** Whom users log in to at the identity provider. */
+/** Client of the identity provider that users log in to. */
 const LOGIN = 'login'
 const SECRET = 'a-secret-of-another-grant'
 
-/** What a caller's token has to be beside, so that the type of this route can show it. */
+/** Required properties of a caller's token for the type of this route. */
 export const tokenFor = (route: string): { readonly aud?: string[]; readonly idToken?: boolean } =>
   route === 'xaa' ? { aud: [LAB_AUDIENCE, LOGIN], idToken: true } : {}
 
-/** The stand-ins that these types need beside the lab's identity provider, and what has to be configured. */
+/** The mock services that these types need beside the lab's identity provider, and their configuration. */
 export interface OtherGrants {
   /** To be made known to the identity provider. */
   readonly clients: readonly LabClient[]
@@ -34,7 +34,7 @@ export interface OtherGrants {
   close(): Promise<void>
 }
 
-/** A backend's own authorization server, which knows only what the identity provider vouches for. */
+/** A backend's own authorization server, which accepts only assertions of the identity provider. */
 async function startTarget(sockets: ReturnType<typeof createSockets>, clock: Clock) {
   const given = new Map<string, Readonly<Record<string, unknown>>>()
   let identity: LabIdentityProvider | undefined
@@ -61,7 +61,7 @@ async function startTarget(sockets: ReturnType<typeof createSockets>, clock: Clo
   return { url, given, trust: (one: LabIdentityProvider) => void (identity = one) }
 }
 
-/** TLS before a stand-in that has none, as these types want it. */
+/** TLS before a mock service without TLS, as these types require. */
 async function startFront(target: URL) {
   const open = new Set<Socket>()
   const keep = <T extends Socket>(socket: T): T => {

@@ -25,7 +25,7 @@ export interface TestLab extends Lab {
   }): Promise<string>
 }
 
-/** The whole lab on free ports: the real proxy with config/lab and every stand-in. */
+/** The whole lab on free ports: the real proxy with config/lab and every demo service. */
 export async function openLab(options: Partial<Parameters<typeof startLab>[0]> = {}): Promise<TestLab> {
   const log = recordLog()
   const lab = await startLab({

@@ -9,7 +9,7 @@ import { authConfig, freePort, proxyConfig, run } from './run.ts'
 const CA = new URL('../../fixtures/tls/ca.pem', import.meta.url).pathname
 const AUDIENCE = 'mcp'
 
-/** What the page shows of a request that failed. */
+/** The inspector's view of a failed request. */
 export interface Why {
   readonly reason: string
   readonly who: string
@@ -40,7 +40,7 @@ const identity = (sockets: Sockets, key: TestKey): Promise<string> =>
 export async function startMistaken(sockets: Sockets) {
   const key = await rsaKey({ kid: 'one', alg: 'RS256', use: 'sig' })
   const idp = await identity(sockets, key)
-  const nobody = `127.0.0.1:${await freePort()}`
+  const closed = `127.0.0.1:${await freePort()}`
   const good = await sockets.http((_request, response) => response.end('{}'))
   const secure = await sockets.https(TLS.server, (_request, response) => response.end('{}'))
   const answering = (status: number, headers: Readonly<Record<string, string>> = {}) =>
@@ -70,7 +70,7 @@ export async function startMistaken(sockets: Sockets) {
     authConfig(name, { type: 'tokenExchange', tokenExchange: { tokenUrl, audience: 'crm', clientId: 'proxy' } })
   const routes = {
     good: { target: good },
-    'no-backend': { target: `http://${nobody}` },
+    'no-backend': { target: `http://${closed}` },
     'no-such-host': { target: 'http://backend.invalid' },
     'no-tls': { target: good.replace('http:', 'https:') },
     'unknown-ca': { target: secure },
@@ -82,7 +82,7 @@ export async function startMistaken(sockets: Sockets) {
     rejects: { target: await answering(401), externalAuthConfigRef: { name: 'static' } },
     'no-secret': { target: good, externalAuthConfigRef: { name: 'no-secret' } },
     scoped: { target: good, requiredScopes: ['write'] },
-    'idp-gone': { target: good, auth: callers({ name: 'gone', jwksUrl: `http://${nobody}/keys` }) },
+    'idp-gone': { target: good, auth: callers({ name: 'gone', jwksUrl: `http://${closed}/keys` }) },
     'idp-realm': { target: good, auth: callers({ name: 'realm', jwksUrl: `${idp}/realms/nope` }) },
     'idp-page': { target: good, auth: callers({ name: 'page', jwksUrl: `${idp}/page` }) },
     'idp-private': {
@@ -119,7 +119,7 @@ export async function startMistaken(sockets: Sockets) {
     'token-grant.json': exchange('token-grant', `${idp}/no-grant`),
     'token-denied.json': exchange('token-denied', `${idp}/denied`),
     'token-page.json': exchange('token-page', `${idp}/page`),
-    'token-gone.json': exchange('token-gone', `http://${nobody}/token`),
+    'token-gone.json': exchange('token-gone', `http://${closed}/token`),
     'no-role.json': authConfig('no-role', {
       type: 'cloudSts',
       cloudSts: {

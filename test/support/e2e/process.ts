@@ -25,7 +25,7 @@ export interface ProcessOptions {
   readonly cwd?: string
   /** Variables besides those of the test. */
   readonly env?: Readonly<Record<string, string>>
-  /** What Node runs. Default: the launcher of this checkout. */
+  /** Script for Node. Default: the launcher of this checkout. */
   readonly program?: string
   /** Options of Node. */
   readonly node?: readonly string[]
@@ -75,7 +75,7 @@ export function extauth(args: readonly string[], options: ProcessOptions & { rea
     for (const listener of listeners) listener()
   })
   const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
-  /** What `find` gives, as soon as it is there. */
+  /** Waits for a result of `find`. */
   const awaited = <T>(what: string, find: () => T | undefined): Promise<T> =>
     new Promise((resolve, reject) => {
       const look = (): void => {

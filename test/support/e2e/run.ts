@@ -52,7 +52,7 @@ export async function run(files: Files, options: Partial<RunProxyOptions> = {}):
   }
 }
 
-/** One MCPExternalAuthConfig. */
+/** An MCPExternalAuthConfig. */
 export const authConfig = (name: string, spec: object): string =>
   JSON.stringify({ apiVersion: 'extauth.dev/v1alpha1', kind: 'MCPExternalAuthConfig', metadata: { name }, spec })
 

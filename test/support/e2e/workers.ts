@@ -76,7 +76,7 @@ export interface Answer {
   readonly body: string
 }
 
-/** One request on a connection of its own: with several workers, the next one's. */
+/** A request on a new connection: with several workers, it reaches the next one. */
 export function alone(
   url: string,
   options: {

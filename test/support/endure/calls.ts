@@ -9,7 +9,7 @@ export const callOf = (changes: Partial<Call> = {}): Call => ({
   refusal: undefined,
   isUnsafe: true,
   expected: { verified: { 'claims.sub': 'c1.0' }, hasCredential: true },
-  told: { kind: 'own request' },
+  expectation: { kind: 'own request' },
   digest: undefined,
   token: 'eyJh.the-token-of-the-caller.itself',
   callerSince: 1_000,
@@ -28,7 +28,7 @@ export const outcomeOf = (changes: Partial<Outcome> = {}): Outcome => ({
 
 export const result = (id: string, content: object): string => JSON.stringify({ jsonrpc: '2.0', id, result: content })
 
-/** What the tool answers to whom it shows the request of the call `shown`. */
+/** The tool's response with the request of the call `shown`. */
 export const shownTo = (id: string, shown = id): string =>
   result(id, { content: [], structuredContent: { headers: ['Host: x', `X-Endure-Call: ${shown}`] } })
 

@@ -39,7 +39,7 @@ export interface FrontOptions {
 
 export interface Front {
   readonly url: string
-  /** What became of the requests, in the order in which they ended; failures as their code. */
+  /** Outcomes of the requests in the order of their end; failures as their code. */
   readonly outcomes: (Outcome | string)[]
 }
 

@@ -17,7 +17,7 @@ export async function finished(url: string): Promise<readonly Summary[]> {
   return requests.filter(({ isOpen }) => !isOpen)
 }
 
-/** One request in full. */
+/** A complete request. */
 export const shown = (url: string, id: string): Promise<Shown> => ask<Shown>(url, `/api/requests/${id}`)
 
 /** The texts of an event stream, collected until `stop`. */

@@ -8,7 +8,7 @@ import type { LabBackend } from '../../../lab/index.ts'
 /** An MCP address to try the official clients on, and the backend that is behind it. */
 export interface ClientTarget {
   readonly url: string
-  /** What the client sends with every request, such as its own token. */
+  /** Headers of every request, such as the client's token. */
   readonly headers?: Readonly<Record<string, string>>
   readonly backend: LabBackend
 }
@@ -34,7 +34,7 @@ async function connect1(target: ClientTarget) {
   return { client, transport }
 }
 
-/** Client of the package `@modelcontextprotocol/client` 2.x in either era. */
+/** Client of the package `@modelcontextprotocol/client` 2.x in either protocol version. */
 async function connect2(target: ClientTarget, mode: 'legacy' | { pin: string }) {
   const client = new Client2(INFO, { versionNegotiation: { mode } })
   const transport = new Transport2(new URL(target.url), init(target))
@@ -42,7 +42,7 @@ async function connect2(target: ClientTarget, mode: 'legacy' | { pin: string }) 
   return { client, transport }
 }
 
-/** What both clients have in common, as far as these tests go. */
+/** Common interface of both clients in these tests. */
 type Call = (
   params: { name: string; arguments?: Record<string, unknown> },
   options?: { onprogress?: (progress: { progress: number }) => void; signal?: AbortSignal },
@@ -142,13 +142,13 @@ export function testEveryClient(targetOf: () => ClientTarget): void {
 
 /** Sessions of the 2025-11-25 revision: GET stream, resumption, DELETE. */
 function testSessions(targetOf: () => ClientTarget): void {
-  test('a session has a GET stream that carries what the server says by itself', async () => {
+  test('a session has a GET stream that carries notifications of the server', async () => {
     const { client, transport } = await connect1(targetOf())
     expect(transport.sessionId).toMatch(/^[\x21-\x7e]+$/)
     let changed = 0
     client.setNotificationHandler(ToolListChangedNotificationSchema, () => void changed++)
     await vi.waitFor(async () => {
-      // The GET stream opens in the background; what is said before is kept by nobody.
+      // The GET stream opens in the background; earlier notifications are lost.
       await client.callTool({ name: 'test_trigger_tool_change' })
       expect(changed).toBeGreaterThan(0)
     }, 5000)

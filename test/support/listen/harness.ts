@@ -5,6 +5,7 @@ import {
   createRecordingLog,
   createRecordingMetrics,
   type ManualClock,
+  monotonicOf,
   type RecordingLog,
   type RecordingMetrics,
 } from '../ports.ts'
@@ -36,7 +37,7 @@ export async function startListener(
       serve(request, response)
     },
     refusal: ({ code }) => ({ headers: {}, body: code }),
-    steadyClock: clock,
+    monotonicClock: monotonicOf(clock),
     log,
     metrics,
     ...options,

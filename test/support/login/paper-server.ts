@@ -16,7 +16,7 @@ import { recordLog } from '../e2e/lab.ts'
 
 export type Json = Readonly<Record<string, unknown>>
 
-/** What a server answers with at one path: a document, or something that depends on what it is sent. */
+/** A response at one path: a document, or a function of the request. */
 type Answer = Json | ((body: URLSearchParams | Json) => readonly [status: number, body: Json])
 
 /** An MCP server and its authorization server, made of documents; both good unless a test says otherwise. */
@@ -24,14 +24,14 @@ export interface PaperServer {
   readonly origin: string
   readonly store: LoginStore
   readonly directory: string
-  /** What is answered, by path. */
+  /** Responses by path. */
   documents: Record<string, Answer>
-  /** What is answered byte for byte, by path, where it gives something. */
+  /** Raw response by path; takes precedence if defined. */
   raw: Record<string, (body: URLSearchParams) => ((response: ServerResponse) => void) | undefined>
   /** The access token that is stored. */
   stored(): Promise<Secret | undefined>
   readonly asked: { path: string; body: URLSearchParams | Json; authorization: string | undefined }[]
-  /** What a person was shown. */
+  /** URLs shown to the user. */
   readonly shown: URLSearchParams[]
   /** Metadata of the authorization server. */
   metadata(more?: Json): Json
@@ -43,7 +43,7 @@ export interface PaperServer {
 export const AS_METADATA = '/.well-known/oauth-authorization-server/as'
 export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource/mcp'
 
-/** One for the tests of a file, as new before each of them. */
+/** A server for the tests of a file, reset before each of them. */
 export function usePaperServer(): PaperServer {
   let server: Server
   let directory = ''

@@ -1,6 +1,6 @@
 import { clickThrough } from '../../../lab/cli/lab-pages.ts'
 
-/** What a person does in front of the lab's pages, from the address that a program opens to the page it comes back to. */
+/** Acts as a user of the lab's pages, from the opened URL to the callback page. */
 export async function pressButtons(start: string, user: string): Promise<number> {
   const url = new URL(start)
   const end = url.searchParams.get('redirect_uri') ?? ''

@@ -12,7 +12,7 @@ export interface Answer {
   readonly text: Promise<string>
 }
 
-/** Asks a backend, as a promise. Rejects with what the handler is told. */
+/** Sends a request to a backend. Rejects with the handler's error. */
 export const ask = (exchanges: Exchanges, { method, path, headers = [] }: Asked): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const body = Promise.withResolvers<string>()

@@ -6,7 +6,7 @@ export interface EntraCase {
   readonly error: string
   /** Numbers behind AADSTS. */
   readonly codes: readonly number[]
-  /** What the description says behind the number, as Entra ID has it. */
+  /** Text of the error description after the number, as sent by Entra ID. */
   readonly text: string
   readonly more?: Readonly<Record<string, unknown>>
   readonly code: FailureCode

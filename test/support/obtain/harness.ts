@@ -17,9 +17,10 @@ import {
   createRecordingMetrics,
   createTestSecrets,
   type ManualClock,
+  monotonicOf,
 } from '../ports.ts'
 
-/** What the token endpoint received, as it came. */
+/** A request at the token endpoint, as received. */
 export interface Received {
   readonly method: string
   readonly path: string
@@ -30,7 +31,7 @@ export interface Received {
 
 export type Answer = (request: Received, response: ServerResponse) => void
 
-/** A token endpoint on a real socket that answers as it is told and keeps what it received. */
+/** A token endpoint on a real socket with scripted responses, which records requests. */
 export async function startEndpoint(sockets: ReturnType<typeof createSockets>, answer: Answer) {
   const received: Received[] = []
   const endpoint = { answer, received, url: '' }
@@ -117,7 +118,9 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
     secrets,
     cache,
     outbound: (wanted) =>
-      sockets.closing(createOutbound({ ...wanted, clock, steadyClock: clock, metrics, ...options.outbound })),
+      sockets.closing(
+        createOutbound({ ...wanted, clock, monotonicClock: monotonicOf(clock), metrics, ...options.outbound }),
+      ),
     caCertificate: options.caCertificate ?? (() => () => undefined),
     env: {},
     identities: createIdentityPool().hold(),
@@ -170,7 +173,7 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
         type: 'clientCredentials',
         spec: schemas.clientCredentials().parse(withClient(spec)),
       }),
-    /** At the tenant whose token endpoint is `tokenUrl`, a path that its stand-in does not look at. */
+    /** At the tenant whose token endpoint is `tokenUrl`; the mock ignores the path. */
     obo: ({ tokenUrl, ...spec }: Readonly<Record<string, unknown>>, name = 'github', upstream?: UpstreamUse) =>
       open({
         ...named(name, JSON.stringify([tokenUrl, spec])),
@@ -182,7 +185,7 @@ export function createRig(sockets: ReturnType<typeof createSockets>, options: Ri
         },
         upstream,
       }),
-    /** The target is `tokenUrl`; the identity provider before it is one that vouches for everybody. */
+    /** The target is `tokenUrl`; its identity provider issues assertions for all callers. */
     xaa: (spec: Readonly<Record<string, unknown>>, name = 'github') =>
       whenOpen(
         sockets

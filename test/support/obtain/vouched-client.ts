@@ -6,7 +6,7 @@ import { createCaller } from '../ports.ts'
 import { createSockets } from '../sockets.ts'
 import { createRig } from './harness.ts'
 
-// What the conformance suite starts as a client: it knows the URL of an MCP server and, from the environment, an ID token with
+// A client program of the conformance suite: it gets the URL of an MCP server and, from the environment, an ID token with
 // two clients. Both legs are those of type `xaa`; the token that comes of them is shown by the official client.
 
 interface Context {

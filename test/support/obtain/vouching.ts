@@ -10,7 +10,7 @@ import { asserted, granted, jag, TARGET } from './xaa-tokens.ts'
 
 const DAYS = 10 * 86_400
 
-/** An identity provider that gives the assertion that `xaaSpec` wants, whoever asks; it says for which token. */
+/** An identity provider that issues the assertion for `xaaSpec` to any client; it names the token. */
 export const vouching = (request: IncomingMessage, response: ServerResponse): void => {
   let form = ''
   request.on('data', (chunk: Buffer) => void (form += chunk.toString()))
@@ -22,7 +22,7 @@ export const vouching = (request: IncomingMessage, response: ServerResponse): vo
   })
 }
 
-/** An identity provider that vouches as `tokenUrl` gives tokens: an assertion in place of each, which says what was given. */
+/** An identity provider that replaces each token of `tokenUrl` by an assertion that names it. */
 export const vouchingAs = (tokenUrl: string) => (request: IncomingMessage, response: ServerResponse) => {
   const { 'content-type': type, authorization = '' } = request.headers
   const asked = ask(tokenUrl, { method: 'POST', headers: { 'content-type': type, authorization } }, (answered) => {
@@ -50,7 +50,7 @@ export const redeeming = (request: IncomingMessage, response: ServerResponse): v
   })
 }
 
-/** Whose token a token endpoint was shown, itself or in an assertion; empty where it was nobody's. */
+/** The owner of the token presented to a token endpoint, directly or in an assertion; empty without an owner. */
 export function shownIn(form: readonly (readonly [string, string])[]): string {
   const {
     subject_token: token,
@@ -58,7 +58,7 @@ export function shownIn(form: readonly (readonly [string, string])[]): string {
     requested_token_use: use,
   } = Object.fromEntries(form) as Record<string, string | undefined>
   if (token !== undefined || assertion === undefined) return token ?? ''
-  // On behalf of somebody the assertion is the token; an identity assertion says whose it is.
+  // For on-behalf-of the assertion is the token; an identity assertion names its owner.
   return use === 'on_behalf_of' ? assertion : (decodeJwt<{ of?: string }>(assertion).of ?? '')
 }
 
@@ -71,7 +71,7 @@ export const withIdToken = (caller: Caller): Caller =>
 // Making a schema takes longer than using it.
 const schema = once(xaa)
 
-/** What other types say of their one token endpoint, said of the target. */
+/** Settings of other types' single token endpoint, for the target. */
 export function xaaSpec(
   { tokenUrl, clientId, clientSecretRef, clientAuth, caCertPath }: Readonly<Record<string, unknown>>,
   idpTokenUrl: string,

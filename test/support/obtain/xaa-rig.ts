@@ -19,7 +19,7 @@ export const idCaller = (more: Parameters<typeof createCaller>[0] = {}): Authent
 
 export const parameter = ({ form }: Received, name: string): string | undefined => new Map(form).get(name)
 
-/** What answers unless a test says otherwise: the assertion says whose it is, and the token says whose assertion it was for. */
+/** Default responses: the assertion names its owner, and the token names the assertion. */
 const answerIdp: Answer = (request, response) => {
   const [, payload = ''] = (parameter(request, 'subject_token') ?? '').split('.')
   const { sub, iss } = JSON.parse(Buffer.from(payload, 'base64url').toString() || '{}') as Record<string, unknown>

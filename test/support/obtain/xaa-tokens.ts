@@ -6,7 +6,7 @@ export const TARGET = 'https://as.target.example'
 export const RESOURCE = 'https://mcp.target.example/mcp'
 const SECONDS = START_MS / 1_000
 
-/** A JWT that looks signed; nobody here can know better. */
+/** A JWT with an unverified signature. */
 export const jwt = (claims: object, header: object = {}): string => {
   const [, payload = ''] = new UnsecuredJWT({ ...claims }).encode().split('.')
   return `${Buffer.from(JSON.stringify({ alg: 'ES256', ...header })).toString('base64url')}.${payload}.c2ln`

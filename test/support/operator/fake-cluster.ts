@@ -5,9 +5,9 @@ export interface FakeCluster {
   readonly client: KubeClient
   /** `verb kind[/subresource] name` of each write of the client, in order. */
   readonly writes: string[]
-  /** What is stored, by kind and `namespace/name`. */
+  /** Stored objects by kind and `namespace/name`. */
   stored(kind: string, key: string): KubeObject | undefined
-  /** Stores an object as somebody else would, and tells those who watch. */
+  /** Stores an object as another client would, and notifies watchers. */
   put(object: KubeObject): void
   /** Deletes one as another client would. */
   drop(kind: string, key: string): void

@@ -34,7 +34,7 @@ export const callersMap = (section: object): KubeObject => ({
 })
 export const ANONYMOUS = callersMap({ mode: 'anonymous' })
 
-/** What is decided while `github` is the only config, and `callers` the only ConfigMap. */
+/** Decisions with `github` as the only config, and `callers` as the only ConfigMap. */
 export const decide = (
   object: KubeObject | undefined,
   config: InjectableConfig | undefined = CONFIG,

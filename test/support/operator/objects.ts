@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../src/kube/index.ts'
 
-/** One of ours in namespace `n`. */
+/** A supported object in namespace `n`. */
 export const object = (kind: string, name: string, spec: object, version = 'v1beta1'): KubeObject => ({
   apiVersion: `extauth.dev/${version}`,
   kind,

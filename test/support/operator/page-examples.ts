@@ -7,7 +7,7 @@ const FOLDER = path.join(import.meta.dirname, '../../../docs')
 const PAGE_OF_TYPES = 'kubernetes-examples.md'
 const read = (name: string): string => readFileSync(path.join(FOLDER, name), 'utf8')
 
-/** What is applied together, as a page has it. */
+/** Objects of a page that are applied together. */
 export interface PageExample {
   readonly title: string
   readonly objects: readonly KubeObject[]

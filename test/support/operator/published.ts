@@ -7,7 +7,7 @@ export interface Published {
   readonly shape: string
   /** `pods`, or the field or reason that a refusal names. */
   readonly becomes: string
-  /** What `extauth convert` makes of it becomes this. Default: the same. */
+  /** The result after `extauth convert`. Default: the same. */
   readonly converted?: string
   readonly complete?: boolean
   /** Of the group. Default `v1beta1`. */

@@ -44,7 +44,7 @@ export function openController(
   return controller
 }
 
-/** One that has looked at everything. */
+/** A controller that has reconciled all objects. */
 export async function startController(
   cluster: FakeCluster,
   closers: Closers,

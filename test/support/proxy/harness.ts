@@ -1,15 +1,15 @@
 import { createApply } from '../../../src/apply/index.ts'
 import {
   ANONYMOUS,
-  NO_CREDENTIAL,
-  Secret,
   type Armed,
   type Caller,
   type Credential,
   type Known,
   type Matched,
+  NO_CREDENTIAL,
   type Obtain,
   type Route,
+  Secret,
 } from '../../../src/core/index.ts'
 import { createForward } from '../../../src/forward/index.ts'
 import { createBackend } from '../../../src/net/index.ts'
@@ -26,6 +26,7 @@ import {
   createRecordingLog,
   createRecordingMetrics,
   type ManualClock,
+  monotonicOf,
   type RecordingLog,
   type RecordingMetrics,
 } from '../ports.ts'
@@ -33,7 +34,7 @@ import type { Sockets } from '../sockets.ts'
 
 export interface RouteOptions extends Partial<Omit<Route, 'authenticate' | 'obtain' | 'apply' | 'forward' | 'target'>> {
   readonly needsBody?: boolean
-  /** Who is calling; may throw `Failure`. */
+  /** Returns the caller; may throw `Failure`. */
   readonly caller?: (matched: Matched) => Caller | Promise<Caller>
   /** The credential that is obtained; asked on each attempt. */
   readonly credential?: () => Credential | Promise<Credential>
@@ -131,7 +132,7 @@ export async function startProxy(
     },
     runtime,
     clock,
-    steadyClock: clock,
+    monotonicClock: monotonicOf(clock),
     log,
     metrics,
     sessionKey: () => new Secret('k'.repeat(32)),

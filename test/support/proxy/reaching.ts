@@ -11,7 +11,7 @@ export interface Reached {
   /** Requests that Node's strict parser takes for whole, and those of them that reached the backend. */
   readonly whole: number
   readonly reached: number
-  /** What reached the backend and Node does not take; empty where all is well. */
+  /** Requests that reached the backend although Node rejects them; empty if there are none. */
   readonly differences: readonly string[]
 }
 
@@ -41,7 +41,7 @@ export async function compareReaching(sockets: Sockets, seed: number, count: num
         allowed.set(request, (allowed.get(request) ?? 0) + 1)
       }
   }
-  // What is still on its way to the backend when a client has gone.
+  // Requests still in flight to the backend after the client left.
   await proxy.drain(LIMIT_MS)
   const differences = recorded.filter((request) => {
     const left = (allowed.get(request) ?? 0) - 1
@@ -51,7 +51,7 @@ export async function compareReaching(sockets: Sockets, seed: number, count: num
   return { whole, reached: recorded.length, differences }
 }
 
-/** Tells each request that is whole. */
+/** Reports each complete request. */
 const recording =
   (tell: (request: string) => void): RequestListener =>
   (request, response) => {
@@ -94,12 +94,12 @@ function send(url: string, pieces: readonly Buffer[]): Promise<void> {
 const parser = createServer({ insecureHTTPParser: false, requireHostHeader: false, maxHeaderSize: 64 * 1024 })
 parser.maxHeadersCount = 0
 const found = new WeakMap<object, string[]>()
-// An expectation that nobody knows is refused by the proxy; here it counts as one of those that may reach the backend.
+// The proxy rejects an unknown expectation; here it counts as one that may reach the backend.
 for (const event of ['request', 'checkExpectation'])
   parser.on(event, (request: IncomingMessage, response: ServerResponse) =>
     recording((whole) => found.get(request.socket)?.push(whole))(request, response),
   )
-// What was whole before is told in turns after it.
+// Earlier complete requests are reported in turns after it.
 parser.on('clientError', (_error, socket) => setImmediate(() => setImmediate(() => socket.destroy())))
 
 /** The requests that Node's strict parser finds whole in these bytes. */

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 const FOLDERS = ['/usr/bin', '/usr/local/bin']
 const PACKAGES = ['redis-server', 'redis-sentinel']
-/** What Debian asks before it starts a service: 101 means no (invoke-rc.d(8)). */
+/** Debian's policy script for service starts: 101 forbids them (invoke-rc.d(8)). */
 const POLICY = '/usr/sbin/policy-rc.d'
 
 const find = (name: string) => FOLDERS.map((folder) => `${folder}/${name}`).find((path) => existsSync(path))
@@ -28,7 +28,7 @@ export async function redisServer(): Promise<string> {
 
 async function install(): Promise<void> {
   if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return
-  // One installs, the others of a parallel run wait for it.
+  // A single process installs, others of a parallel run wait for it.
   const lock = '/tmp/extauth-test-redis-install'
   if ((await mkdir(lock).catch(() => 'taken')) === 'taken') return waitFor(() => find('redis-server') !== undefined)
   const hadPolicy = existsSync(POLICY)

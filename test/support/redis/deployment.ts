@@ -16,7 +16,7 @@ export interface DeploymentOptions {
   readonly tls?: boolean
   /** Lines for every Redis. */
   readonly config?: readonly string[]
-  /** What the user of the product may do; default: what the docs say. */
+  /** ACL of the product's user; default: as documented. */
   readonly rules?: string
 }
 
@@ -25,7 +25,7 @@ export interface Deployment {
   /** In the order in which they were started: the first was the master then. */
   readonly nodes: readonly RedisProcess[]
   readonly sentinels: readonly RedisProcess[]
-  /** What the product is told. */
+  /** Configuration of the product. */
   config(overrides?: Partial<RedisConfig>): RedisConfig
   close(): Promise<void>
 }

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { OPERATOR } from './deployment.ts'
 
-/** One command by the operator, past the product. */
+/** Sends an operator's command directly to Redis. */
 export async function operate(port: number, [name = '', ...args]: readonly (string | Buffer)[]): Promise<unknown> {
   const redis = new Redis({ ...OPERATOR, port, host: '127.0.0.1', retryStrategy: null, lazyConnect: true })
   redis.on('error', () => undefined)

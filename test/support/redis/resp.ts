@@ -45,7 +45,7 @@ export async function startRespServer(
   }
 }
 
-/** One whole command at the start of `text`: `*2\r\n$4\r\nAUTH\r\n…`. */
+/** A complete command at the start of `text`: `*2\r\n$4\r\nAUTH\r\n…`. */
 function parse(text: string): { words: string[]; length: number } | undefined {
   const head = /^\*(\d+)\r\n/.exec(text)
   if (head === null) return undefined

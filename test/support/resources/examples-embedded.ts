@@ -43,7 +43,7 @@ const grant = {
   maxAssertionAge: '5m',
   subjectBindings: [{ subject: 'job', allowedResources: ['https://mcp.example.com/mcp'] }],
 }
-const vouches = { issuerUrl: 'https://ci.example.com', jwtBearerGrant: grant }
+const trusted = { issuerUrl: 'https://ci.example.com', jwtBearerGrant: grant }
 const job = { clientId: 'job', clientSecretRef: secret }
 const PUBLIC =
   '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n'
@@ -127,7 +127,7 @@ export const EMBEDDED_EXAMPLES: readonly Example[] = [
   { name: 'a store at an address without port', spec: store(undefined, { addr: 'redis.example.com' }), problem: 'expected host:port' },
   { name: 'a store at an address and by sentinels', spec: store(sentinel, { addr: 'redis.example.com:6379' }), problem: 'mutually exclusive' },
   { name: 'a store at an address with TLS for sentinels', spec: store(undefined, { addr: 'redis.example.com:6379', sentinelTls: {} }), problem: 'mutually exclusive' },
-  { name: 'a store that nobody names', spec: store(undefined), problem: 'expected "addr" or "sentinelConfig"' },
+  { name: 'a store without an address', spec: store(undefined), problem: 'expected "addr" or "sentinelConfig"' },
   { name: 'a store in cluster mode', spec: store(undefined, { addr: 'redis.example.com:6379', clusterMode: true }), problem: 'a store in cluster mode is not used here', unseenBy: ['json schema', 'crd'] },
   { name: 'replicas to wait for', spec: store(sentinel, { waitReplicas: 1 }) },
   { name: 'too many replicas to wait for', spec: store(sentinel, { waitReplicas: 17 }), problem: 'too large' },
@@ -150,16 +150,16 @@ export const EMBEDDED_EXAMPLES: readonly Example[] = [
   { name: 'programs of a platform', spec: server({ workloads: [{ ...runs, match: "claims.sub.startsWith('system:serviceaccount:agents:')" }, { ...runs, jwksUrl: 'https://ci.example.com/keys', caBundleRef: secret, allowPrivateIP: true, audiences: ['api://tools'], maxTokenLifetime: '10m', resources: ['https://mcp.example.com/mcp'], scopes: ['mcp:read'], lifetime: '5m' }] }) },
   { name: 'programs without a condition', spec: server({ workloads: [{ issuer: 'https://ci.example.com' }] }), problem: 'workloads[0].match' },
   { name: 'programs of a condition that is none', spec: server({ workloads: [{ ...runs, match: 'claims.sub ==' }] }), problem: 'workloads[0].match', unseenBy: ['json schema', 'crd'] },
-  { name: 'programs of nobody', spec: server({ workloads: [] }), problem: 'too short' },
+  { name: 'no workloads', spec: server({ workloads: [] }), problem: 'too short' },
   { name: 'programs of an http issuer', spec: server({ workloads: [{ ...runs, issuer: 'http://ci.example.com' }] }), problem: 'expected an https URL' },
-  ...['59s', '61m'].map((lifetime) => ({ name: `programs with tokens of ours for ${lifetime}`, spec: server({ workloads: [{ ...runs, lifetime }] }), problem: 'expected 1m to 1h', unseenBy: ['json schema' as const] })),
+  ...['59s', '61m'].map((lifetime) => ({ name: `workloads with tokens for ${lifetime}`, spec: server({ workloads: [{ ...runs, lifetime }] }), problem: 'expected 1m to 1h', unseenBy: ['json schema' as const] })),
   ...['0s', '25h'].map((maxTokenLifetime) => ({ name: `programs with tokens for ${maxTokenLifetime}`, spec: server({ workloads: [{ ...runs, maxTokenLifetime }] }), problem: 'expected more than 0s and 24h at most', unseenBy: ['json schema' as const] })),
-  { name: 'issuers of another group', spec: server({ trustedIssuers: [{ ...vouches, jwksUrl: 'https://ci.example.com/keys', caBundleRef: secret, allowPrivateIPs: true, insecureAllowHTTP: false, allowMayAct: false }, { issuerUrl: 'https://b.example.com', jwtBearerGrant: { ...grant, acceptedAudiences: ['https://auth.example.com'] } }] }) },
-  { name: 'an issuer of another group twice', spec: server({ trustedIssuers: [vouches, vouches] }), problem: 'expected each issuerUrl once', unseenBy: ['json schema'] },
-  { name: 'an issuer that vouches for nobody', spec: server({ trustedIssuers: [{ issuerUrl: 'https://ci.example.com' }] }), problem: 'trustedIssuers[0].jwtBearerGrant' },
-  { name: 'assertions for two days', spec: server({ trustedIssuers: [{ ...vouches, jwtBearerGrant: { ...grant, maxAssertionAge: '48h' } }] }), problem: 'expected more than 0s and 24h at most', unseenBy: ['json schema', 'crd'] },
-  ...[{ expectedAudience: 'x' }, { actorClaim: 'azp' }, { actorMatcher: 'true' }, { allowedActors: ['a'] }, { allowedDelegateClients: ['*'] }, { allowMayAct: true }].map((more) => ({ name: `an exchange by ${Object.keys(more)[0]}`, spec: server({ trustedIssuers: [{ ...vouches, ...more }] }), problem: 'tokens are not exchanged here', unseenBy: ['json schema' as const, 'crd' as const] })),
-  { name: 'keys by plain http', spec: server({ trustedIssuers: [{ ...vouches, insecureAllowHTTP: true }] }), problem: 'keys are fetched by https only', unseenBy: ['json schema', 'crd'] },
+  { name: 'issuers of another group', spec: server({ trustedIssuers: [{ ...trusted, jwksUrl: 'https://ci.example.com/keys', caBundleRef: secret, allowPrivateIPs: true, insecureAllowHTTP: false, allowMayAct: false }, { issuerUrl: 'https://b.example.com', jwtBearerGrant: { ...grant, acceptedAudiences: ['https://auth.example.com'] } }] }) },
+  { name: 'an issuer of another group twice', spec: server({ trustedIssuers: [trusted, trusted] }), problem: 'expected each issuerUrl once', unseenBy: ['json schema'] },
+  { name: 'an issuer without a grant', spec: server({ trustedIssuers: [{ issuerUrl: 'https://ci.example.com' }] }), problem: 'trustedIssuers[0].jwtBearerGrant' },
+  { name: 'assertions for two days', spec: server({ trustedIssuers: [{ ...trusted, jwtBearerGrant: { ...grant, maxAssertionAge: '48h' } }] }), problem: 'expected more than 0s and 24h at most', unseenBy: ['json schema', 'crd'] },
+  ...[{ expectedAudience: 'x' }, { actorClaim: 'azp' }, { actorMatcher: 'true' }, { allowedActors: ['a'] }, { allowedDelegateClients: ['*'] }, { allowMayAct: true }].map((more) => ({ name: `an exchange by ${Object.keys(more)[0]}`, spec: server({ trustedIssuers: [{ ...trusted, ...more }] }), problem: 'tokens are not exchanged here', unseenBy: ['json schema' as const, 'crd' as const] })),
+  { name: 'keys by plain http', spec: server({ trustedIssuers: [{ ...trusted, insecureAllowHTTP: true }] }), problem: 'keys are fetched by https only', unseenBy: ['json schema', 'crd'] },
   { name: 'a client with everything', spec: server({ clients: [{ ...job, grantTypes: ['client_credentials', 'urn:ietf:params:oauth:grant-type:jwt-bearer'], resources: ['https://mcp.example.com/mcp'], scopes: ['mcp:read'], lifetime: '5m' }, { clientId: 'ci', jwksUrl: 'https://ci.example.com/keys' }, { clientId: 'cd', publicKeys: [PUBLIC] }] }) },
   { name: 'a client twice', spec: server({ clients: [job, job] }), problem: 'expected each clientId once', unseenBy: ['json schema'] },
   { name: 'a client without credential', spec: server({ clients: [{ clientId: 'job' }] }), problem: 'a client needs one of' },

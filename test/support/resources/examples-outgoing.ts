@@ -7,7 +7,7 @@ export interface Example {
   readonly spec: unknown
   /** Part of the problem that files get; absent for a valid spec. */
   readonly problem?: string
-  /** Who can't see the problem, because it is nothing that JSON Schema, or a structural schema with CEL, can say. */
+  /** Validators that can't express the rule (JSON Schema, or a structural schema with CEL). */
   readonly unseenBy?: readonly ('json schema' | 'crd')[]
 }
 
@@ -80,7 +80,7 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   { name: 'a secret key with a slash', spec: { type: 'bearerToken', bearerToken: { tokenSecretRef: { name: 'a', key: 'a/b' } } }, problem: 'not starting with ".."' },
   { name: 'a secret key that is hidden', spec: { type: 'bearerToken', bearerToken: { tokenSecretRef: { name: 'a', key: '.npmrc' } } } },
   { name: 'upstreamInject', spec: { type: 'upstreamInject', upstreamInject: { providerName: 'github' } } },
-  { name: 'upstreamInject of nobody', spec: { type: 'upstreamInject', upstreamInject: { providerName: '' } }, problem: 'too short' },
+  { name: 'upstreamInject without a provider', spec: { type: 'upstreamInject', upstreamInject: { providerName: '' } }, problem: 'too short' },
 
   ...['X-Api-Key', 'authorization', 'x_api_key', 'Cookie'].map((name) => ({ name: `header ${name}`, spec: header(name) })),
   ...['', 'a b', 'a:b', 'a\nb', 'ä'].map((name) => ({ name: `no header name: ${JSON.stringify(name)}`, spec: header(name), problem: 'spec.headerInjection.headerName' })),
@@ -157,7 +157,7 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   { name: 'on behalf of, with no scopes and no audience', spec: obo({ audience: undefined, scopes: [] }), problem: 'spec.obo.audience  missing' },
   { name: 'on behalf of, with both ways to say who we are', spec: obo({ clientAuth: { method: 'clientSecretPost', clientId: 'us', secretRef: secret } }), problem: 'expected only one of the two ways' },
   ...[{ method: 'clientSecretBasic', secretRef: secret }, { method: 'tlsClient', tls: { certificateSecretRef: secret, keySecretRef: secret } }, { method: 'none' }, { method: 'tokenFile', tokenFile: { type: 'jwt-spiffe' } }].map((how) => ({ name: `on behalf of, with ${JSON.stringify(how)}`, spec: oboAs({ clientId: 'us', ...how }), problem: 'Entra ID takes no other here' })),
-  { name: 'on behalf of, with a federated token of nobody', spec: oboAs({ method: 'tokenFile', tokenFile: {} }), problem: 'Entra ID takes no other here' },
+  { name: 'on behalf of, with a federated token without a path', spec: oboAs({ method: 'tokenFile', tokenFile: {} }), problem: 'Entra ID takes no other here' },
   ...WRONG_OBO.map(([name, value]) => ({ name: `no ${name} on behalf of: ${JSON.stringify(value).slice(0, 80)}`, spec: obo({ [name]: value }), problem: 'spec.obo' })),
 
   { name: 'a fallback role', spec: sts({ fallbackRoleArn: arn }) },
@@ -224,7 +224,7 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   ...['a', 'a b', 'x'.repeat(1225)].map((externalId) => ({ name: `no external id of a mapping: ${externalId.slice(0, 5)}`, spec: mapped({ externalId }), problem: 'spec.cloudSts.roleMappings[0].externalId' })),
   { name: 'a session policy of a service', spec: from({ type: 'ambient' }, { sessionPolicy: '{"Statement":[]}' }), problem: 'with this source none is assumed', unseenBy: ['json schema'] },
   { name: 'policies of a service', spec: from({ type: 'ambient', signAs: 'service' }, { policyArns: ['arn:aws:iam::aws:policy/A'] }), problem: 'with this source none is assumed', unseenBy: ['json schema'] },
-  { name: 'an upstream that nobody shows', spec: from({ type: 'ambient' }, { fallbackRoleArn: arn, subjectProviderName: 'corp' }), problem: 'with another source no token is shown', unseenBy: ['json schema'] },
+  { name: 'an unused upstream', spec: from({ type: 'ambient' }, { fallbackRoleArn: arn, subjectProviderName: 'corp' }), problem: 'with another source no token is shown', unseenBy: ['json schema'] },
   { name: 'a chained role of two hours', spec: from(chained(), { fallbackRoleArn: arn, sessionDuration: 7200 }), problem: 'one hour at most', unseenBy: ['json schema'] },
   { name: 'a role of an instance of two hours', spec: from({ type: 'ambient', chain: ['instance', 'podIdentity'] }, { fallbackRoleArn: arn, sessionDuration: 7200 }), problem: 'one hour at most', unseenBy: ['json schema'] },
   { name: 'a role of a user of two hours', spec: from({ type: 'ambient', chain: ['environment'] }, { fallbackRoleArn: arn, sessionDuration: 7200 }) },
@@ -254,11 +254,11 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   { name: '51 tags', spec: mapped({ sessionTags: Array.from({ length: 51 }, (_, index) => ({ key: `t${index}`, value: 'claims.a' })) }), problem: 'sessionTags' },
   { name: 'a tag without value', spec: mapped({ sessionTags: [{ key: 'Team' }] }), problem: 'sessionTags[0].value  missing' },
   ...['claims.a ==', 'team', 'claims.a == "b"'].map((value) => ({ name: `no value of a tag: ${value}`, spec: mapped({ sessionTags: [{ key: 'Team', value }] }), problem: 'line 1, column', unseenBy: nobodyElse })),
-  ...['"a*b"', '"a" + "<"', '"é"+"!"'].map((value) => ({ name: `no value of a tag, whoever calls: ${value}`, spec: mapped({ sessionTags: [{ key: 'Team', value }] }), problem: 'STS does not take', unseenBy: nobodyElse })),
+  ...['"a*b"', '"a" + "<"', '"é"+"!"'].map((value) => ({ name: `an invalid tag value for all callers: ${value}`, spec: mapped({ sessionTags: [{ key: 'Team', value }] }), problem: 'STS does not take', unseenBy: nobodyElse })),
   { name: 'a value of a tag that is always empty', spec: mapped({ sessionTags: [{ key: 'None', value: '""' }] }), problem: 'expected a value, or "allowEmpty: true"', unseenBy: nobodyElse },
   { name: 'an empty value of a tag that is not allowed', spec: mapped({ sessionTags: [{ key: 'None', value: '""', allowEmpty: 'yes' }] }), problem: 'sessionTags[0].allowEmpty' },
   { name: 'values of tags without claims', spec: mapped({ sessionTags: [{ key: 'Team', value: '"search"' }, { key: 'None', value: '""', allowEmpty: true }], sourceIdentity: '"mcp-extauth"' }) },
-  { name: 'a source identity that is none, whoever calls', spec: mapped({ sourceIdentity: '"a b"' }), problem: 'STS does not take', unseenBy: nobodyElse },
+  { name: 'an invalid source identity for all callers', spec: mapped({ sourceIdentity: '"a b"' }), problem: 'STS does not take', unseenBy: nobodyElse },
   { name: 'a template that is too long with whatever claims', spec: role({ claim: 'a', sessionPolicy: { template: JSON.stringify({ Statement: [{ Resource: ['x'.repeat(2048), '{claims.a}'] }] }) } }), problem: 'at most 2048 characters', unseenBy: nobodyElse },
   { name: 'a source identity that does not parse', spec: mapped({ sourceIdentity: 'claims.' }), problem: 'line 1, column', unseenBy: nobodyElse },
   { name: 'a policy that is both', spec: role({ claim: 'a', sessionPolicy: { document: { Statement: [] }, template: '{"Statement":[]}' } }), problem: 'expected either "document" or "template"' },

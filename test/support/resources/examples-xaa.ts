@@ -36,7 +36,7 @@ export const XAA_EXAMPLES: readonly Example[] = [
   ...WRONG_XAA.map(([name, value]) => ({ name: `no ${name} of an identity assertion: ${JSON.stringify(value)}`, spec: xaa({ ...(name.endsWith('ClientAuth') ? { [name.replace('Auth', 'Id')]: undefined } : {}), [name]: value }), problem: `spec.xaa.${name}` })),
   ...XAA_LEGS.flatMap((leg) => [
     { name: `an identity assertion without ${leg}ClientId`, spec: xaa({ [`${leg}ClientId`]: undefined }), problem: `spec.xaa.${leg}ClientId  missing, needed where there is no "${leg}ClientAuth"` },
-    { name: `a secret of nobody at ${leg}`, spec: xaa({ [`${leg}ClientId`]: undefined, [`${leg}ClientSecretRef`]: secret }), problem: `"${leg}ClientSecretRef" needs "${leg}ClientId"` },
+    { name: `a secret without a client at ${leg}`, spec: xaa({ [`${leg}ClientId`]: undefined, [`${leg}ClientSecretRef`]: secret }), problem: `"${leg}ClientSecretRef" needs "${leg}ClientId"` },
     { name: `both ways to say who we are at ${leg}`, spec: xaa({ [`${leg}ClientAuth`]: { method: 'none', clientId: 'us' } }), problem: `"${leg}ClientAuth" stands for` },
     { name: `a client without an id at ${leg}`, spec: xaa({ [`${leg}ClientId`]: undefined, [`${leg}ClientAuth`]: { method: 'tokenFile', tokenFile: {} } }), problem: `expected a "clientId" in "${leg}ClientAuth"` },
   ]),

@@ -12,7 +12,7 @@ let scopes = 0
 /** A scope that no other test uses. */
 export const newScope = (): string => `test/scope-${process.pid}-${(scopes += 1)}`
 
-/** One replica of the product: stores of its own, with connections of their own. */
+/** A replica of the product: its own stores and connections. */
 export function createReplica(kvstore: RedisConfig, scope: string): Replica {
   const log = createRecordingLog()
   const metrics = createRecordingMetrics()

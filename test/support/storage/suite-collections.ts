@@ -94,7 +94,7 @@ export function collectionTests(maker: StoreMaker): void {
       expect(await add('n1', 400, 70_000)).toEqual({ outcome: 'added', evicted: 2, members: 3, bytes: 900 })
       expect(await present(store, [...numbered(4), 'n1'])).toEqual(['m1', 'm3', 'n1'])
       expect(await add('n1', 100, 70_000)).toEqual({ outcome: 'added', evicted: 0, members: 3, bytes: 600 })
-      expect(await add('n1', 500, 70_000), 'in the place of its own').toMatchObject({ evicted: 0, bytes: 1_000 })
+      expect(await add('n1', 500, 70_000), 'instead of its own').toMatchObject({ evicted: 0, bytes: 1_000 })
       await store.remove('clients', 'm3')
       expect(await add('n2', 1, 70_000)).toEqual({ outcome: 'added', evicted: 0, members: 3, bytes: 751 })
       await store.touch('clients', 'n1', 90_000)
@@ -103,7 +103,7 @@ export function collectionTests(maker: StoreMaker): void {
       expect(await present(store, ['m1', 'n1', 'n2', 'n3', 'n4'])).toEqual(['m1', 'n1'])
     })
 
-    it('have room again for the bytes of what has ended', async () => {
+    it('free the bytes of expired entries', async () => {
       const { replicas, advance } = await open()
       const [store] = replicas
       const bound = { members: 10, bytes: 100 }

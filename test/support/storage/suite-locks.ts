@@ -25,7 +25,7 @@ export function lockTests(maker: StoreMaker): void {
       expect(fences).toEqual([...new Set(fences)].toSorted((a, b) => a - b))
     })
 
-    it('keeps others out until it is let go, and other names are other locks', async () => {
+    it('excludes others until it is released, and other names are other locks', async () => {
       const { replicas } = await open()
       const held = await replicas[0].lock('a', { ttlMs: 5_000, waitMs: 0 })
       expect(held).toBeDefined()
@@ -38,12 +38,12 @@ export function lockTests(maker: StoreMaker): void {
       const next = await replicas[1].lock('a', { ttlMs: 5_000, waitMs: 0 })
       expect(next).toBeDefined()
       await held?.release()
-      expect(await replicas[0].lock('a', { ttlMs: 5_000, waitMs: 0 }), 'let go by who no longer had it').toBeUndefined()
+      expect(await replicas[0].lock('a', { ttlMs: 5_000, waitMs: 0 }), 'released by a previous holder').toBeUndefined()
       await next?.release()
       await other?.release()
     })
 
-    it('comes instead of a value that is missing or stale, to one of many; all others are told to wait', async () => {
+    it('is granted to one of many if a value is missing or stale; all others wait', async () => {
       const { replicas } = await open()
       const ask = (staleVersion?: string) =>
         atOnce(20, (index) => replicas[index % 2 === 0 ? 0 : 1].getOrLock('a', staleVersion, 5_000))
@@ -61,12 +61,12 @@ export function lockTests(maker: StoreMaker): void {
       const third = await ask(version)
       expect(third.filter(({ kind }) => kind === 'lock')).toHaveLength(1)
       expect(third.filter(({ kind }) => kind === 'busy')).toHaveLength(19)
-      await replicas[1].put('a', bytes('made anew'), 60_000)
-      expect(await replicas[0].getOrLock('a', version, 5_000)).toMatchObject({ stored: { value: bytes('made anew') } })
+      await replicas[1].put('a', bytes('renewed'), 60_000)
+      expect(await replicas[0].getOrLock('a', version, 5_000)).toMatchObject({ stored: { value: bytes('renewed') } })
       for (const one of third) if (one.kind === 'lock') await one.held.release()
     })
 
-    it('is let go with the value that its holder made, in one step', async () => {
+    it('is released with the value of its holder, in one step', async () => {
       const { replicas } = await open()
       const lock = async () => {
         const claim = await replicas[0].getOrLock('a', undefined, 5_000)
@@ -74,7 +74,7 @@ export function lockTests(maker: StoreMaker): void {
       }
       const held = await lock()
       await held?.finish(bytes('made'), 60_000)
-      expect(held?.isHeld ?? true, 'it was let go').toBe(false)
+      expect(held?.isHeld ?? true, 'it was released').toBe(false)
       expect(await replicas[1].getOrLock('a', undefined, 5_000)).toMatchObject({ stored: { value: bytes('made') } })
       const free = await replicas[1].lock('a', { ttlMs: 5_000, waitMs: 0 })
       expect(free?.fence).toBeGreaterThan(held?.fence ?? Infinity)
@@ -84,12 +84,12 @@ export function lockTests(maker: StoreMaker): void {
       await expect(refused?.finish(bytes('made'), 0)).rejects.toBeInstanceOf(RangeError)
       await refused?.release()
       const again = await replicas[1].lock('a', { ttlMs: 5_000, waitMs: 5_000 })
-      expect(again, 'let go in any case').toBeDefined()
+      expect(again, 'released in any case').toBeDefined()
       await again?.release()
       expect(await replicas[0].get('a')).toBeUndefined()
     })
 
-    it('goes to who waits as soon as it is let go', async () => {
+    it('is granted to a waiter as soon as it is released', async () => {
       const { replicas } = await open()
       const held = await replicas[0].lock('a', { ttlMs: 30_000, waitMs: 0 })
       const waiting = replicas[1].lock('a', { ttlMs: 30_000, waitMs: 15_000 })

@@ -66,7 +66,7 @@ export function singleUseTests(maker: StoreMaker): void {
       expect(versions.size).toBe(5)
     })
 
-    it('changes nothing that was deleted, made anew or written since', async () => {
+    it('changes nothing that was deleted, recreated or written since', async () => {
       const { replicas } = await open()
       const [store] = replicas
       await store.put('a', bytes('1'), 60_000)

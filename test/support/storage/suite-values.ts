@@ -7,7 +7,7 @@ export function valueTests(maker: StoreMaker): void {
   describe('values', () => {
     const open = useWorlds(maker)
 
-    it('gives back what was put, byte for byte, on every replica', async () => {
+    it('returns the exact stored bytes on every replica', async () => {
       const { replicas } = await open()
       const value = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
       await replicas[0].put('a', value, 60_000)
@@ -19,7 +19,7 @@ export function valueTests(maker: StoreMaker): void {
       expect((await replicas[1].get('a'))?.value.equals(large)).toBe(true)
     })
 
-    it('has nothing under a key that nobody wrote, or that was deleted', async () => {
+    it('has no value for an unwritten or deleted key', async () => {
       const { replicas } = await open()
       expect(await replicas[0].get('a')).toBeUndefined()
       await replicas[0].put('a', bytes('1'), 60_000)

@@ -5,13 +5,13 @@ import { lockTests } from './suite-locks.ts'
 import { singleUseTests } from './suite-single-use.ts'
 import { valueTests } from './suite-values.ts'
 
-/** One maker of stores as the suite sees it: two replicas of the product on one state. */
+/** A store implementation under test: two replicas of the product on one state. */
 export interface StoreWorld {
   /** The same store twice where there can be only one replica. */
   readonly replicas: readonly [Store, Store]
   /** Lets so much time pass, and a little more where time is real. */
   readonly advance: (ms: number) => Promise<void>
-  /** Kills the second replica as `kill -9` would: what it holds is never let go. Where replicas can die. */
+  /** Kills the second replica as `kill -9` would: its locks are not released. Only for stores with processes. */
   readonly kill?: () => void
   readonly close: () => Promise<void>
 }
@@ -22,7 +22,7 @@ export interface StoreMaker {
   open(): Promise<StoreWorld>
 }
 
-/** What every maker of `Store` must do, races included. */
+/** The contract of every `Store` implementation, races included. */
 export function storeSuite(maker: StoreMaker): void {
   describe(`every store: ${maker.name}`, () => {
     valueTests(maker)

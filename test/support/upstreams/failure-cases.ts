@@ -4,12 +4,12 @@ import { START_MS } from '../ports.ts'
 import { ACCESS, atHash, createKey, type Answer, type Idp } from './idp.ts'
 import { SECRET } from './rig.ts'
 
-/** One way in which a login can fail at an upstream. */
+/** A failure of a login at an upstream. */
 export interface Case {
   readonly name: string
   readonly arrange: (idp: Idp) => unknown
   readonly code: FailureCode
-  /** What the log says about it. */
+  /** Logged reason. */
   readonly says?: string
   readonly parameters?: (idp: Idp) => URLSearchParams
   /** It is in the metadata, which are read before the user is sent there. */
@@ -18,7 +18,7 @@ export interface Case {
   readonly wait?: number
 }
 
-/** What an upstream says must be seen nowhere. */
+/** Text of an upstream, which must appear nowhere. */
 export const MARK = 'text-of-the-upstream'
 const row = (name: string, arrange: Case['arrange'], code: FailureCode, says?: string, wait?: number): Case => ({
   name,
@@ -86,7 +86,12 @@ const CALLBACK: readonly Case[] = [
 const TOKEN: readonly Case[] = [
   row('refuses the code', (at) => (at.token = oauth('invalid_grant')), UNUSABLE, 'invalid_grant'),
   row('refuses the client', (at) => (at.token = oauth('invalid_client', 401)), 'config_error', 'invalid_client'),
-  row('refuses the client without a word', (at) => (at.token = { status: 401 }), 'config_error', 'invalid_client'),
+  row(
+    'rejects the client without an error body',
+    (at) => (at.token = { status: 401 }),
+    'config_error',
+    'invalid_client',
+  ),
   row('refuses the user', (at) => (at.token = oauth('access_denied')), 'login_refused', 'access_denied'),
   row('refuses the redirect URI', (at) => (at.token = oauth('redirect_uri_mismatch')), 'config_error'),
   row('refuses with a text of its own', (at) => (at.token = oauth(`${MARK} it is`)), UNUSABLE, 'invalid error code'),
@@ -143,7 +148,7 @@ const ID_TOKEN: readonly Case[] = [
   { ...row('has an algorithm that is not announced', notAnnounced, UNUSABLE, 'not verified'), isInMetadata: true },
   row('is from another issuer', (at) => (at.claims = { iss: 'https://evil.example' }), UNUSABLE, 'iss'),
   row('is for another client', (at) => (at.claims = { aud: 'them' }), UNUSABLE, 'aud is not the client id'),
-  row('is for nobody', (at) => (at.claims = { aud: undefined }), UNUSABLE, 'aud'),
+  row('has no audience', (at) => (at.claims = { aud: undefined }), UNUSABLE, 'aud'),
   row('is for several others', (at) => (at.claims = { aud: ['they', 'them'] }), UNUSABLE, 'aud is not the client id'),
   row('was asked for by another', (at) => (at.claims = { azp: 'them' }), UNUSABLE, 'azp'),
   row('has expired', (at) => (at.claims = { exp: START_MS / 1000 - 5 }), UNUSABLE, 'expired'),
@@ -180,14 +185,14 @@ const USER_INFO: readonly Case[] = [
     'sub differs',
   ),
   row(
-    'is about nobody',
+    'has no subject',
     withoutName((at) => (at.user = { name: 'Two' })),
     UNUSABLE,
     'sub differs',
   ),
 ]
 
-/** What is wrong with user info itself: it matters only where the subject comes from it. */
+/** Invalid user info: it matters only if the subject comes from it. */
 export const USER_INFO_ANSWERS: readonly Case[] = [
   row(
     'answers 401',

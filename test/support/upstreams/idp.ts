@@ -6,7 +6,7 @@ import { START_MS } from '../ports.ts'
 import type { Sockets } from '../sockets.ts'
 import { TLS } from '../tls.ts'
 
-/** One answer of the identity provider. */
+/** A response of the identity provider. */
 export interface Answer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
@@ -102,7 +102,7 @@ export async function startIdp(sockets: Sockets, tls: TlsOptions = {}) {
     }),
   }
 
-  /** What a human sees: who they would log in as, and the way back. */
+  /** The user's page: the user name, and the callback link. */
   const page = (query: URLSearchParams): Answer => {
     const code = `code-of-a-browser-${idp.codes.size}`
     idp.codes.set(code, query.get('nonce') ?? '')

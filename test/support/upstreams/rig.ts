@@ -1,5 +1,5 @@
 import { createUpstream, type UpstreamDeps, type UpstreamLeg } from '../../../src/upstreams/index.ts'
-import { Secret } from '../../../src/core/index.ts'
+import { after, monotonicNow, Secret } from '../../../src/core/index.ts'
 import { once } from '../../../src/fields/index.ts'
 import { createOutbound, type OutboundOptions } from '../../../src/net/index.ts'
 import { upstreamProvider } from '../../../src/resources/upstream/upstream-provider.ts'
@@ -11,7 +11,7 @@ import type { Idp } from './idp.ts'
 export const SECRET = 'client secret: of/us'
 
 /** Later than any test ends. */
-export const IN_TIME = performance.now() + 600_000
+export const IN_TIME = after(monotonicNow(), 600_000)
 
 /** There is no file with a token. */
 export const NO_FILES = { tokenFile: () => createTestSecrets({}).get('no/file') }
@@ -23,7 +23,7 @@ export const LEG: UpstreamLeg = {
   redirectUri: 'https://mcp.example.com/oauth/callback',
 }
 
-/** What comes back when all is well. */
+/** A successful callback. */
 export const callback = (idp: Pick<Idp, 'url'>, parameters: Readonly<Record<string, string>> = {}): URLSearchParams =>
   new URLSearchParams({ code: 'code-1', state: LEG.state, iss: idp.url, ...parameters })
 

@@ -27,7 +27,7 @@ const STATUSES = [
   '599 x',
 ]
 const INTERIM = ['100 Continue', '102 Processing', '103 Early Hints']
-/** What mutations put in. */
+/** Bytes inserted by mutations. */
 const SPICE = [
   '\r\n',
   '\r',

@@ -5,7 +5,7 @@ import { Chance } from './random.ts'
 import { bytesOf, type ReadRequest, readRequests } from './read-requests.ts'
 import { requests } from './requests-to-read.ts'
 
-/** What Node's own server makes of a request. */
+/** The result of Node's server for a request. */
 interface NodeRequest {
   readonly message: IncomingMessage
   readonly body: Buffer
@@ -20,7 +20,7 @@ export interface ComparedRequests {
   readonly open: number
   /** Requests that are refused although Node's strict parser takes them; none of them has to be. */
   readonly stricter: number
-  /** What was taken and Node's strict parser does not take for the same; empty where all is well. */
+  /** Accepted requests that Node's strict parser reads differently; empty if there are none. */
   readonly differences: readonly string[]
 }
 
@@ -52,7 +52,7 @@ export async function compareRequests(
       }
     }
     if (whole.length === 0) continue
-    // Whose end was seen elsewhere would take a part of what is put behind, or leave some of its own before it.
+    // A different end would include appended bytes, or leave some of its own.
     const last = whole.at(-1)?.head
     const isLast = last?.keeps === false || last?.upgrade !== undefined
     const read = bytes.subarray(0, bytesOf(bytes, whole.length))

@@ -4,7 +4,7 @@ import { answer, mutated } from './answers.ts'
 import { Chance } from './random.ts'
 import { type ReadAnswer, readAnswer } from './read-answer.ts'
 
-/** What Node's own client makes of the same bytes. */
+/** The result of Node's client for the same bytes. */
 interface NodeAnswer {
   readonly status: number
   readonly fields: readonly string[]
@@ -48,7 +48,7 @@ function endsWithConnection({ head: { status, fields } }: Whole, isHead: boolean
   return !isBodiless && fields['content-length'] === undefined && fields['transfer-encoding'] === undefined
 }
 
-/** What is put behind an answer: it belongs to it only where nothing but the end of the connection ends it. */
+/** Bytes after a response: part of its body only if it is close-delimited. */
 const BEHIND = Buffer.from('X')
 
 function askNode(bytes: Buffer, isHead: boolean, endsWithConnection: boolean): Promise<NodeAnswer | Error> {
@@ -67,7 +67,7 @@ function askNode(bytes: Buffer, isHead: boolean, endsWithConnection: boolean): P
       createConnection: () => client,
     })
     asking.on('error', (error) => {
-      // What follows a whole answer may be refused.
+      // Bytes after a complete response may be rejected.
       if (answered?.complete !== true) done(error)
     })
     asking.on('response', (message) => {

@@ -3,7 +3,7 @@ import { AnswerReader } from '../../../src/wire/answer-reader.ts'
 import type { Framing } from '../../../src/wire/framing.ts'
 import { WireError } from '../../../src/wire/wire-error.ts'
 
-/** What became of the bytes of an answer. */
+/** The parsed result of a response's bytes. */
 export type ReadAnswer =
   | { readonly kind: 'refused'; readonly code: string }
   /** More would have to come. */

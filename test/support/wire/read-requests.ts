@@ -9,13 +9,13 @@ export interface ReadRequest {
   readonly body: Buffer
 }
 
-/** What became of the bytes of a connection. */
+/** The parsed result of a connection's bytes. */
 export interface ReadRequests {
   /** Those that are whole. */
   readonly whole: readonly ReadRequest[]
   /** Why it was read no further (another protocol has begun); `open` where more may come. */
   readonly end: 'open' | 'refused' | 'too-large' | 'upgrade'
-  /** What belongs to the other protocol. */
+  /** Bytes of the other protocol. */
   readonly unread: Buffer
 }
 

@@ -1,3 +1,4 @@
+import { NO_AUDIT } from '../../../src/core/index.ts'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -35,6 +36,7 @@ describe('a reload that a file refused', () => {
     const metrics = openMetrics()
     const install = (next: ResolvedProxy) => Promise.resolve(void (current = next))
     const reloader = createReloader({
+      audit: NO_AUDIT,
       sources,
       current: () => current,
       install,

@@ -4,7 +4,7 @@ import { CONTAINER_PATH, startLabMetadata } from '../../../lab/index.ts'
 import { jwks, rsaKey, signed, type TestKey } from '../../support/authenticate/keys.ts'
 import { credentialsXml, type StsDouble, startStsDouble } from '../../support/obtain/cloud-sts/support/sts-double.ts'
 import { startReceiver } from '../../support/telemetry/receiver.ts'
-import { createManualClock } from '../../support/ports.ts'
+import { createManualClock, monotonicOf } from '../../support/ports.ts'
 import { type RedisProcess, startRedis } from '../../support/redis/server.ts'
 import { APPLICATION, OPERATOR } from '../../support/redis/deployment.ts'
 import { operate } from '../../support/redis/operator.ts'
@@ -148,7 +148,7 @@ beforeAll(async () => {
       },
       {
         clock,
-        steadyClock: clock,
+        monotonicClock: monotonicOf(clock),
         env: {
           AWS_CONTAINER_CREDENTIALS_FULL_URI: metadata.url + CONTAINER_PATH,
           AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: path.join(folder.directory, 'pod-token'),

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Metrics, OutboundError } from '../../../src/core/index.ts'
+import { type Metrics, monotonic, OutboundError } from '../../../src/core/index.ts'
 import { createOutbound, type OutboundOptions } from '../../../src/net/index.ts'
 import { createSockets } from '../../support/sockets.ts'
 
@@ -40,7 +40,7 @@ describe('the breaker', () => {
       setTimeout(() => response.writeHead(status).end(), 20)
     })
     const states: string[] = []
-    const client = outbound({ steadyClock: { now: () => now }, metrics: gaugeMetrics(states) })
+    const client = outbound({ monotonicClock: { now: () => monotonic(now) }, metrics: gaugeMetrics(states) })
     const get = () => client.request({ method: 'GET', url })
     await Promise.all(Array.from({ length: 20 }, get))
     const refused = await failure(get())
@@ -66,7 +66,7 @@ describe('the breaker', () => {
       { status: 429, headers: { 'retry-after': '1' } },
       { status: 429, headers: { 'retry-after': new Date(wall + 1_000).toUTCString() } },
     ]) {
-      const client = outbound({ clock: { now: () => wall }, steadyClock: { now: () => steady } })
+      const client = outbound({ clock: { now: () => wall }, monotonicClock: { now: () => monotonic(steady) } })
       const get = () => client.request({ method: 'GET', url })
       answer = trouble
       await Promise.all(Array.from({ length: 20 }, get))
@@ -143,7 +143,7 @@ const tried = async (deadlineMs = 400) => {
     else if (/^(?:429|503)$/.test(token)) response.writeHead(Number(token), { 'retry-after': '20' }).end()
     else if (!token.startsWith('hanging')) response.end()
   })
-  const client = outbound({ clock: { now: () => nowMs }, steadyClock: { now: () => nowMs }, deadlineMs })
+  const client = outbound({ clock: { now: () => nowMs }, monotonicClock: { now: () => monotonic(nowMs) }, deadlineMs })
   /** `caller` undefined: the proxy's own client. */
   const ask = async (caller: string | undefined, token: string, isUnauthenticated = false): Promise<string> => {
     try {

@@ -10,7 +10,7 @@ const found = (call: Call, outcome: Outcome, parts: readonly Part[] = []): strin
 const progress = (token: string, step: number): string =>
   JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: token, progress: step } })
 const done = result('c1.0-a', { content: [{ type: 'text', text: '2 steps done' }] })
-const steps = callOf({ told: { kind: 'steps', steps: 2 } })
+const steps = callOf({ expectation: { kind: 'steps', steps: 2 } })
 
 describe('an answer that is right', () => {
   it.each<[string, Call, Outcome]>([
@@ -19,17 +19,17 @@ describe('an answer that is right', () => {
     ['has all steps', steps, outcomeOf(events(progress('c1.0-a', 1), progress('c1.0-a', 2), done))],
     [
       'has all servers',
-      callOf({ told: { kind: 'servers', names: ['a'] } }),
+      callOf({ expectation: { kind: 'servers', names: ['a'] } }),
       outcomeOf({ text: JSON.stringify({ servers: [{ server: { name: 'a' } }] }) }),
     ],
     [
       'has all bytes',
-      callOf({ told: { kind: 'bytes', bytes: 18 } }),
+      callOf({ expectation: { kind: 'bytes', bytes: 18 } }),
       outcomeOf({ text: result('c1.0-a', { content: [{ type: 'text', text: '0123456789abcdef01' }] }) }),
     ],
     [
       'refuses what the backend refused because the caller wanted it',
-      callOf({ told: { kind: 'refusal', reasons: ['502 backend_rejected_credential'] } }),
+      callOf({ expectation: { kind: 'refusal', reasons: ['502 backend_rejected_credential'] } }),
       refusal(502, 'backend_rejected_credential'),
     ],
     ['refuses who must be refused', callOf({ refusal: ['401 missing_token'] }), refusal(401, 'missing_token')],
@@ -51,7 +51,7 @@ describe('a planted defect is found:', () => {
     [
       'a refusal of the backend is served',
       "another caller's answer",
-      callOf({ told: { kind: 'refusal', reasons: ['502 backend_rejected_credential'] } }),
+      callOf({ expectation: { kind: 'refusal', reasons: ['502 backend_rejected_credential'] } }),
       outcomeOf(),
     ],
     [
@@ -84,13 +84,13 @@ describe('a planted defect is found:', () => {
     [
       'a server is missing in a list',
       'torn answer that looks whole',
-      callOf({ told: { kind: 'servers', names: ['a', 'b'] } }),
+      callOf({ expectation: { kind: 'servers', names: ['a', 'b'] } }),
       outcomeOf({ text: JSON.stringify({ servers: [{ server: { name: 'a' } }] }) }),
     ],
     [
       'bytes are missing',
       'torn answer that looks whole',
-      callOf({ told: { kind: 'bytes', bytes: 18 } }),
+      callOf({ expectation: { kind: 'bytes', bytes: 18 } }),
       outcomeOf({ text: result('c1.0-a', { content: [{ type: 'text', text: '0123456789abcdef0' }] }) }),
     ],
     [

@@ -25,5 +25,5 @@ it('finds keys without expiry, with a late expiry, too many, or of an unknown ki
   expect(found(own('l:x', -1))).toEqual(['1 keys l in Redis without an end'])
   expect(found(own('v:probe', 61_000))).toEqual(['keys v:probe in Redis for 61 s, at most 60'])
   expect(found(own('v:session:t', 1))).toEqual(['2 keys v:session in Redis, there was occasion for 1'])
-  expect(found(own('v:odd:t', 1))).toEqual(['keys in Redis of a kind that nobody knows: v:odd'])
+  expect(found(own('v:odd:t', 1))).toEqual(['keys in Redis of an unknown kind: v:odd'])
 })

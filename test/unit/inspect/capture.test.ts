@@ -3,7 +3,7 @@ import { createServer, request as httpRequest } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { Secret } from '../../../src/core/index.ts'
+import { monotonicNow, Secret } from '../../../src/core/index.ts'
 import { type Capture, createCapture } from '../../../src/inspect/capture.ts'
 import { describe as describeRecord } from '../../../src/inspect/describe.ts'
 import { createRoute, headerCredential, type RouteOptions, runtimeOf, startProxy } from '../../support/proxy/harness.ts'
@@ -28,7 +28,7 @@ async function start(
     showClaims: false,
     clock: Date,
     log,
-    monotonicMs: () => performance.now(),
+    monotonicMs: monotonicNow,
     decisionOf: () => undefined,
     rulesOf: () => undefined,
     signingOf,

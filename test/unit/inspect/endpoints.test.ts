@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, request as httpRequest } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Secret } from '../../../src/core/index.ts'
+import { monotonicNow, Secret } from '../../../src/core/index.ts'
 import { createInspector, type OwnRequest } from '../../../src/inspect/index.ts'
 import type { Ops } from '../../../src/ops/index.ts'
 import { send, SILENT, start } from '../../support/ops/start.ts'
@@ -28,7 +28,7 @@ beforeEach(async () => {
     showClaims: false,
     clock: Date,
     log: SILENT,
-    monotonicMs: () => performance.now(),
+    monotonicMs: monotonicNow,
     decisionOf: () => undefined,
     rulesOf: () => undefined,
     signingOf: () => undefined,

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { afterEach, expect, it, vi } from 'vitest'
-import { Failure } from '../../../src/core/index.ts'
+import { Failure, monotonicNow } from '../../../src/core/index.ts'
 import { type Batch, createCapture } from '../../../src/inspect/capture.ts'
 import { describe as describeRecord } from '../../../src/inspect/describe.ts'
 import { createRoute, headerCredential, type RouteOptions, runtimeOf, startProxy } from '../../support/proxy/harness.ts'
@@ -28,7 +28,7 @@ async function watched(statuses: readonly number[], route: RouteOptions, maxByte
     showClaims: false,
     clock: Date,
     log: createRecordingLog(),
-    monotonicMs: () => performance.now(),
+    monotonicMs: monotonicNow,
     decisionOf: () => undefined,
     rulesOf: () => undefined,
     signingOf: () => undefined,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { monotonic } from '../../../src/core/index.ts'
 import { KubeError } from '../../../src/kube/index.ts'
 import { createHoldOff } from '../../../src/kube/hold-off.ts'
 import { kubeErrorFrom, kubeErrorOf } from '../../../src/kube/kube-error.ts'
@@ -51,7 +52,7 @@ test('while a server wants to rest from a verb on a resource, that is not sent, 
 
 test('the cool-down expires, and applies to 429 and 5xx only', () => {
   let nowMs = 5
-  const holdOff = createHoldOff(() => nowMs)
+  const holdOff = createHoldOff(() => monotonic(nowMs))
   holdOff.note('GET pods', new KubeError(429, '', { retryAfterSeconds: 2 }))
   holdOff.note('GET nodes', new KubeError(403, '', { retryAfterSeconds: 2 }))
   holdOff.note('GET leases', new KubeError(500, ''))

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { StuckWatch, type Patience } from '../../../src/listen/stuck.ts'
+import { monotonic } from '../../../src/core/index.ts'
+import { StuckWatch, type StallLimits } from '../../../src/listen/stuck.ts'
 
 const one = { withinMs: 1000, least: 1, totalMs: Number.POSITIVE_INFINITY }
-const PATIENCE: Patience = { unread_answer: { ...one, least: 240 }, unread_body: one, pipelining: one }
+const PATIENCE: StallLimits = { unread_answer: { ...one, least: 240 }, unread_body: one, pipelining: one }
 
 describe('how long an answer may wait for its client', () => {
   const look = (watch: StuckWatch, progress: number, nowMs: number) =>
-    watch.isTooLong('unread_answer', progress, PATIENCE, nowMs)
+    watch.isTooLong('unread_answer', progress, PATIENCE, monotonic(nowMs))
 
   it('is for ever while the client takes the least that it has to', () => {
     const watch = new StuckWatch()

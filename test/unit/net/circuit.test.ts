@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { OutboundError } from '../../../src/core/index.ts'
 import { type CallOutcome, createCircuit } from '../../../src/net/circuit.ts'
-import { createManualClock } from '../../support/ports.ts'
+import { createManualClock, monotonicOf } from '../../support/ports.ts'
 
 /** A circuit with a clock of its own, and what became of it. */
 function open() {
   const clock = createManualClock()
   const states: number[] = []
-  const circuit = createCircuit({ clock, onState: (state) => states.push(state) })
+  const circuit = createCircuit({ clock: monotonicOf(clock), onState: (state) => states.push(state) })
   /** A call, from start to end. */
   const call = (outcome: CallOutcome, source?: string, token?: string) => circuit.begin(source, token)(outcome)
   const calls = (

@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls'
 import { afterEach, expect, test } from 'vitest'
 import { Secret } from '../../../src/core/index.ts'
 import { type ClientCertificate, createOutbound } from '../../../src/net/index.ts'
-import { createManualClock } from '../../support/ports.ts'
+import { createManualClock, monotonicOf } from '../../support/ports.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { TLS } from '../../support/tls.ts'
 
@@ -24,7 +24,13 @@ test('a client certificate is shown, a new one on new connections, and without o
   const url = await sockets.https({ requestCert: true, rejectUnauthorized: false, ca: TLS.ca, ...TLS.server }, listener)
   let shown: ClientCertificate | undefined = pairOf(TLS.client)
   const clock = createManualClock()
-  const options = { name: 'idp', clock, steadyClock: clock, breaker: false, caCert: () => TLS.ca } as const
+  const options = {
+    name: 'idp',
+    clock,
+    monotonicClock: monotonicOf(clock),
+    breaker: false,
+    caCert: () => TLS.ca,
+  } as const
   const outbound = sockets.closing(createOutbound({ ...options, clientCertificate: () => shown }))
   const ask = () => outbound.request({ method: 'GET', url })
   await ask()

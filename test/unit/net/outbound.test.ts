@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { OutboundError } from '../../../src/core/index.ts'
+import { after, monotonicNow, OutboundError } from '../../../src/core/index.ts'
 import { createOutbound, type OutboundOptions } from '../../../src/net/index.ts'
 import { createSockets } from '../../support/sockets.ts'
 
@@ -47,7 +47,7 @@ describe('an exchange', () => {
     let requests = 0
     const url = await sockets.http(() => void (requests += 1))
     const client = outbound({ deadlineMs: 600_000, retry: true })
-    const ending = (inMs: number) => client.request({ method: 'GET', url, endsAtMs: performance.now() + inMs })
+    const ending = (inMs: number) => client.request({ method: 'GET', url, endsAtMs: after(monotonicNow(), inMs) })
     expect((await failure(ending(80))).kind).toBe('timeout')
     expect(requests).toBe(1)
     expect((await failure(ending(-1))).kind).toBe('timeout')

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { monotonicOf } from '../../support/ports.ts'
 import type { Metrics } from '../../../src/core/index.ts'
 import { createOutbound, createProtections } from '../../../src/net/index.ts'
 import { createSockets } from '../../support/sockets.ts'
@@ -15,7 +16,7 @@ function open(clock = { now: () => 1_000_000 }) {
     }),
     histogram: () => ({ with: () => ({ observe: () => undefined }) }),
   }
-  const protections = createProtections({ clock, steadyClock: clock, metrics })
+  const protections = createProtections({ clock, monotonicClock: monotonicOf(clock), metrics })
   const client = (name: string, service: string | undefined, maxConcurrent = 64) => {
     const named = service === undefined ? {} : { service }
     return sockets.closing(createOutbound({ name, ...named, protections, clock, metrics, maxConcurrent, maxQueued: 0 }))

@@ -7,6 +7,8 @@ import {
   type ConnectedAccounts,
   type HeaderCredential,
   type UpstreamToken,
+  after,
+  monotonicNow,
 } from '../../../src/core/index.ts'
 import { createConnectedSource } from '../../../src/obtain/connected.ts'
 import { createSubjectTokenSource } from '../../../src/obtain/subject-token-source.ts'
@@ -100,7 +102,7 @@ describe('the token of a connected account as a subject token', () => {
     isConnection: true,
   } as const
   const alice = createCaller({ issuer: 'https://idp.example.com', subject: 'alice' })
-  const soon = () => performance.now() + 10_000
+  const soon = () => after(monotonicNow(), 10_000)
 
   test('is sent instead of the caller’s, and changes the cache key when the account is connected again', async () => {
     const { accounts, state } = connectionsOf('one')

@@ -1,6 +1,6 @@
 import { UnsecuredJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { Secret } from '../../../src/core/index.ts'
+import { after, monotonicNow, Secret } from '../../../src/core/index.ts'
 import { createSubjectTokenSource } from '../../../src/obtain/subject-token-source.ts'
 import type { UpstreamUse } from '../../../src/resources/index.ts'
 import { createCaller, createManualClock, START_MS } from '../../support/ports.ts'
@@ -48,7 +48,9 @@ test('a missing upstream token is waited for until the deadline, for all callers
   const never = () => new Promise<never>(() => undefined)
   const hangs = { current: never, reject: () => Promise.resolve(true), demand: never }
   const subject = createSubjectTokenSource({ named: 'corp', upstream: use() }, { upstreamTokens: hangs })
-  const shown = subject.show(loggedIn('one'), new Secret('own'), performance.now() + 50, () => Promise.resolve('used'))
+  const shown = subject.show(loggedIn('one'), new Secret('own'), after(monotonicNow(), 50), () =>
+    Promise.resolve('used'),
+  )
   await expect(shown).rejects.toMatchObject({ code: 'identity_provider_unavailable' })
 })
 

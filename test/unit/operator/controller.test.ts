@@ -152,9 +152,9 @@ test('pods that were injected for a config are named in its status, and those th
   await says('PodsCurrent', 'injected pods: a')
   expect(controller.observed.config('n', 'c')?.status).toMatchObject({ referenceCount: 1 })
   cluster.put(pod('b', 'mcp-extauth:old'))
-  await says('PodsOutdated', 'until they are made anew: b; current: a')
+  await says('PodsOutdated', 'until they are recreated: b; current: a')
   cluster.put(bearer('two'))
-  await says('PodsOutdated', 'until they are made anew: a, b')
+  await says('PodsOutdated', 'until they are recreated: a, b')
 })
 
 test('nothing is kept of a Secret but that it is there', () => {

@@ -106,8 +106,12 @@ describe('a pod is let in as it is', () => {
 describe('a pod is refused', () => {
   test.each<[string, Record<string, string | undefined>, string]>([
     ['without a config', { [keys.externalAuth]: undefined }, `the annotation ${keys.externalAuth} is missing`],
-    ['whose config is no name', { [keys.externalAuth]: '../x' }, `the annotation ${keys.externalAuth} is no name`],
-    ['whose name is too long', { [keys.externalAuth]: 'a'.repeat(254) }, 'is no name'],
+    [
+      'whose config is not a valid name',
+      { [keys.externalAuth]: '../x' },
+      `the annotation ${keys.externalAuth} is not a valid name`,
+    ],
+    ['whose name is too long', { [keys.externalAuth]: 'a'.repeat(254) }, 'is not a valid name'],
     ['without callers', { [keys.callers]: undefined }, `the annotation ${keys.callers} is missing`],
     ['without a target', { [keys.targetPort]: undefined }, `the annotation ${keys.targetPort} is missing`],
     ['whose target is no port', { [keys.targetPort]: '70000' }, `the annotation ${keys.targetPort} is no port`],
@@ -115,8 +119,8 @@ describe('a pod is refused', () => {
     ['whose ports are one', { [keys.targetPort]: '8080' }, 'name the same port'],
     ['whose target is for probes', { [keys.targetPort]: '8081' }, "port 8081 is the proxy's own"],
     ['that listens where probes are', { [keys.listenPort]: '8081' }, "port 8081 is the proxy's own"],
-    ['whose config is not there', { [keys.externalAuth]: 'gitlab' }, 'no such MCPExternalAuthConfig in namespace "n"'],
-    ['whose callers are not there', { [keys.callers]: 'nobody' }, 'no such ConfigMap in namespace "n"'],
+    ['whose config is not there', { [keys.externalAuth]: 'gitlab' }, 'which does not exist in namespace "n"'],
+    ['whose callers are not there', { [keys.callers]: 'nobody' }, 'which does not exist in namespace "n"'],
     ['with an annotation that is misspelled', { 'extauth.dev/listenport': '80' }, `did you mean ${keys.listenPort}?`],
     ['with an unknown annotation', { 'extauth.dev/x': '80' }, 'extauth.dev/x is not known, expected one of'],
   ])('%s', (_what, change, says) => {
@@ -138,7 +142,7 @@ describe('a pod is refused', () => {
 
   test('whose config cannot run, with why', () => {
     const problem = 'it names no role'
-    expect(refusalOf(pod(), { ...CONFIG, problem })).toContain("can't run as a sidecar: it names no role")
+    expect(refusalOf(pod(), { ...CONFIG, problem })).toContain('cannot run as a sidecar: it names no role')
   })
 
   test('with all that is wrong at once', () => {

@@ -39,6 +39,6 @@ test('a report has the revision and connection failures; nothing long or invalid
     revision: undefined,
     unreachable: ['? ?'],
   })
-  expect(() => reportIn('ready')).toThrow('no answer')
-  expect(() => reportIn({})).toThrow('no answer')
+  expect(() => reportIn('ready')).toThrow('not a response')
+  expect(() => reportIn({})).toThrow('not a response')
 })

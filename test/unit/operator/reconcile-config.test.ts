@@ -102,7 +102,7 @@ describe('status', () => {
     expect(statusOf(plan)['configHash']).toBe('abc')
     expect(plan.events.map(({ type: kind, reason, note }) => `${kind} ${reason} ${note}`)).toEqual([
       'Warning ValidationFailed Valid: spec.type: unknown',
-      'Normal ValidationFailed SecretsResolved: not looked at while the configuration is not valid',
+      'Normal ValidationFailed SecretsResolved: not evaluated while the configuration is not valid',
       'Warning ValidationFailed Ready: the configuration is not valid; see Valid',
     ])
   })

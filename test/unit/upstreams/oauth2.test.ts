@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Secret } from '../../../src/core/index.ts'
+import { monotonic, Secret } from '../../../src/core/index.ts'
 import { START_MS } from '../../support/ports.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { ACCESS, startIdp, type Idp } from '../../support/upstreams/idp.ts'
@@ -54,7 +54,7 @@ describe('an OAuth 2.0 upstream', () => {
     const { subject } = await oauth2.refresh(
       { ...first.tokens, refreshToken: new Secret('r') },
       first.subject,
-      START_MS + 60_000,
+      monotonic(START_MS + 60_000),
     )
     expect(subject).toBe(first.subject)
   })

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { monotonic } from '../../../src/core/index.ts'
 import { ServedConnection, type ServedOwner } from '../../../src/wire/index.ts'
 
 /** A connection with scripted bytes, and its server. */
@@ -63,11 +64,11 @@ describe('the deadline of a request', () => {
     const { connection, errors, say, pass } = startAt()
     say(HEAD.slice(0, 10))
     pass(90)
-    connection.look(90)
+    connection.look(monotonic(90))
     say(`${HEAD.slice(10)}a`)
-    connection.look(999)
+    connection.look(monotonic(999))
     expect(errors).toEqual([])
-    connection.look(1000)
+    connection.look(monotonic(1000))
     expect(errors).toMatchObject([{ code: 'WIRE_REQUEST_LATE' }])
   })
 
@@ -77,16 +78,16 @@ describe('the deadline of a request', () => {
     await new Promise((resolve) => setImmediate(resolve))
     pass(900)
     say('abGET / HT')
-    connection.look(999)
+    connection.look(monotonic(999))
     expect(errors).toEqual([])
-    connection.look(1000)
+    connection.look(monotonic(1000))
     expect(errors).toHaveLength(1)
   })
 
   it('is none while nothing of one has come', () => {
     const { connection, errors, say } = startAt()
     say(`${HEAD}ab`)
-    connection.look(1_000_000)
+    connection.look(monotonic(1_000_000))
     expect(errors).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-import { asFailure, type Metrics } from '../../../core/index.ts'
+import { asFailure, type EpochMs, type Metrics } from '../../../core/index.ts'
 import type { AwsKeys } from './keys.ts'
 
 /** The identity of the process, the role of a first hop, the role of a caller. */
@@ -8,7 +8,7 @@ export interface HopMetrics {
   /** Counts the outcome of a call. */
   counted<T>(call: Promise<T>): Promise<T>
   /** Reports the validity period of these keys. */
-  show(keys: AwsKeys, obtainedAtMs: number): void
+  show(keys: AwsKeys, obtainedAtMs: EpochMs): void
 }
 
 /** Metrics of AWS credential hops; ages are those of the oldest, across workers. */

@@ -9,7 +9,7 @@ import type { KeysOnly } from './keys.ts'
 import { MOST_METADATA_BYTES, NEXT_DOOR_MS } from './metadata.ts'
 import type { Identities, OpenIdentity } from './pool.ts'
 import { createRoleAssumers } from './role-assumers.ts'
-import { Failure } from '../../../core/index.ts'
+import { type EpochMs, Failure } from '../../../core/index.ts'
 import { createStsClient, loadSts, type StsClientOptions } from '../sts-client.ts'
 import { stsFailure } from '../sts-failure.ts'
 
@@ -122,7 +122,7 @@ const LONGEST_ARN = 2_048
 async function callerIdentity(
   options: Omit<StsClientOptions, 'keys'>,
   { accessKeyId, secretAccessKey, sessionToken }: KeysOnly,
-  nowMs: number,
+  nowMs: EpochMs,
 ): Promise<string> {
   const token = sessionToken === undefined ? {} : { sessionToken: sessionToken.reveal() }
   const keys = { accessKeyId, secretAccessKey: secretAccessKey.reveal(), ...token }

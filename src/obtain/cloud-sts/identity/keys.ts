@@ -1,4 +1,4 @@
-import type { AwsCredential, Secret } from '../../../core/index.ts'
+import type { AwsCredential, EpochMs, Secret } from '../../../core/index.ts'
 import type { CloudSts } from '../../../resources/index.ts'
 
 /** AWS access keys with expiry. */
@@ -7,8 +7,8 @@ export interface AwsKeys {
   readonly secretAccessKey: Secret
   /** Absent for long-term keys of a user. */
   readonly sessionToken: Secret | undefined
-  /** Milliseconds since the epoch; Infinity without expiry. */
-  readonly expiresAtMs: number
+  /** Infinity without expiry. */
+  readonly expiresAtMs: EpochMs
 }
 
 /** Keys without their expiry. */

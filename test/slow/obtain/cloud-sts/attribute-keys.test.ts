@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createCredentialCache } from '../../../../src/cache/index.ts'
-import type { AwsCredential, Credential } from '../../../../src/core/index.ts'
+import { type AwsCredential, type Credential, monotonic } from '../../../../src/core/index.ts'
 import { createSource } from '../../../../src/obtain/index.ts'
 import { createCloudStsSource } from '../../../../src/obtain/cloud-sts/source.ts'
 import type { CloudSts } from '../../../../src/resources/index.ts'
@@ -45,7 +45,7 @@ async function shown(source: ReturnType<typeof sourceOf>, claims: object): Promi
   const caller = callerOf(claims)
   const plan = source.plan(caller)
   const before = sts.calls.length
-  await source.fetch(caller, plan, Infinity, undefined as never)
+  await source.fetch(caller, plan, monotonic(Infinity), undefined as never)
   return String(sts.calls[before])
 }
 const envOf = () => ({ AWS_ACCESS_KEY_ID: 'AKIAENVIRONMENT00001', AWS_SECRET_ACCESS_KEY: 'secret' })

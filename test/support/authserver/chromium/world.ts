@@ -17,7 +17,7 @@ export interface World extends Awaited<ReturnType<typeof startWorld>> {}
 /** An authorization server, its upstream, and a client on this device, all on real sockets. */
 export async function startWorld(sockets: Sockets, browser: Browser, options: RigOptions = {}) {
   const rig = await startRig(sockets, options)
-  // What the client answers: the human may close the tab.
+  // The client's response: the user may close the tab.
   const client = await sockets.http((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' })
     response.end('<!doctype html><title>Client</title><p>Done.')

@@ -84,7 +84,7 @@ export async function ask(
 export const show = (rig: Rig, assertion: string, more: Readonly<Record<string, string>> = {}, as = JOB) =>
   ask(rig, { grant_type: JWT_BEARER, assertion, ...more }, basic(as))
 
-/** What a token of ours says; its signature is looked at where it is used. */
+/** Claims of an issued token; its signature is verified where it is used. */
 export function claimsOf({ body }: Answered): Claims {
   const shape = shapeOf(typeof body.access_token === 'string' ? body.access_token : '')
   if (shape.kind !== 'jwt') throw new Error(JSON.stringify(body))

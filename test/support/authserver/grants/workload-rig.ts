@@ -10,7 +10,7 @@ export const jobsOf = (idp: Rig['idp'], more: object = {}) => {
   return { issuer, ...keys, match: MATCH, maxTokenLifetime: '10m', scopes: ['mcp:read'], ...more }
 }
 
-/** A server that takes tokens of workloads of its identity provider, and nobody's assertions. */
+/** A server that accepts workload tokens of its identity provider, but no assertions. */
 export const startWorkloads = (
   sockets: Sockets,
   options: RigOptions & { readonly entries?: (idp: Rig['idp']) => readonly object[] } = {},

@@ -6,11 +6,11 @@ import type { Rig } from '../rig.ts'
 export interface Wrong {
   readonly name: string
   readonly make: (rig: Rig) => string | Promise<string>
-  /** What the log says. */
+  /** Logged reason. */
   readonly why: RegExp
 }
 
-/** What differs between the kinds of assertions. */
+/** Differences between the kinds of assertions. */
 export interface Kind {
   /** `typ` of a right one. */
   readonly typ: string | undefined
@@ -22,7 +22,7 @@ export interface Kind {
     more?: Readonly<Record<string, unknown>>,
     header?: Readonly<Record<string, unknown>>,
   ) => Promise<string>
-  /** What the log says of another audience. */
+  /** Logged reason for another audience. */
   readonly aud: RegExp
 }
 
@@ -80,7 +80,7 @@ export function wrongOf(kind: Kind): readonly Wrong[] {
 function wronglySaid(kind: Kind): readonly Wrong[] {
   const { claims, header } = rowsOf(kind)
   return [
-    claims('aud somebody else', kind.aud, () => ({ aud: 'https://other.example' })),
+    claims('a foreign aud', kind.aud, () => ({ aud: 'https://other.example' })),
     claims('no aud', kind.aud, () => ({ aud: undefined })),
     claims('aud an array of two', kind.aud, (rig) => ({ aud: [rig.issuer, 'https://other.example'] })),
     claims('aud ours twice', kind.aud, (rig) => ({ aud: [rig.issuer, rig.issuer] })),
@@ -90,7 +90,7 @@ function wronglySaid(kind: Kind): readonly Wrong[] {
     claims('aud with a slash more', kind.aud, (rig) => ({ aud: `${rig.issuer}/` })),
     claims('aud in capitals', kind.aud, (rig) => ({ aud: rig.issuer.toUpperCase() })),
     claims('aud an object', kind.aud, (rig) => ({ aud: { [rig.issuer]: true } })),
-    claims('iss somebody who is not in the list', ISS, () => ({ iss: 'https://idp.example.com' })),
+    claims('an unlisted iss', ISS, () => ({ iss: 'https://idp.example.com' })),
     claims('iss ourselves', ISS, (rig) => ({ iss: rig.issuer })),
     claims('iss with a slash more', ISS, (rig) => ({ iss: `${rig.idp.url}/` })),
     claims('iss an array', ISS, (rig) => ({ iss: [rig.idp.url] })),
@@ -119,7 +119,7 @@ function wronglySaid(kind: Kind): readonly Wrong[] {
     claims('rights finer than scopes', /^authorization_details/, () => ({ authorization_details: [{ type: 'x' }] })),
     claims('more than 16 KiB', /more than 16384 characters/, () => ({ pad: 'x'.repeat(13_000) })),
     header('an extension that has to be understood', /^crit names/, { crit: ['b64'], b64: true }),
-    header('a kid of nobody', KEY, { kid: 'nobody' }),
+    header('an unknown kid', KEY, { kid: 'unknown' }),
     header('another alg of the same key type', KEY, { alg: 'RS256', kid: 'x', jku: 'https://attacker.example/jwks' }),
   ]
 }
@@ -140,7 +140,7 @@ function wronglyMade(kind: Kind): readonly Wrong[] {
     forged('HS256 with the public key as secret', 'HS256', /^alg is not accepted$/, publicText),
     forged('HS512 with the public key as secret', 'HS512', /^alg is not accepted$/, publicText),
     {
-      name: 'a key of somebody else under the kid of the issuer',
+      name: 'a foreign key under the kid of the issuer',
       why: KEY,
       make: async (rig) => {
         const key = await createKey('RS256', rig.idp.key.jwk.kid)
@@ -148,7 +148,7 @@ function wronglyMade(kind: Kind): readonly Wrong[] {
       },
     },
     {
-      name: 'a key that comes along in the header',
+      name: 'a key in the header',
       why: KEY,
       make: async (rig) => {
         const key = await createKey('ES256', 'mine')
@@ -200,7 +200,7 @@ function wronglyPut(kind: Kind): readonly Wrong[] {
     pieces('a fourth part', NO_JWT, (parts) => [...parts, 'x'].join('.')),
     pieces('padding', NO_JWT, ([head, body, mac]) => `${head}.${body}=.${mac}`),
     pieces('a blank at the end', NO_JWT, (parts) => `${parts.join('.')} `),
-    pieces('stray bits in the signature', NO_JWT, ([head, body, mac]) => {
+    pieces('nonzero padding bits in the signature', NO_JWT, ([head, body, mac]) => {
       const last = ALPHABET.indexOf(mac.slice(-1))
       return `${head}.${body}.${mac.slice(0, -1)}${ALPHABET[last + 1]}`
     }),

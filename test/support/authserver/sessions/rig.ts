@@ -26,7 +26,7 @@ export interface TestUpstream extends Upstream {
   refreshes: number
   /** Deadline of the last one, by `performance.now()`. */
   endsAtMs: number
-  /** What a refresh does; default: tokens `access-N`, `refresh-N`, good for an hour. */
+  /** Behavior of a refresh; default: tokens `access-N`, `refresh-N`, valid for an hour. */
   onRefresh: (tokens: UpstreamTokenSet, count: number) => Promise<Partial<UpstreamTokenSet> & { claims?: Claims }>
 }
 
@@ -66,7 +66,7 @@ export function createTestUpstream(name: string, now: () => number): TestUpstrea
   return upstream
 }
 
-/** A store of which a test can say what fails, and that keeps what it was told. */
+/** A store with failures on demand, which records its messages. */
 export interface TestStore extends Store {
   readonly failing: Set<keyof Store>
   /** Done once, but the answer is lost. */
@@ -103,7 +103,7 @@ export function createTestStore(store: Store): TestStore {
   })
 }
 
-/** One store, one or more replicas of the sessions before it. */
+/** A store with one or more replicas of the sessions. */
 export function createRig() {
   const clock = createManualClock()
   const log = createRecordingLog()

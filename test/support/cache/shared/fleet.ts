@@ -25,7 +25,7 @@ export const LIFETIME_MS = 3_600_000
 /** The identity provider of a fleet: says how often it was called for whom. */
 export interface Provider {
   readonly calls: string[]
-  /** What a call waits for, and how it fails; both for calls that begin from now on. */
+  /** Delay and failure of calls that begin from now on. */
   gate: Promise<unknown>
   failure: Failure | undefined
   /** When the calls have to have ended, by `performance.now()`. */
@@ -68,7 +68,7 @@ export function createTestSeal(clock: ManualClock, ...values: string[]): SharedS
 /** The same key in every replica, whatever its number. */
 export const keyOf = (subject: string): string => hashKey(['ns/github', 'https://id.example.com', subject])
 
-/** One replica on a store: its own cache, metrics and log; a provider and a clock in common with the others. */
+/** A replica on a store: its own cache, metrics and log; the provider and the clock are shared. */
 export function createFleetReplica(store: SharedStore, options: FleetOptions = {}): FleetReplica {
   const clock = options.clock ?? createManualClock()
   const provider = options.provider ?? createProvider()

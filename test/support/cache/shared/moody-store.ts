@@ -28,7 +28,7 @@ export function createMoodyStore(inner: SharedStore): MoodyStore {
     if (mood === 'gone') throw new StoreError('unavailable')
     if (mood === 'full' && isWrite) throw new StoreError('refused', { code: 'OOM', cause: 'OOM' })
     if (mood === 'silent') await new Promise<void>((resolve) => waiting.push(resolve))
-    // What is asked goes out when the event loop runs, not before.
+    // Requests are sent when the event loop runs, not before.
     if (moody.delayMs > 0) await settled()
     if (moody.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, moody.delayMs))
     return operation()
@@ -56,9 +56,9 @@ export function createMoodyStore(inner: SharedStore): MoodyStore {
     puts: () => puts,
     become(next) {
       mood = next
-      const told = waiting
+      const resolvers = waiting
       waiting = []
-      for (const tell of told) tell()
+      for (const resolve of resolvers) resolve()
     },
   }
   return moody

@@ -13,7 +13,7 @@ export interface ConformanceCase {
   readonly id: string
   readonly expression: string
   readonly bindings: Readonly<Record<string, CelInput>>
-  /** What it evaluates to; undefined when it must end in an error. */
+  /** The expected value; undefined if an error is expected. */
   readonly expected: { readonly value: CelInput } | undefined
 }
 

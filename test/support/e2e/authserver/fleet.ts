@@ -45,7 +45,7 @@ export const HMAC_FILE = 'secrets/as/hmac'
 export const newSigningKey = (): string =>
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 
-/** What the identity provider gives is good now and not at the time of the other tests. */
+/** Tokens of the identity provider are valid now, not at the time of the other tests. */
 export const claimsOfNow = (): Record<string, number> => {
   const now = Math.floor(Date.now() / 1000)
   return { iat: now, exp: now + 3_600 }

@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { authConfig, proxyConfig, run } from '../run.ts'
 
-// What the conformance suite starts as a client: it knows the URL of an MCP server and, from the environment, a client that acts
+// A client program of the conformance suite: it gets the URL of an MCP server and, from the environment, a client that acts
 // for itself. The whole proxy gets the token (type `clientCredentials`); an official client without any credential goes through it.
 
 interface Context {

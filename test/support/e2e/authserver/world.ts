@@ -9,7 +9,7 @@ import { authConfig, freePort, proxyConfig, run, type RunningTestProxy } from '.
 const CLIENT_SECRET = 'secret: of/the+proxy'
 export const BACKEND_TOKEN = 'token-of-the-backend'
 
-/** The real proxy with an authorization server, somebody else's identity provider, and an MCP backend. */
+/** The real proxy with an authorization server, an independent identity provider, and an MCP backend. */
 export interface World {
   readonly url: string
   readonly proxy: StartedProxy
@@ -23,7 +23,7 @@ export interface World {
   userAt(authorizationUrl: string, options?: { readonly browser?: Browser; readonly subject?: string }): Promise<URL>
 }
 
-/** What the world has of a proxy, in this process or another. */
+/** Interface of a proxy, in this process or another. */
 export type StartedProxy = Pick<RunningTestProxy, 'url' | 'adminUrl' | 'write' | 'reload' | 'close'>
 
 export interface WorldOptions {
@@ -137,7 +137,7 @@ export async function openWorld(sockets: Sockets, options: WorldOptions = {}): P
 }
 
 /**
- * What a user does: agrees on our page, and logs in at each of these identity providers to which we send them. `onVisits` is told
+ * Acts as a user: consents on the proxy's page, and logs in at each of these identity providers. `onVisits` is notified
  * where they were sent.
  */
 export const userOf =

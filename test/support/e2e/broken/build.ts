@@ -1,4 +1,4 @@
-/** One way in which a configuration is broken, and what everybody has to say about it. */
+/** A defect of a configuration, and the message expected of all commands. */
 export interface BrokenSetup {
   readonly name: string
   /** Beside or instead of the files that work. */
@@ -42,7 +42,7 @@ spec:
 
 export const GOOD = { 'proxy.yaml': proxyFile(), 'auth.yaml': authFile(), 'secrets/a/b': 'a-token' }
 
-/** What belongs to the process. */
+/** Settings of the process. */
 export const ofProcess = (
   name: string,
   spec: string,

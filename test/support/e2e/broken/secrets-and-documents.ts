@@ -1,7 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { authFile, ofProcess, proxyFile, section, type BrokenSetup } from './build.ts'
 
-const odd = generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
+const unsupported = generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey.export({
+  type: 'pkcs8',
+  format: 'pem',
+})
 const fine = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
 const server = (
   name: string,
@@ -34,11 +37,11 @@ export const SERVERS: readonly BrokenSetup[] = [
     { 'secrets/s/k': 'hello' },
   ),
   server(
-    'a signing key of a curve that nobody takes',
+    'a signing key of an unsupported curve',
     'signingKeySecretRefs: [{ name: s, key: k }]',
     '{ name: s, key: k }]',
     /the signing key s\/k is no RSA, P-256/,
-    { 'secrets/s/k': odd },
+    { 'secrets/s/k': unsupported },
   ),
   server(
     'a sealing secret that is too short',

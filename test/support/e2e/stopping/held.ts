@@ -8,7 +8,7 @@ import { configFolder } from '../run.ts'
 /** So long an answer goes on after the signal: several times what ends a process that does not drain. */
 export const HOLD_MS = 3_000
 
-/** A server whose answers begin at once and end when they are told to. */
+/** A server whose responses begin at once and end on demand. */
 export async function halfServer(sockets: Sockets) {
   const begun: ServerResponse[] = []
   const url = await sockets.http((_request, response) => {
@@ -54,9 +54,9 @@ export async function startWith(
   return { ...running, directory: folder.directory }
 }
 
-/** Sends the signal and gives what `held` comes to, which is let go `HOLD_MS` later, and the exit code. */
+/** Sends the signal, releases `held` after `HOLD_MS`, and returns its result and the exit code. */
 export async function stopWhile<T>(running: Running, held: Promise<T>, letGo: () => void) {
-  // Looked at below; a process that ends meanwhile tells its clients so before that.
+  // Awaited below; a process that exits first closes its connections before that.
   held.catch(() => undefined)
   running.process.kill('SIGTERM')
   await delay(HOLD_MS)

@@ -63,7 +63,7 @@ export async function site(
   }
 }
 
-const MCP_RESULT = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'stand-in', version: '1' } }
+const MCP_RESULT = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'mock', version: '1' } }
 
 /** A backend that answers `initialize` to who shows `authorization`, if one is wanted. */
 export const mcp =

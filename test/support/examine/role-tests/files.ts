@@ -41,7 +41,7 @@ spec: { type: bearerToken, bearerToken: { tokenSecretRef: { name: github, key: t
 export const ROLE = (name: string): string => `arn:aws:iam::123456789012:role/${name}`
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-/** A token with these claims; nobody signed it. */
+/** An unsigned token with these claims. */
 export const tokenOf = (claims: object): string => `${encode({ alg: 'RS256' })}.${encode(claims)}.c2ln`
 
 /** A RoleTest document with these cases. */

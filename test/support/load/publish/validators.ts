@@ -12,19 +12,19 @@ export const document = (spec: unknown, kind = 'MCPExternalAuthConfig'): Json =>
   spec,
 })
 
-/** What `validate` says: `path  message` of each problem. */
+/** The problems of `validate` as `path  message`. */
 export function problemsOf(...values: readonly unknown[]): string[] {
   const files = values.map((value, index) => ({ path: `${index}.json`, text: JSON.stringify(value) }))
   return parseDocuments(files).problems.map((problem) => `${problem.path}  ${problem.message}`)
 }
 
-/** What takes JSON Schemas to code. Making that code shorter takes longer than running it a few times. */
+/** Compiles JSON Schemas. Optimizing the code takes longer than running it a few times. */
 export const createAjv = () => new Ajv2020({ strict: false, validateFormats: false, code: { optimize: false } })
 
 const ajv = createAjv()
 const validators = new Map<string, ReturnType<typeof ajv.compile>>()
 
-/** What an editor with our JSON Schema says. */
+/** The verdict of an editor with the JSON Schema. */
 export function jsonSchemaAccepts(name: JsonSchemaName, value: unknown): boolean {
   let validate = validators.get(name)
   if (validate === undefined) {

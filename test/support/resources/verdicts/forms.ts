@@ -78,7 +78,7 @@ const sentinelAddrs = ['redis:26379']
 const each = (what: string, values: readonly unknown[], spec: (value: unknown) => object) =>
   values.map((value) => [`${what} ${JSON.stringify(value)}`, spec(value)] as const)
 
-/** Specs of MCPExternalAuthConfig with the ways that a text of some form may be written, wrong ones and odd ones. */
+/** Specs of MCPExternalAuthConfig with valid, invalid and unusual spellings of patterned strings. */
 export const FORMS: readonly (readonly [string, object])[] = [
   ...each('tokenUrl', URLS, (tokenUrl) => exchange({ tokenUrl })),
   ...each('issuer', ISSUERS, (issuer) => server({ issuer })),

@@ -2,7 +2,7 @@ const owner = { apiVersion: 'v1', kind: 'Pod', name: 'a', uid: 'b' }
 const field = { manager: 'a', operation: 'Apply', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1: {} }
 const BIG = 256 * 1024
 
-/** What may be written as `metadata` beside a name. */
+/** Valid `metadata` beside a name. */
 // prettier-ignore
 export const METADATA: readonly object[] = [
   ...['a', 'a.b', 'a-b', '-a', 'a-', 'A', 'a_b', 'a..b', '', '.', 'ä', 'a\u00A0', 'a'.repeat(253), 'a'.repeat(254), 7, null].map((name) => ({ name })),

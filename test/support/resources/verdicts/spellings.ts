@@ -36,7 +36,7 @@ const text = (what: string, written: string): Spelling =>
     `type: tokenExchange\ntokenExchange:\n  tokenUrl: https://idp.example.com/t\n  audience: ${written}`,
   )
 
-// What YAML 1.1, which kubectl reads, takes for something else than a text.
+// Plain scalars that YAML 1.1, which kubectl reads, does not parse as strings.
 // prettier-ignore
 const WORDS = ['on', 'off', 'yes', 'no', 'y', 'n', 'Y', 'N', 'On', 'OFF', 'Yes', 'NO', 'true', 'True', 'TRUE', 'false', 'null', 'Null', '~', '""', "''"]
 // prettier-ignore
@@ -45,7 +45,7 @@ const DATES = ['2026-01-31', '2026-01-31T12:00:00Z', '2026-01-31 12:00:00']
 // prettier-ignore
 const MARKED = ['!!str 7', '!!int "7"', '!!bool "yes"', '!!binary aGk=', '!own x', '&a b', '*nobody', '|', '>-', '"a\\u00e9"', "'it''s'", '"\\x41"', '@at', '`tick', '%a', 'a: b', 'a #b', 'a#b', '"a\\\n    b"']
 
-/** Ways to write a document that files and kubectl must read alike, or that a person is told about. */
+/** Spellings of a document that files and kubectl must parse alike, or that are reported. */
 // prettier-ignore
 export const SPELLINGS: readonly Spelling[] = [
   ...WORDS.flatMap((word) => [header(word, word), key(word, word)]),

@@ -9,7 +9,7 @@ export interface Spoiled {
 
 const ABSENT = Symbol('absent')
 
-/** What a value of each sort is replaced by: other sorts, nothing, and characters that JavaScript and RE2 class differently. */
+/** Replacements for a value of each type: other types, nothing, and characters that JavaScript and RE2 class differently. */
 const FOR_ANY: readonly (readonly [string, unknown])[] = [
   ['absent', ABSENT],
   ['null', null],

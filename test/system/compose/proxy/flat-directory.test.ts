@@ -1,3 +1,4 @@
+import { NO_AUDIT } from '../../../../src/core/index.ts'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -32,6 +33,7 @@ it('a directory is watched as it is read: files below it, and others in it, caus
   const metrics = openMetrics()
   const install = vi.fn<() => Promise<void>>(() => Promise.resolve())
   const reloader = createReloader({
+    audit: NO_AUDIT,
     sources,
     current: () => current,
     install,

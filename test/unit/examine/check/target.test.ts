@@ -225,7 +225,7 @@ describe('extauth check names what is wrong on the way to a backend', () => {
       expect(checks.filter(({ status }) => status === 'failed' || status === 'warning')).toEqual([])
       expect(checks.filter(({ check }) => check === 'mcp').map(({ detail }) => detail)).toEqual([
         expect.stringMatching(
-          /^(stand-in 1 responds to initialize \(2025-11-25\)|modern 2 responds to server\/discover \(2026-07-28\))$/,
+          /^(mock 1 responds to initialize \(2025-11-25\)|modern 2 responds to server\/discover \(2026-07-28\))$/,
         ),
       ])
       expect(code).toBe(0)

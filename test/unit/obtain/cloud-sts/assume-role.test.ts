@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { STSClient } from '@aws-sdk/client-sts'
-import type { AwsCredential, Outbound } from '../../../../src/core/index.ts'
+import { type AwsCredential, monotonic, type Outbound } from '../../../../src/core/index.ts'
 import { createCloudStsSource } from '../../../../src/obtain/cloud-sts/index.ts'
 import { tokenOf } from '../../../support/shown-tokens.ts'
 import { stsEndpoint, toAwsPartition } from '../../../../src/obtain/cloud-sts/endpoint.ts'
@@ -26,7 +26,7 @@ const alice = callerOf({ sub: 'alice' })
 async function call(spec: Partial<CloudSts>) {
   const { deps } = depsOf(sts.url)
   const source = createCloudStsSource(authOf({ fallbackRoleArn: ROLE, ...spec }), deps)
-  return source.fetch(alice, source.plan(alice), Infinity, tokenOf(alice))
+  return source.fetch(alice, source.plan(alice), monotonic(Infinity), tokenOf(alice))
 }
 
 describe('AssumeRoleWithWebIdentity', () => {
@@ -149,7 +149,7 @@ describe('where STS is', () => {
     const urls: string[] = []
     const { deps } = depsOf(endpoint, { outbound: () => recorder(urls) })
     const source = createCloudStsSource(authOf({ region, fallbackRoleArn }), deps)
-    await source.fetch(alice, source.plan(alice), Infinity, tokenOf(alice))
+    await source.fetch(alice, source.plan(alice), monotonic(Infinity), tokenOf(alice))
     expect(urls).toEqual([expected])
   })
 
@@ -164,7 +164,7 @@ describe('where STS is', () => {
       const { deps } = depsOf(undefined, { outbound: () => recorder(urls), sts })
       const spec = { fallbackRoleArn: 'arn:cloud:iam::123456789012:role/r', stsEndpoint: 'https://config.example' }
       const source = createCloudStsSource(authOf(spec), deps)
-      await source.fetch(alice, source.plan(alice), Infinity, tokenOf(alice))
+      await source.fetch(alice, source.plan(alice), monotonic(Infinity), tokenOf(alice))
       // To an endpoint that was configured, ARNs go as they are written.
       expect(urls).toEqual([`${expected}/ ${spec.fallbackRoleArn}`])
     },
@@ -175,7 +175,7 @@ describe('where STS is', () => {
     const sts = { ambientEndpoint: 'https://variable.example' }
     const { deps } = depsOf(undefined, { outbound: () => recorder(urls), sts })
     const source = createCloudStsSource(authOf({ fallbackRoleArn: ROLE }), deps)
-    await source.fetch(alice, source.plan(alice), Infinity, tokenOf(alice))
+    await source.fetch(alice, source.plan(alice), monotonic(Infinity), tokenOf(alice))
     expect(urls).toEqual([`https://variable.example/ ${ROLE}`])
   })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { judgeMatchers } from '../../../../src/resources/index.ts'
+import { validateMatchers } from '../../../../src/resources/index.ts'
 import { parseObjects } from '../../../../src/load/index.ts'
 
 const configWith = (matchers: readonly string[]) => ({
@@ -37,7 +37,7 @@ describe('matchers of a large config', () => {
       if (!isDone) setImmediate(others)
     }
     setImmediate(others)
-    expect(await judgeMatchers(config, PATIENT)).toBe('judged')
+    expect(await validateMatchers(config, PATIENT)).toBe('done')
     isDone = true
     expect(turns).toBeGreaterThan(3)
     const unseen = (round: number) => configWith(rules.map((text) => `${text} || claims.round == "${round}"`))
@@ -49,16 +49,16 @@ describe('matchers of a large config', () => {
   test('say the same when they are asked again', async () => {
     const config = configWith(['claims.', 'claims.a == 1', 'unknown.b'])
     const first = parseObjects([config]).problems.map(({ path, message }) => [path, message])
-    await judgeMatchers(config, PATIENT)
+    await validateMatchers(config, PATIENT)
     expect(first).toHaveLength(2)
     expect(parseObjects([config]).problems.map(({ path, message }) => [path, message])).toEqual(first)
   })
 
   test('are given up when they take too long, or when the caller leaves', async () => {
     const config = configWith(Array.from({ length: 500 }, (_, at) => `${rule(at)} || claims.once == "${at}"`))
-    expect(await judgeMatchers(config, { mostMs: 5 })).toBe('too_long')
+    expect(await validateMatchers(config, { mostMs: 5 })).toBe('too_long')
     const caller = new AbortController()
-    const judged = judgeMatchers(config, { signal: caller.signal, mostMs: Number.POSITIVE_INFINITY })
+    const judged = validateMatchers(config, { signal: caller.signal, mostMs: Number.POSITIVE_INFINITY })
     caller.abort()
     expect(await judged).toBe('gone')
   })
@@ -66,7 +66,7 @@ describe('matchers of a large config', () => {
   test.each([[undefined], [null], ['text'], [{ spec: null }], [{ spec: { cloudSts: { roleMappings: [null, 1] } } }]])(
     'of %j are none',
     async (object) => {
-      await expect(judgeMatchers(object, PATIENT)).resolves.toBe('judged')
+      await expect(validateMatchers(object, PATIENT)).resolves.toBe('done')
     },
   )
 })

@@ -32,6 +32,6 @@ export const INTROSPECTION_CLIENTS: readonly (readonly [CrdKind, what: string, s
       ...[...CLIENTS, ...WRONG_CLIENTS].map(([name, clientAuth]) => [name, { clientAuth }] as const),
       ['a client said twice', { clientAuth: none, clientId: 'us' }] as const,
       ['a client said twice, by a secret', { clientAuth: none, clientSecretRef: secret }] as const,
-      ['a client that nobody asks', { clientAuth: none, introspectionUrl: undefined }] as const,
+      ['a client without introspection', { clientAuth: none, introspectionUrl: undefined }] as const,
     ].map(([name, more]) => [kind, `introspection with ${name}`, specOf(more)] as const),
 )

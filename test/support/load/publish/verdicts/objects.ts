@@ -22,7 +22,7 @@ export interface JudgedObject {
   readonly object: Json
 }
 
-const judged = (kind: CrdKind, what: string, object: unknown): JudgedObject => ({
+const objectOf = (kind: CrdKind, what: string, object: unknown): JudgedObject => ({
   kind,
   what: `${kind}: ${what}`,
   object: JSON.parse(JSON.stringify(object)) as Json,
@@ -39,7 +39,7 @@ function corpus(): JudgedObject[] {
         const kind = CRD_KINDS.find((one) => one === object['kind'])
         const { status: _status, ...rest } = object
         const shown = { ...rest, apiVersion: 'extauth.dev/v1beta1' }
-        return kind === undefined ? [] : [judged(kind, `${name} ${index}`, shown)]
+        return kind === undefined ? [] : [objectOf(kind, `${name} ${index}`, shown)]
       }),
     )
 }
@@ -57,20 +57,20 @@ export function judgedObjects(): JudgedObject[] {
     const object = document(spec, kind)
     const fields = seen.get(kind) ?? new Set()
     seen.set(kind, fields)
-    const variants = [...spoil(object, fields)].map((one) => judged(kind, `${index} ${one.what}`, one.object))
-    return [judged(kind, `whole ${index}`, object)].concat(variants)
+    const variants = [...spoil(object, fields)].map((one) => objectOf(kind, `${index} ${one.what}`, one.object))
+    return [objectOf(kind, `whole ${index}`, object)].concat(variants)
   })
   const all = [
     ...[...OUTGOING_EXAMPLES, ...EMBEDDED_EXAMPLES].map(({ name, spec }) =>
-      judged('MCPExternalAuthConfig', name, document(spec)),
+      objectOf('MCPExternalAuthConfig', name, document(spec)),
     ),
     ...spoiled,
-    ...FORMS.map(([what, spec]) => judged('MCPExternalAuthConfig', what, document(spec))),
-    ...PROXY_FORMS.map(([what, spec]) => judged('MCPRemoteProxy', what, document(spec, 'MCPRemoteProxy'))),
-    ...INTROSPECTION_CLIENTS.map(([kind, what, spec]) => judged(kind, what, document(spec, kind))),
+    ...FORMS.map(([what, spec]) => objectOf('MCPExternalAuthConfig', what, document(spec))),
+    ...PROXY_FORMS.map(([what, spec]) => objectOf('MCPRemoteProxy', what, document(spec, 'MCPRemoteProxy'))),
+    ...INTROSPECTION_CLIENTS.map(([kind, what, spec]) => objectOf(kind, what, document(spec, kind))),
     ...corpus(),
     ...METADATA.map((metadata, index) =>
-      judged('MCPExternalAuthConfig', `metadata ${index} ${JSON.stringify(metadata).slice(0, 80)}`, {
+      objectOf('MCPExternalAuthConfig', `metadata ${index} ${JSON.stringify(metadata).slice(0, 80)}`, {
         ...document({ type: 'unauthenticated' }),
         metadata,
       }),
@@ -78,7 +78,7 @@ export function judgedObjects(): JudgedObject[] {
   ]
   const versions = ['extauth.dev/v1alpha1', 'extauth.dev/v1beta1']
   const inEach = all.flatMap((one) =>
-    // Forms of `apiVersion` are judged as they are.
+    // Forms of `apiVersion` are validated unchanged.
     versions.includes(String(one.object['apiVersion']))
       ? versions.map((apiVersion): JudgedObject => inVersion(one, apiVersion))
       : [one],

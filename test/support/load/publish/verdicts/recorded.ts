@@ -8,7 +8,7 @@ import type { Spelling } from '../../../resources/verdicts/spellings.ts'
 /** Where the verdicts of an API server's own code lie; written by `npm run test:cluster -- --record`. */
 export const RECORD_PATH = path.join(import.meta.dirname, '../../../resources/verdicts/recorded.json')
 
-/** What an API server says about objects, by their hashes. */
+/** Verdicts of an API server about objects, by their hashes. */
 export interface Record {
   /** Hash of the definition that it was asked by. */
   readonly definition: string
@@ -17,7 +17,7 @@ export interface Record {
   readonly refused: string
 }
 
-/** What kubectl makes of each spelling, and an API server then accepts; null where one of them refuses. */
+/** The value of each spelling in kubectl, if the API server accepts it; null if either rejects it. */
 export const SPELLINGS_PATH = path.join(import.meta.dirname, '../../../resources/verdicts/spellings.json')
 
 /** Throws for a text that nothing is recorded about. */
@@ -34,7 +34,7 @@ export const recordOfSpellings = (objects: ReadonlyMap<Spelling, unknown>): { [h
   Object.fromEntries([...objects].map(([{ text }, object]) => [hash(text), object]))
 
 const LENGTH = 10
-const RENEW = 'record the verdicts anew: npm run test:cluster -- --record'
+const RENEW = 'record the verdicts again: npm run test:cluster -- --record'
 const hash = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, LENGTH)
 

@@ -35,7 +35,7 @@ export const MATCHER_TABLES: readonly Table[] = [
     ],
   },
   {
-    name: 'errors skip the mapping, without a fallback nobody gets a role by them',
+    name: 'errors skip the mapping, and without a fallback select no role',
     mappings: [
       ['broken', matcher('claims.absent == "x"')],
       ['negated', matcher('!(claims.absent == "x")')],

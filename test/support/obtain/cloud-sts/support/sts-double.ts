@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** One answer of the double: a document, or what goes wrong instead of one. */
+/** A response of the double: a document, or a failure. */
 export interface StsAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>

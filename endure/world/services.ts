@@ -20,11 +20,11 @@ import {
 import { labConfig } from '../../src/cli/index.ts'
 import { type Gate, openGate } from './gate.ts'
 
-/** Who logs in at the proxy: all of them are known at the identity provider and in the workspace. */
+/** Users who log in at the proxy; the identity provider and the workspace know all of them. */
 export const LOGIN_USERS: readonly string[] = Array.from({ length: 40 }, (_, index) => `user-${100 + index}`)
 
 /** Everything that the proxies talk to but Redis, each behind a gate. */
-export interface StandIns {
+export interface Services {
   readonly identity: LabIdentityProvider
   readonly sts: LabSts
   readonly workspace: LabWorkspace
@@ -45,7 +45,7 @@ export interface StandInOptions {
   readonly isStaticToken: (token: string) => boolean
 }
 
-/** What an authorization server must not say: no token, no keys, nothing active. */
+/** Invalid responses of an authorization server: no token, no keys, nothing active. */
 const EMPTY_ANSWER =
   'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}'
 /** Keys of the process and of the hub end between one reload and the next. */
@@ -55,7 +55,7 @@ const OWN_TOKEN_SECONDS = 20
 const PROMPTLY = { now: () => Date.now() }
 
 /** Starts them as `extauth lab` does, on other addresses. */
-export async function openStandIns(options: StandInOptions): Promise<StandIns> {
+export async function openServices(options: StandInOptions): Promise<Services> {
   const { proxyUrl } = options
   const faults = createLabFaults()
   const gates = {
@@ -137,7 +137,7 @@ export async function openStandIns(options: StandInOptions): Promise<StandIns> {
 function keysOf(proxyUrl: string): () => Promise<JSONWebKeySet> {
   let last: JSONWebKeySet = { keys: [] }
   return async () => {
-    // Without any it waits longer: a busy machine is no reason to refuse everybody.
+    // Without any it waits longer: a busy machine must not reject all callers.
     const signal = AbortSignal.timeout(last.keys.length === 0 ? 10_000 : 2_000)
     const response = await fetch(`${proxyUrl}/.well-known/jwks.json`, { signal }).catch(() => undefined)
     if (response?.status === 200) last = (await response.json().catch(() => last)) as JSONWebKeySet
