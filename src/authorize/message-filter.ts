@@ -6,6 +6,9 @@ import { isObject } from '../mcp/index.ts'
 const MAX_ITEM = 1024 * 1024
 const MAX_VALUE = 64 * 1024
 const MAX_NAME = 1024
+/** Distinct field names of one object that are compared, and their characters. */
+const MAX_NAMES = 1024
+const MAX_NAMES_LENGTH = 64 * 1024
 const MAX_SCALAR = 1024
 const MAX_DEPTH = 256
 const ITEM_DEPTH = 64
@@ -50,6 +53,8 @@ interface Frame {
   readonly list: ListField | undefined
   /** Names that have come, folded; of parts only. */
   readonly names: Set<string> | undefined
+  /** Characters of `names`. */
+  namesLength: number
   field: string
   hasTtl: boolean
   hasScope: boolean
@@ -273,6 +278,7 @@ export class MessageFilter {
       part,
       list,
       names: part === undefined ? undefined : new Set(),
+      namesLength: 0,
       field: '',
       hasTtl: false,
       hasScope: false,
@@ -289,6 +295,8 @@ export class MessageFilter {
     const name = unquoted(this.#token)
     const { names, part } = top
     if (names.size === names.add(foldName(name)).size) throw unclear('a field twice')
+    top.namesLength += name.length
+    if (names.size > MAX_NAMES || top.namesLength > MAX_NAMES_LENGTH) throw unclear('too many fields')
     const known = part === 'root' ? ROOT_FIELDS : part === 'result' ? RESULT_FIELDS : PARAMS_FIELDS
     if (isInOtherCase(known, name)) throw unclear('a field in another case')
     top.field = name

@@ -126,13 +126,15 @@ export function createCachedSource<P extends Plan>(
   const currentGeneration = createGenerations(scope, config.configHash, source.secrets ?? [], cache)
   // A plan and its failure are kept with what they depend on: an expensive rule is not evaluated again.
   const slots = new WeakMap<AuthenticatedCaller | RequestView, PlannedSlot<P> | Failure>()
+  // A plan that depends on the request is kept with it: each has a view of its own.
+  const keeperOf = (caller: AuthenticatedCaller, request?: RequestContext): AuthenticatedCaller | RequestView =>
+    source.readsRequest === true && request?.view !== undefined ? request.view : caller
   const slotOf = (caller: Caller, request?: RequestContext): PlannedSlot<P> => {
     if (caller.kind === 'anonymous') {
       throw new Failure('config_error', { detail: `type ${config.type} needs a caller with a token` })
     }
     const current = currentGeneration()
-    // A plan that depends on the request is kept with it: each has a view of its own.
-    const keeper = source.readsRequest === true && request?.view !== undefined ? request.view : caller
+    const keeper = keeperOf(caller, request)
     const known = slots.get(keeper)
     if (known instanceof Failure) throw known
     if (known !== undefined && known.generation === current) return known
@@ -163,7 +165,7 @@ export function createCachedSource<P extends Plan>(
     obtain: (caller, token, request) => withKey(slotOf(caller, request), token, (slot) => cache.get(slot)),
     ...(source.widen === undefined ? {} : { widen: async (caller, scopes) => widen(source, caller, scopes) }),
     lookup(caller, request) {
-      const isKnown = caller.kind === 'authenticated' && slots.get(caller) instanceof Failure
+      const isKnown = caller.kind === 'authenticated' && slots.get(keeperOf(caller, request)) instanceof Failure
       try {
         const found = withKey(slotOf(caller, request), noToken, (slot) => cache.lookup(slot))
         if (!(found instanceof Promise)) return found

@@ -1,5 +1,14 @@
 import { compileRequestMatcher, compileSelector, selects, variablesOf } from '../cel/index.ts'
-import { type Claims, Failure, type Known, type McpView, NO_CLAIMS, NO_REQUEST, type Obtain } from '../core/index.ts'
+import {
+  type Claims,
+  Failure,
+  type Known,
+  type McpView,
+  type Metrics,
+  NO_CLAIMS,
+  NO_REQUEST,
+  type Obtain,
+} from '../core/index.ts'
 import type { ResolvedCredential } from '../resources/index.ts'
 
 /** A credential for the requests that it matches. */
@@ -14,20 +23,23 @@ export type Selection<Entry> = (request: {
 
 /**
  * Compiles the entries of `routes[].credentials`. An expression that fails does not match; one that reaches its limit
- * refuses the request.
+ * refuses the request. `onFailure` is called with the index of such an entry.
  */
 export function compileSelection<Entry extends Omit<ResolvedCredential, 'auth'>>(
   entries: readonly Entry[],
+  onFailure: (index: number, outcome: 'error' | 'limit') => void = () => undefined,
 ): Selection<Entry> {
-  const compiled = entries.map((entry) => ({
+  const compiled = entries.map((entry, index) => ({
     entry,
+    index,
     selector: compileSelector(entry),
     matcher: entry.when === undefined ? undefined : compileRequestMatcher(entry.when),
   }))
   return (request) => {
-    for (const { entry, selector, matcher } of compiled) {
+    for (const { entry, index, selector, matcher } of compiled) {
       if (!selects(selector, request.mcp)) continue
       const outcome = matcher?.evaluate(variablesOf(request)).outcome ?? 'matched'
+      if (outcome === 'error' || outcome === 'limit') onFailure(index, outcome)
       if (outcome === 'limit') throw new Failure('rule_limit', { detail: 'a condition of `credentials`' })
       if (outcome === 'matched') return entry
     }
@@ -39,8 +51,17 @@ export function compileSelection<Entry extends Omit<ResolvedCredential, 'auth'>>
  * The stage `obtain` of a route with several configs: the first entry that matches the request decides, else `own`. Throws
  * `rule_limit`.
  */
-export function createSelectedObtain(own: Obtain, entries: readonly SelectedCredential[]): Obtain {
-  const select = compileSelection(entries)
+export function createSelectedObtain(
+  own: Obtain,
+  entries: readonly SelectedCredential[],
+  { route: routeName, metrics }: { readonly route: string; readonly metrics: Metrics },
+): Obtain {
+  const failures = metrics.counter(
+    'extauth_credential_conditions_total',
+    'Conditions of `routes[].credentials`, by index of the entry, that could not be evaluated: error (the entry does not match), limit (the request is refused).',
+    ['route', 'entry', 'outcome'],
+  )
+  const select = compileSelection(entries, (index, outcome) => failures.with(routeName, String(index), outcome).add())
   const chosen = new WeakMap<Known, Obtain>()
 
   const choose = ({ matched: { view, route }, caller }: Known): Obtain => {

@@ -244,7 +244,7 @@ function withCredentials(own: OpenObtain, resolved: ResolvedRoute, deps: RouteDe
     const obtain = { ...obtainOf({ ...resolved, auth }, deps, keep), whenRejected: () => whenRejected }
     return Object.assign({ obtain }, request)
   })
-  return createSelectedObtain(own, entries)
+  return createSelectedObtain(own, entries, { route: resolved.name, metrics: deps.obtain.metrics })
 }
 
 /** Routes share a source unless the credential is per caller. */

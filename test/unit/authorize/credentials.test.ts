@@ -6,7 +6,7 @@ import { buildCandidate, createServices, loadModules } from '../../../src/compos
 import type { Claims, McpView } from '../../../src/core/index.ts'
 import { NO_REQUEST } from '../../../src/core/index.ts'
 import { parseDocuments, resolveProxy } from '../../../src/load/index.ts'
-import { createRoleMapper } from '../../../src/obtain/index.ts'
+import { compileSelection, createRoleMapper } from '../../../src/obtain/index.ts'
 import { externalAuth, proxy } from '../../support/load/documents/build.ts'
 import { createManualClock, createRecordingLog } from '../../support/ports.ts'
 import { startProxy } from '../../support/proxy/harness.ts'
@@ -108,6 +108,22 @@ describe('credentials of a route', () => {
     )
     expect(load({ credentials: [{ externalAuthConfigRef: { name: 'nowhere' } }] }).config).toBeUndefined()
   })
+})
+
+it('a condition of an entry that cannot be evaluated is counted', () => {
+  const counted: unknown[] = []
+  const when = 'claims.groups.exists(g, g == "a")'
+  const select = compileSelection(
+    [
+      { tools: ['b'], when: undefined },
+      { tools: ['a'], when },
+    ],
+    (...failure) => counted.push(failure),
+  )
+  const mcp = { ...NO_REQUEST, kind: 'tool' as const, name: 'a' }
+  expect(select({ mcp, claims: {}, route: 'r' })).toBeUndefined()
+  expect(select({ mcp, claims: { groups: ['a'] }, route: 'r' })).toMatchObject({ when })
+  expect(counted).toEqual([[1, 'error']])
 })
 
 describe('role mappings', () => {

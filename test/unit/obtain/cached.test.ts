@@ -1,6 +1,13 @@
 import { expect, test, vi } from 'vitest'
 import { createCredentialCache } from '../../../src/cache/index.ts'
-import { ANONYMOUS, Failure, Secret, type AuthenticatedCaller, type Credential } from '../../../src/core/index.ts'
+import {
+  ANONYMOUS,
+  Failure,
+  NO_REQUEST,
+  Secret,
+  type AuthenticatedCaller,
+  type Credential,
+} from '../../../src/core/index.ts'
 import { createCachedSource } from '../../../src/obtain/cached.ts'
 import type { Fetched, Plan } from '../../../src/obtain/index.ts'
 import { asked } from '../../support/shown-tokens.ts'
@@ -187,6 +194,35 @@ test('a million requests of 1,000 callers over two lifetimes make at most 3,000 
   expect(waits).toBe(1_000)
   expect(fetches).toBeLessThanOrEqual(3_000)
 }, 30_000)
+
+test('a look-up for a source that reads the request reports the refusal of that request only', async () => {
+  const cache = createCredentialCache<Credential>({
+    clock: createManualClock(),
+    metrics: createRecordingMetrics(),
+    random: () => 0.5,
+  })
+  const plan = (): Plan => {
+    throw new Failure('no_role')
+  }
+  const fetch = () => Promise.reject(new Error('not reached'))
+  const source = createCachedSource(
+    { name: 'github', namespace: 'default', type: 'tokenExchange', configHash: 'h' },
+    { plan, fetch, deadlineMs: 10_000, secrets: [], readsRequest: true },
+    { cache },
+  )
+  const caller = createCaller()
+  const requestFor = () => ({ view: { mcp: NO_REQUEST, subjects: [], id: 1, list: undefined } }) as never
+  const request = requestFor()
+  const refused = expect.objectContaining({ code: 'no_role' }) as Error
+  const token = undefined as never
+  expect(() => source.obtain(caller, token, request)).toThrow(refused)
+  expect(source.lookup?.(caller, request)).toEqual({ from: 'refusal' })
+  expect(source.lookup?.(caller, requestFor())).toEqual({ from: 'nowhere' })
+  // Without a request, the refusal is kept with the caller; it is not that of a request.
+  const other = createCaller()
+  expect(() => source.obtain(other, token)).toThrow(refused)
+  expect(source.lookup?.(other, requestFor())).toEqual({ from: 'nowhere' })
+})
 
 test('for whom there is none, a look-up says so: at first, and then that it was refused a moment ago', async () => {
   const refuse = () => {
