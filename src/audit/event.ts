@@ -67,25 +67,34 @@ export function eventOfNotice(notice: AuditNotice, atMs: number): AuditEvent {
   }
 }
 
-function toolhiveLine(event: AuditEvent): string {
-  const { type, atMs, outcome, client, component, target, credential, decision, extra } = event
-  const chain = delegationOf(event.claims)
-  const line = {
-    metadata: { auditId: randomUUID(), extra },
-    type,
-    loggedAt: new Date(atMs).toISOString(),
-    source: client === undefined ? { type: 'local', value: '' } : { type: 'network', value: client },
-    outcome,
-    subjects: subjectsOf(event),
-    delegation: chain.length === 0 ? undefined : { chain },
-    component,
-    target,
-    credential,
-    decision,
-    data: event.arguments === undefined ? undefined : { arguments: event.arguments },
-  }
-  return `${JSON.stringify(line)}\n`
+/** JSON of what many events share. */
+const shared = new WeakMap<object, string>()
+
+function sharedJson<T extends object>(value: T, make: () => unknown = () => value): string {
+  let json = shared.get(value)
+  if (json === undefined) shared.set(value, (json = JSON.stringify(make())))
+  return json
 }
+
+function toolhiveLine(event: AuditEvent): string {
+  const { type, atMs, outcome, client, component, claims, target, credential, decision, extra } = event
+  const subjects =
+    claims === undefined ? JSON.stringify(subjectsOf(event)) : sharedJson(claims, () => subjectsOf(event))
+  const chain = claims?.['act'] === undefined ? [] : delegationOf(claims)
+  const source = client === undefined ? LOCAL : `{"type":"network","value":${JSON.stringify(client)}}`
+  return (
+    `{"metadata":{"auditId":"${randomUUID()}","extra":${JSON.stringify(extra)}},"type":"${type}"` +
+    `,"loggedAt":"${new Date(atMs).toISOString()}","source":${source},"outcome":"${outcome}","subjects":${subjects}` +
+    (chain.length === 0 ? '' : `,"delegation":${JSON.stringify({ chain })}`) +
+    `,"component":${JSON.stringify(component)},"target":${JSON.stringify(target)}` +
+    (credential === undefined ? '' : `,"credential":${sharedJson(credential)}`) +
+    (decision === undefined ? '' : `,"decision":${JSON.stringify(decision)}`) +
+    (event.arguments === undefined ? '' : `,"data":${JSON.stringify({ arguments: event.arguments })}`) +
+    '}\n'
+  )
+}
+
+const LOCAL = '{"type":"local","value":""}'
 
 const text = (value: ClaimValue | undefined): string | undefined =>
   typeof value === 'string' && value !== '' ? value.slice(0, MAX_TEXT) : undefined

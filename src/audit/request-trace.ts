@@ -7,6 +7,7 @@ import {
   type AuditOutcome,
   type Claims,
   type Credential,
+  type CredentialConfig,
   type CredentialLookup,
   type Failure,
   type Inbound,
@@ -28,6 +29,8 @@ import type { AuditEvent, CredentialRecord, DecisionRecord } from './event.ts'
 export interface RequestTrail {
   readonly includesArguments: boolean
   readonly fingerprint: Fingerprint
+  /** Descriptions of credentials, each made once. */
+  readonly described: WeakMap<Credential, DescribedCredential>
   /** The role decision of a request; undefined without role mappings. */
   readonly roleOf: (requestId: string) => RoleRecord | undefined
   readonly now: () => number
@@ -36,6 +39,14 @@ export interface RequestTrail {
   record(event: AuditEvent): void
   /** Where responses wait for their event; undefined where they do not. */
   readonly blocking: { ready(): Promise<void> | undefined; written(event: AuditEvent): Promise<Written> } | undefined
+}
+
+/** A credential as it was last used. */
+export interface DescribedCredential {
+  readonly config: CredentialConfig
+  readonly source: CredentialRecord['source']
+  readonly role: string | undefined
+  readonly credential: CredentialRecord
 }
 
 /** The chosen role and the mapping that chose it. */
@@ -158,16 +169,27 @@ export class AuditTrace implements RequestTrace {
   }
 
   armed(armed: Armed): void {
-    const { known, credential, config } = armed
+    const { credential, config } = armed
     this.#role = this.#trail.roleOf(this.#inbound.id)
     const from = this.#lookup?.from
-    const now = from === 'config' ? this.#lookup : known.matched.route.obtain.lookup(known)
-    const cached = now?.from === 'cache' ? now : undefined
+    const source = from === 'config' ? 'static' : from === 'cache' ? 'cache' : 'fetched'
+    const { described } = this.#trail
+    let record = described.get(credential)
+    if (record?.config !== config || record.source !== source || record.role !== this.#role?.role) {
+      record = { config, source, role: this.#role?.role, credential: this.#describe(armed, source) }
+      described.set(credential, record)
+    }
+    this.#credential = record.credential
+  }
+
+  #describe({ known, credential, config }: Armed, source: CredentialRecord['source']): CredentialRecord {
+    const found = source === 'static' ? this.#lookup : known.matched.route.obtain.lookup(known)
+    const cached = found?.from === 'cache' ? found : undefined
     const fingerprint = this.#trail.fingerprint(credential)
-    this.#credential = {
+    return {
       ...config,
       ...(this.#role?.role === undefined ? {} : { role: this.#role.role }),
-      source: from === 'config' ? 'static' : from === 'cache' ? 'cache' : 'fetched',
+      source,
       ...(cached === undefined
         ? {}
         : {

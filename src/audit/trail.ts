@@ -122,6 +122,7 @@ function activate(options: AuditTrailOptions, settings: AuditSettings, writer: T
     requests: {
       includesArguments: settings.includeArguments,
       fingerprint: createFingerprint(() => key),
+      described: new WeakMap(),
       roleOf,
       now: () => clock.now(),
       records: (type) => recorded.has(type),

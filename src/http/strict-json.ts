@@ -28,7 +28,6 @@ export function isInOtherCase(known: FoldedNames, name: string): boolean {
   return meant !== undefined && meant !== name
 }
 
-const SPACE = /[\t\n\r ]*/y
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
 const QUOTE = 0x22
@@ -85,9 +84,17 @@ class Reader {
 
   document(): ClaimValue {
     const value = this.#value(0)
-    this.#match(SPACE)
+    this.#skipSpace()
     if (this.#at !== this.#text.length) throw new JsonError('unexpected text after the value')
     return value
+  }
+
+  #skipSpace(): void {
+    for (;;) {
+      const code = this.#text.charCodeAt(this.#at)
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return
+      this.#at += 1
+    }
   }
 
   #match(pattern: RegExp): string | undefined {
@@ -99,7 +106,7 @@ class Reader {
 
   /** Consumes `character` if it is next, ignoring whitespace. */
   #takes(character: string): boolean {
-    this.#match(SPACE)
+    this.#skipSpace()
     if (this.#text[this.#at] !== character) return false
     this.#at += 1
     return true
@@ -127,12 +134,16 @@ class Reader {
     const start = this.#at
     if (this.#text[start] !== '"') throw new JsonError('not a string')
     // A loop, because a pattern with an alternative per character needs stack in proportion to the text.
+    let isPlain = true
     for (let at = start + 1; at < this.#text.length; at++) {
       const code = this.#text.charCodeAt(at)
-      if (code === BACKSLASH) at += 1
-      else if (code === QUOTE) {
+      if (code < 0x20) isPlain = false
+      if (code === BACKSLASH) {
+        isPlain = false
+        at += 1
+      } else if (code === QUOTE) {
         this.#at = at + 1
-        const value = unquote(this.#text.slice(start, at + 1))
+        const value = isPlain ? this.#text.slice(start + 1, at) : unquote(this.#text.slice(start, at + 1))
         if (this.#wellFormed && !value.isWellFormed()) throw new JsonError('a lone surrogate')
         return value
       }
@@ -148,7 +159,7 @@ class Reader {
       this.#caseInsensitiveIn !== undefined && (depth === 0 || this.#field === this.#caseInsensitiveIn)
     const folded = ignoresCase ? new Set<string>() : undefined
     do {
-      this.#match(SPACE)
+      this.#skipSpace()
       const name = this.#string()
       if (this.#wellFormed && name === '__proto__') throw new JsonError('the name of a prototype')
       if (Object.hasOwn(members, name)) throw new JsonError('duplicate name')

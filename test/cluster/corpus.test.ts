@@ -205,7 +205,7 @@ async function call(published: Published, namespace: string): Promise<void> {
     const target = new URL((spec['remoteUrl'] ?? spec['remoteURL']) as string)
     const mcp = `${url}${target.pathname}`
     internet.expose(port)
-    const isLogin = spec['authServerRef'] !== undefined && spec['oidcConfigRef'] === undefined
+    const isLogin = spec['authServerRef'] !== undefined
     const challenged = await fetch(mcp, { method: 'POST', body: '{}' })
     await challenged.body?.cancel()
     const token = isLogin ? await logIn(resourceOf(challenged)) : await tokenFor(published, namespace)
