@@ -70,7 +70,7 @@ export function eventOfNotice(notice: AuditNotice, atMs: number): AuditEvent {
 /** JSON of what many events share. */
 const shared = new WeakMap<object, string>()
 
-function sharedJson<T extends object>(value: T, make: () => unknown = () => value): string {
+function sharedJson(value: object, make: () => unknown = () => value): string {
   let json = shared.get(value)
   if (json === undefined) shared.set(value, (json = JSON.stringify(make())))
   return json

@@ -53,7 +53,7 @@ function nodeOptions(env: Io['env']): string[] {
 
 /** Starts this program again with the same arguments and a channel. */
 function startAgain(env: Io['env']): ChildProcess {
-  const options = { env, stdio: ['ignore', 'ignore', 'pipe', 'ipc'], serialization: 'advanced' } satisfies SpawnOptions
+  const options = { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'], serialization: 'advanced' } satisfies SpawnOptions
   const args = process.argv.slice(2)
   // The executable contains its Node options.
   return IS_EXECUTABLE
@@ -69,6 +69,8 @@ export function forkWorker(options: ForkOptions): WorkerProcess {
   const { memory, common, dispatcher, ephemeralKeys, log, isTerminal, env } = options
   const child = startAgain({ ...env, [WORKER]: isTerminal ? 'terminal' : 'pipe' })
   const slot = slotOf(child)
+  // The audit trail, if it goes to standard output.
+  if (child.stdout !== null) passLines(child.stdout, (lines) => void process.stdout.write(lines))
   if (child.stderr !== null) passLines(child.stderr, (lines) => log.pass(lines))
 
   const channel: Channel = {

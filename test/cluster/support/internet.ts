@@ -12,6 +12,7 @@ import type { Send } from '../../support/authserver/browser.ts'
 import { issueCertificates } from '../../../src/operator/webhook/certificates.ts'
 
 const LOGIN = 'login.example.com'
+const NOTES = 'notes.example.com'
 const GATEWAY = 'tools.example.com'
 const STS = 'sts.us-east-1.amazonaws.com'
 export const ROLE = 'arn:aws:iam::123456789012:role/tools'
@@ -40,7 +41,7 @@ export interface Internet {
 }
 
 /**
- * An identity provider at `login.example.com`, which logs all users in as alice, MCP servers at the other names, the STS of
+ * An identity provider at `login.example.com`, which logs all users in as alice, another one at `notes.example.com`, MCP servers at the other names, the STS of
  * a region that trusts the provider's tokens, and `kubernetes.default.svc`, which is the API server at `apiServerPort`.
  */
 export async function startInternet(apiServerPort: number): Promise<Internet> {
@@ -102,6 +103,34 @@ export async function startInternet(apiServerPort: number): Promise<Internet> {
     response.writeHead(404).end()
   }
 
+  /** An authorization server that registers clients, and says nothing about its users. */
+  const notes = (url: URL, response: ServerResponse): boolean => {
+    const issuer = `https://${NOTES}`
+    const endpoints: Readonly<Record<string, object>> = {
+      '/.well-known/oauth-authorization-server': {
+        issuer,
+        registration_endpoint: `${issuer}/register`,
+        authorization_endpoint: `${issuer}/authorize`,
+        token_endpoint: `${issuer}/token`,
+        response_types_supported: ['code'],
+        code_challenge_methods_supported: ['S256'],
+        token_endpoint_auth_methods_supported: ['none'],
+      },
+      '/register': { client_id: 'registered', token_endpoint_auth_method: 'none' },
+      '/token': { access_token: randomUUID(), token_type: 'Bearer', expires_in: 600 },
+    }
+    if (url.pathname === '/authorize') {
+      const back = new URL(url.searchParams.get('redirect_uri') ?? '')
+      back.searchParams.set('code', randomUUID())
+      back.searchParams.set('state', url.searchParams.get('state') ?? '')
+      response.writeHead(302, { location: back.href }).end()
+      return true
+    }
+    const found = endpoints[url.pathname]
+    if (found !== undefined) json(response, found, url.pathname === '/register' ? 201 : 200)
+    return found !== undefined
+  }
+
   const pass = (request: IncomingMessage, body: Buffer, to: string, response: ServerResponse, as?: string): void => {
     const { host: _host, 'transfer-encoding': _coding, ...kept } = request.headers
     const length = body.length === 0 ? {} : { 'content-length': body.length }
@@ -134,6 +163,7 @@ export async function startInternet(apiServerPort: number): Promise<Internet> {
     if (host === LOGIN) return logIn(url, body, response)
     if (host === GATEWAY) return pass(request, body, `http://127.0.0.1:${exposed}${request.url ?? '/'}`, response, host)
     if (host === STS) return pass(request, body, `${sts.url}/`, response)
+    if (host === NOTES && notes(url, response)) return
     const { authorization } = request.headers
     arrived.push({ host, path: url.pathname, authorization, signedAs: signerOf(request, body)?.roleArn })
     pass(request, body, `${backend.url}/mcp`, response)
@@ -202,8 +232,8 @@ export async function startInternet(apiServerPort: number): Promise<Internet> {
   }
 }
 
-const json = (response: ServerResponse, body: object): void =>
-  void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+const json = (response: ServerResponse, body: object, status = 200): void =>
+  void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 
 const listen = (server: Server): Promise<void> =>
   new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve()))

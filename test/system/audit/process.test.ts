@@ -30,6 +30,22 @@ afterEach(async () => {
   await sockets.closeAll()
 })
 
+const configOf = (backend: string, audit: Readonly<Record<string, unknown>>): string =>
+  proxyConfig({
+    auth: { mode: 'anonymous' },
+    audit,
+    routes: [
+      {
+        name: 'tools',
+        path: '/tools',
+        target: `${backend}/mcp`,
+        externalAuthConfigRef: { name: 'key' },
+        authorization: { default: 'allow', rules: [{ name: 'no-deletes', tools: ['delete_*'], effect: 'deny' }] },
+      },
+      { name: 'plain', path: '/plain', target: `${backend}/mcp`, externalAuthConfigRef: { name: 'key' } },
+    ],
+  })
+
 /** A proxy with these audit settings. Requests to `denied` are refused by a rule. */
 async function start(
   audit: Readonly<Record<string, unknown>>,
@@ -52,26 +68,17 @@ async function start(
       type: 'headerInjection',
       headerInjection: { headerName: 'X-Api-Key', valueSecretRef: { name: 'api', key: 'key' } },
     }),
-    'proxy.json': proxyConfig({
-      auth: { mode: 'anonymous' },
-      audit,
-      routes: [
-        {
-          name: 'tools',
-          path: '/tools',
-          target: `${backend}/mcp`,
-          externalAuthConfigRef: { name: 'key' },
-          authorization: { default: 'allow', rules: [{ name: 'no-deletes', tools: ['delete_*'], effect: 'deny' }] },
-        },
-        { name: 'plain', path: '/plain', target: `${backend}/mcp`, externalAuthConfigRef: { name: 'key' } },
-      ],
-    }),
+    'proxy.json': configOf(backend, audit),
     'secrets/api/key': CREDENTIAL,
   })
   cleanups.push(folder.remove)
   running = extauth(['proxy', '--config', folder.directory, ...FREE, ...args], { through })
   const { url, admin } = (await running.line('listening')) as { url: string; admin: string }
-  return { url, admin, directory: folder.directory, process: running, received: () => received }
+  const reload = async (changed: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> => {
+    await folder.write('proxy.json', configOf(backend, changed))
+    return (await (await fetch(`${admin}/reload`, { method: 'POST' })).json()) as Record<string, unknown>
+  }
+  return { url, admin, directory: folder.directory, process: running, received: () => received, reload }
 }
 
 const agent = new Agent({ keepAlive: true, maxSockets: 64 })
@@ -288,8 +295,8 @@ describe('the audit trail of a process', () => {
     LONG,
   )
 
-  it('on standard output stands apart from the log', async () => {
-    const proxy = await start({ file: 'stdout' })
+  it.each([[[]], [['--workers', '2']]])('on standard output stands apart from the log, with %j', async (args) => {
+    const proxy = await start({ file: 'stdout' }, args)
     const answer = await call(`${proxy.url}/tools`, 'get_it')
     await proxy.process.shows(answer.id)
     const lines = proxy.process
@@ -298,6 +305,38 @@ describe('the audit trail of a process', () => {
       .filter((line) => line.startsWith('{'))
     expect(lines.map((line) => (JSON.parse(line) as Event).type)).toEqual(['mcp_tool_call'])
   })
+
+  it(
+    'changes with a reload, and stays where its file cannot be opened',
+    async () => {
+      const proxy = await start({ file: './one.jsonl', events: ['mcp_tool_call'] })
+      const first = await call(`${proxy.url}/tools`, 'get_it')
+      expect(await proxy.reload({ file: './two.jsonl', format: 'ocsf' })).toEqual({ reloaded: true })
+      const second = await call(`${proxy.url}/tools`, 'get_it')
+      const refused = await proxy.reload({ file: './no/such/folder/three.jsonl' })
+      expect(refused['reloaded']).toBe(false)
+      expect(JSON.stringify(refused['problems'])).toMatch(/spec\.audit .*no\/such\/folder.*ENOENT/)
+      const third = await call(`${proxy.url}/tools`, 'get_it')
+      expect(await proxy.reload({ file: './two.jsonl', exclude: ['mcp_tool_call'] })).toEqual({ reloaded: true })
+      await call(`${proxy.url}/tools`, 'get_it')
+      proxy.process.process.kill('SIGTERM')
+      expect(await proxy.process.ended).toBe(0)
+      expect(idsOf(await events(path.join(proxy.directory, 'one.jsonl')))).toEqual([first.id])
+      const two = await events(path.join(proxy.directory, 'two.jsonl'))
+      const seen = two.map((line) => {
+        const { type, outcome, unmapped, api } = line as unknown as {
+          type?: string
+          outcome?: string
+          unmapped?: { event: string; outcome: string }
+          api?: { request: { uid: string } }
+        }
+        return { type: unmapped?.event ?? type, outcome: unmapped?.outcome ?? outcome, id: api?.request.uid }
+      })
+      expect(seen.filter(({ type }) => type === 'mcp_tool_call').map(({ id }) => id)).toEqual([second.id, third.id])
+      expect(seen.filter(({ type }) => type === 'config_reloaded').map(({ outcome }) => outcome)).toContain('failure')
+    },
+    LONG,
+  )
 
   it(
     'of several workers has every request once',
