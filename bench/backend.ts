@@ -4,9 +4,23 @@ import type { AddressInfo } from 'node:net'
 /**
  * The backend of all measurements: `POST` answers with as many bytes of JSON as it got, `GET /…/idle` opens an event
  * stream that stays silent after its first event, `GET /…/events` sends one every 100 ms, `GET /…/endless` answers as long as
- * somebody reads. Each event has the time at which it was written, on the clock that all processes of the machine share.
+ * somebody reads, and a POST to `/…/list` with a list of 5,000 tools. Each event has the time at which it was written, on the clock that all processes of the machine share.
  */
 const ENDLESS = Buffer.alloc(64 * 1024, 'x')
+/** Of about 1 KiB each, as tools with a schema and a description are. */
+const LIST = Buffer.from(
+  JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    result: {
+      tools: Array.from({ length: 5000 }, (_, index) => ({
+        name: `${index % 2 === 0 ? 'get' : 'set'}_${index}`,
+        description: 'x'.repeat(700),
+        inputSchema: { type: 'object', properties: { text: { type: 'string', description: 'y'.repeat(150) } } },
+      })),
+    },
+  }),
+)
 const streams = new Set<ServerResponse>()
 const bodies = new Map<number, Buffer>()
 const now = (): string => String(process.hrtime.bigint())
@@ -34,6 +48,13 @@ const server = createServer((request, response) => {
       streams.add(response)
       response.on('close', () => streams.delete(response))
     }
+    return
+  }
+  if (request.url?.endsWith('/list') === true) {
+    request.resume().on('end', () => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': LIST.length })
+      response.end(LIST)
+    })
     return
   }
   let size = 0

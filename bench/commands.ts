@@ -21,6 +21,8 @@ export type Command =
       /** Paths and values of `Authorization`, each in turn; default: those of the URL, and none. */
       readonly paths?: readonly string[] | undefined
       readonly authorizations?: readonly string[] | undefined
+      /** The tool that each request calls, in a JSON-RPC message of this size. Default: the body is a string. */
+      readonly tool?: string | undefined
     }
   /** Opens event streams and keeps them. */
   | { readonly kind: 'open-idle'; readonly url: string; readonly count: number }

@@ -9,8 +9,14 @@ type Prepare = Extract<Command, { kind: 'prepare' }>
 const quantile = (sorted: Float64Array, part: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0
 
-const requestOf = (url: URL, size: number, path: string, authorization?: string): Buffer => {
-  const body = size === 0 ? '' : JSON.stringify('x'.repeat(size - 2))
+const callOf = (tool: string, size: number): string => {
+  const call = (text: string): string =>
+    JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: { text } } })
+  return call('x'.repeat(size - call('').length))
+}
+
+const requestOf = (url: URL, size: number, path: string, authorization?: string, tool?: string): Buffer => {
+  const body = tool !== undefined ? callOf(tool, size) : size === 0 ? '' : JSON.stringify('x'.repeat(size - 2))
   const head = [
     `POST ${path} HTTP/1.1`,
     `host: ${url.host}`,
@@ -30,10 +36,10 @@ const KEPT_SIZE = 1024
 /** Requests that are made once, and which of them is the next. */
 const kept = new Map<string, { readonly requests: readonly Buffer[]; next: number }>()
 
-const requestsOf = ({ url, size, paths = [], authorizations = [] }: Omit<Prepare, 'kind' | 'name'>): Buffer[] => {
+const requestsOf = ({ url, size, paths = [], authorizations = [], tool }: Omit<Prepare, 'kind' | 'name'>): Buffer[] => {
   const to = new URL(url)
   return Array.from({ length: Math.max(paths.length, authorizations.length, 1) }, (_, at) =>
-    requestOf(to, size, paths[at % paths.length] ?? to.pathname, authorizations[at % authorizations.length]),
+    requestOf(to, size, paths[at % paths.length] ?? to.pathname, authorizations[at % authorizations.length], tool),
   )
 }
 

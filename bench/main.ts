@@ -20,6 +20,7 @@ import { runCallers } from './parts/callers.ts'
 import { runConnections } from './parts/connections.ts'
 import { runLogins } from './parts/logins.ts'
 import { runInspector } from './parts/inspector.ts'
+import { runRules } from './parts/rules.ts'
 import { runTokens } from './parts/tokens.ts'
 import { runTraces } from './parts/traces.ts'
 import { runWorkers } from './parts/workers.ts'
@@ -28,7 +29,7 @@ import { runProcessCost } from './parts/process-cost.ts'
 import { SCALE_PARTS, type ScaleOptions } from './parts/scale.ts'
 import { loadTable, streamTable, writeReport } from './report.ts'
 
-const HELP = `npm run bench -- [--quick] [--only load|streams|callers|bodies|connections|logins|tokens|aws|workers|inspector|traces|process|young|scale]
+const HELP = `npm run bench -- [--quick] [--only load|streams|callers|bodies|connections|logins|tokens|aws|workers|inspector|rules|traces|process|young|scale]
                  [--size BYTES] [--connections N] [--against DIRECTORY] [--caddy FILE]
 
 Compares what a request costs through extauth, through the least that a proxy on undici can do, and through its peers,
@@ -36,7 +37,7 @@ all against the same backend, in alternating rounds. Peers take part when they a
 --caddy names the program of Caddy; without it the first on PATH takes part in load and callers, when there is one.
 --size and --connections measure load and callers in this shape only (callers: 1024 and 16 without them).
 scale measures what large numbers cost: routes, reload, callers, streams, logins, registry, workers; scale/routes only that.
---against measures callers, bodies, connections and the inspector in another checkout of this project as well, in the same
+--against measures callers, bodies, connections, the inspector and rules in another checkout of this project as well, in the same
 rounds.
 A full run takes about an hour and writes the tables of docs/engineering/performance.md; --quick some minutes, and writes nothing.
 `
@@ -219,6 +220,7 @@ const main = async (): Promise<void> => {
     if (wants('aws')) add(await runAws(generator, backend.url, logins))
     if (wants('workers')) add(await runWorkers(generator, backend.url, callers))
     if (wants('inspector')) add(await runInspector(generator, backend.url, { ...callers, against: values.against }))
+    if (wants('rules')) add(await runRules(generator, backend.url, { ...callers, against }))
     if (wants('traces')) add(await runTraces(generator, backend.url, callers))
     if (wants('young')) add(await runYoung(generator, backend.url, young))
     if (wants('process')) add(await runProcessCost(generator, backend.url, processes))

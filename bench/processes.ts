@@ -214,6 +214,10 @@ export const shareOf = (pid: number): number =>
 export const openFilesLimit = (): number =>
   Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1] ?? Infinity)
 
+/** The most that it was since `clear_refs`. */
+export const peakOf = (pid: number): number =>
+  Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
+
 /** Resident memory of a process in bytes. */
 export const memoryOf = (pid: number): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
