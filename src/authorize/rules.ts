@@ -48,6 +48,9 @@ interface Compiled {
   readonly selector: Selector
   readonly matcher: RequestMatcher | undefined
   readonly requireScopes: readonly string[]
+  /** Steps that say nothing of a request, made once. */
+  readonly notMatched: RuleStep
+  readonly notEvaluated: RuleStep
 }
 
 /** Methods that are decided by rules with `methods` only: the lists, which are filtered, and a stream that names no resource. */
@@ -81,6 +84,8 @@ export function compileRules(authorization: Authorization): Rules {
       selector: compileSelector(rule),
       matcher: rule.when === undefined ? undefined : compiled(rule.name, rule.when),
       requireScopes: rule.requireScopes,
+      notMatched: Object.freeze({ rule: rule.name, effect: rule.effect, outcome: 'not_matched' }),
+      notEvaluated: Object.freeze({ rule: rule.name, effect: rule.effect, outcome: 'not_evaluated' }),
     }))
   const isAllowedByDefault = authorization.default === 'allow'
 
@@ -90,14 +95,14 @@ export function compileRules(authorization: Authorization): Rules {
     let decided: Pick<RuleDecision, 'allowed' | 'rule' | 'missingScopes'> | undefined
     if (subject === UNKNOWN_TASK) decided = { allowed: false, rule: undefined, missingScopes: [] }
     let variables: RequestVariables | undefined
-    for (const { name, effect, selector, matcher, requireScopes } of rules) {
+    for (const { name, effect, selector, matcher, requireScopes, notMatched, notEvaluated } of rules) {
       if (decided !== undefined && !all) {
-        steps.push({ rule: name, effect, outcome: 'not_evaluated' })
+        steps.push(notEvaluated)
         continue
       }
       const applies = byMethodOnly ? matchesAny(selector.methods, subject.method) : selects(selector, subject)
       if (!applies) {
-        steps.push({ rule: name, effect, outcome: 'not_matched' })
+        steps.push(notMatched)
         continue
       }
       const result = matcher?.evaluate((variables ??= variablesOf(about(subject, context)))) ?? MATCHED

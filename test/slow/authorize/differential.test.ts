@@ -103,7 +103,7 @@ test('of 40,000 mutated bodies each that is accepted means the same to readers t
     for (const [method, name, uri] of readOtherwise(text)) {
       const isResource = mcp.kind === 'resource'
       const meant = [mcp.method, isResource ? mcp.uri : mcp.name]
-      expect([text, method, isResource ? uri : name]).toEqual([text, ...meant])
+      expect([text, method, (isResource ? uri : name) ?? '']).toEqual([text, ...meant])
     }
   }
   expect(accepted).toBeGreaterThan(500)
