@@ -1,12 +1,4 @@
-import {
-  asFailure,
-  type Clock,
-  type EndpointResponse,
-  Failure,
-  type LocalHandler,
-  type LocalRequest,
-  type Log,
-} from '../core/index.ts'
+import { type Clock, type LocalHandler, type LocalRequest, type Log } from '../core/index.ts'
 import type { Addresses, Callback } from './addresses.ts'
 import type { ClientNetwork } from './client-network.ts'
 import { REGISTRATION_BYTES, registerClient } from './clients/registration.ts'
@@ -14,15 +6,14 @@ import type { Known } from './clients/metadata.ts'
 import { type Offers, openidConfiguration, serverMetadata } from './discovery.ts'
 import type { KeyRing } from '../signing/index.ts'
 import type { Authorize } from './login/authorize.ts'
-import { readCookies } from './login/browser.ts'
+import { createBrowserEndpoints, readForm } from './browser-endpoint.ts'
 import { CONSENT_FORM_BYTES, type ConsentStep } from './login/consent.ts'
 import type { UpstreamRedirects } from './login/upstream-redirects.ts'
-import { failurePage } from './login/outcome.ts'
 import type { Visit } from './login/parts.ts'
 import type { Audit } from './deps.ts'
 import { OAuthError } from './oauth-error.ts'
 import type { Limit } from './rates.ts'
-import { documentResponse, jsonResponse, type Reply, responseOf } from './reply.ts'
+import { documentResponse, jsonResponse, type Reply } from './reply.ts'
 import type { ResourceNames } from './resource-names.ts'
 import { storeFailure } from './store-failure.ts'
 import { createTokenEndpoint, type TokenEndpointParts } from './token-endpoint.ts'
@@ -111,37 +102,7 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
   const ownOrigins = [
     ...new Set([new URL(addresses.authorizeUrl).origin, ...addresses.callbacks.map(({ origin }) => origin)]),
   ]
-  const reply = async (request: LocalRequest, answer: () => Promise<Reply>): Promise<EndpointResponse> => {
-    try {
-      limits.authorize(request.client.address)
-      return responseOf(await answer())
-    } catch (error) {
-      const failure = asFailure(storeFailure(error))
-      // The reader is a user with a browser.
-      const { code: reason, detail } = failure
-      log.warn({ reason, detail, request: request.id }, 'a page of the login could not be shown')
-      return responseOf(failurePage(failure, request.id))
-    }
-  }
-  const browser = (
-    path: string,
-    work: (request: LocalRequest, visit: Visit) => Promise<Reply> | Reply,
-    accepts: Pick<LocalHandler, 'methods' | 'bodyLimitBytes' | 'takesForeignForms'> = {
-      methods: ['GET'],
-      bodyLimitBytes: 0,
-    },
-  ): LocalHandler => ({
-    path,
-    ...accepts,
-    cors: 'allowed_origins',
-    ownOrigins,
-    handle: (request) =>
-      reply(request, () => {
-        const visit: Visit = { requestId: request.id, cookies: readCookies(request.request.headers.cookie) }
-        return clientNetwork.run(request.client.address, async () => work(request, visit))
-      }),
-    refuseHeaders: (request) => reply(request, () => Promise.reject(new Failure('headers_too_large'))),
-  })
+  const browser = createBrowserEndpoints({ clientNetwork, limit: limits.authorize, ownOrigins, log })
   const byPath = (pathOf: (callback: Callback) => string): [string, readonly Callback[]][] => [
     ...Map.groupBy(addresses.callbacks, pathOf),
   ]
@@ -172,15 +133,8 @@ const CALLBACK_PARAMETERS = ['code', 'state', 'iss', 'error'] as const
  * A `form_post` response (OAuth 2.0 Form Post Response Mode). Browsers send no cookies with cross-site forms, so the
  * login continues with a GET of the same address.
  */
-function postedBack(form: URLSearchParams): Reply {
+export function postedBack(form: URLSearchParams): Reply {
   const query = new URLSearchParams()
   for (const name of CALLBACK_PARAMETERS) for (const value of form.getAll(name)) query.append(name, value)
   return { kind: 'redirect', url: `?${query.toString()}` }
-}
-
-function readForm({ request, body }: LocalRequest): URLSearchParams {
-  const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
-  if (type !== 'application/x-www-form-urlencoded')
-    throw new Failure('bad_request', { detail: 'the content type must be application/x-www-form-urlencoded' })
-  return new URLSearchParams(body.toString('utf8'))
 }

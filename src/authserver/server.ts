@@ -282,8 +282,8 @@ const DEFAULT_LIMITS = {
   token: { perSecond: 20, burst: 100 },
 } as const
 
-/** Throws permanent errors; a missing secret may still appear. */
-function checkAtStart(look: () => unknown): void {
+/** Throws permanent errors of a lookup; a missing secret may still appear. */
+export function checkAtStart(look: () => unknown): void {
   try {
     look()
   } catch (error) {
@@ -291,7 +291,8 @@ function checkAtStart(look: () => unknown): void {
   }
 }
 
-function problemOf(look: () => unknown): string[] {
+/** Why a lookup fails now. */
+export function problemOf(look: () => unknown): string[] {
   try {
     look()
     return []

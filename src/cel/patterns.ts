@@ -88,3 +88,10 @@ export function weigh(pattern: string): number {
   }
   return outer.reduce((total, size) => total + size, sum)
 }
+
+/** A pattern that a whole text must match, in linear time. Throws an `Error` for an invalid or too large pattern. */
+export function compileWhole(pattern: string): (text: string) => boolean {
+  const { expression, weight } = compile(pattern)
+  if (weight > LIMITS.patternWeight) throw new Error('it repeats too much')
+  return (text) => expression.matches(text)
+}

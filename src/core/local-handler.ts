@@ -90,7 +90,10 @@ export interface LocalRequest {
  * timeouts, framing and `Host` before `handle`.
  */
 export interface LocalHandler {
-  /** Exact raw path, such as `/oauth/token`. Each address (path and `exactQuery`) has one handler. */
+  /**
+   * Exact raw path, such as `/oauth/token`; one that ends in `/*` takes any last segment. Each address (path and
+   * `exactQuery`) has one handler.
+   */
   readonly path: string
   /** Query that is part of the address (RFC 9728 §3.1 keeps a resource's query); absent: any query. */
   readonly exactQuery?: string

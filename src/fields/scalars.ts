@@ -90,7 +90,7 @@ const url = (pattern: RegExp, what: string) =>
       .regex(pattern, expected(`${what} without user information and fragment`))
       .refine((text) => URL.canParse(text), expected('a URL that can be parsed')),
     'isURL(self)',
-    'expected a URL that can be parsed',
+    'expected a valid URL',
   )
 
 /** OAuth scope token (RFC 6749 §3.3). */

@@ -10,6 +10,8 @@ export interface LocalHandlers {
 
 /** A body that means nothing to its endpoint is read away up to this many bytes; a larger one is refused. */
 const MEANINGLESS_BYTES = 64 * 1024
+/** The end of a path that takes any last segment. */
+const ANY_SEGMENT = '/*'
 const NO_BYTES = Buffer.alloc(0)
 
 /** The endpoints by address. Throws `config_error` for two at one address. */
@@ -20,10 +22,13 @@ export function createLocalHandlers(handlers: readonly LocalHandler[]): LocalHan
     if (byAddress.has(address)) throw new Failure('config_error', { detail: `two endpoints at ${address}` })
     byAddress.set(address, handler)
   }
+  const hasPatterns = handlers.some(({ path }) => path.endsWith(ANY_SEGMENT))
   return {
     find(path, query) {
       const exact = query === '' ? undefined : byAddress.get(addressOf(path, query))
-      return exact ?? byAddress.get(path)
+      const found = exact ?? byAddress.get(path)
+      if (found !== undefined || !hasPatterns) return found
+      return byAddress.get(path.slice(0, path.lastIndexOf('/')) + ANY_SEGMENT)
     },
   }
 }

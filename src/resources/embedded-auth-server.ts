@@ -240,7 +240,7 @@ export const embeddedAuthServerRecord = {
   credentialOf: () => 'nobody',
   asks: () => 'session',
   init: FIRST_LOGIN,
-  urls: ({ upstreamProviders }) => upstreamProviders.flatMap(upstreamUrls),
+  urls: ({ upstreamProviders }) => upstreamProviders.flatMap((one, index) => upstreamUrls(one, index)),
   remarks: (spec) => [
     ...plainHttp(spec),
     ...ephemeralKeys(spec),
@@ -250,8 +250,12 @@ export const embeddedAuthServerRecord = {
 } satisfies TypeRecord<EmbeddedAuthServer>
 
 /** What an upstream is called by, or its users are sent to. */
-function upstreamUrls({ oidcConfig, oauth2Config }: UpstreamProvider, index: number): CalledUrl[] {
-  const base = ['upstreamProviders', index]
+export function upstreamUrls(
+  { oidcConfig, oauth2Config }: Pick<UpstreamProvider, 'oidcConfig' | 'oauth2Config'>,
+  index: number,
+  list = 'upstreamProviders',
+): CalledUrl[] {
+  const base = [list, index]
   const urls: (readonly [readonly PropertyKey[], string | undefined])[] = [
     [['oidcConfig', 'userInfoOverride', 'endpointUrl'], oidcConfig?.userInfoOverride?.endpointUrl],
     [['oauth2Config', 'authorizationEndpoint'], oauth2Config?.authorizationEndpoint],

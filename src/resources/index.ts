@@ -60,12 +60,21 @@ export {
   TOOL_FIELDS,
   WORKLOAD_FIELDS,
 } from './manifest-fields/index.ts'
+export {
+  type ConnectionProvider,
+  connections,
+  type Connections,
+  maxAgeMs,
+  upstreamOfConnection,
+  upstreamOfLogin,
+} from './connections.ts'
 export { canonicalJson, configHash } from './config-hash.ts'
 export { CLIENT_PRESETS, withClientPresets } from './client-rules.ts'
 export {
   type EmbeddedAuthServer,
   RESERVED_CLAIMS,
   synthesizedIdentities,
+  upstreamUrls,
   upstreamsInOrder,
 } from './embedded-auth-server.ts'
 export {
@@ -96,6 +105,7 @@ export type {
   ResolvedAuthOf,
   ResolvedAuthServer,
   ResolvedCache,
+  ResolvedConnections,
   ResolvedRoute,
   ResolvedTelemetry,
   RouteAuthServer,
@@ -108,7 +118,7 @@ export type { ClientCredentialsGrant } from './client-credentials.ts'
 export { type Obo, oboClient, oboEndpoints, oboScope } from './on-behalf/obo.ts'
 export { type TokenExchange, tokenTypeUrn } from './token-exchange.ts'
 export { type Xaa, xaaEndpoints } from './on-behalf/xaa.ts'
-export type { CalledUrl, FirstSecret } from './type-record.ts'
+export type { CalledUrl, FirstSecret, UpstreamTokenUse } from './type-record.ts'
 export {
   FORM_POST,
   type IdentityFromToken,

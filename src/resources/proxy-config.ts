@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { audit } from './audit.ts'
 import { authorization, credentials } from './authorization.ts'
 import { authSection, PROXY_DEFAULTS } from './auth-section.ts'
+import { connections } from './connections.ts'
 import { storage } from './embedded-storage.ts'
 import { headerForward } from './workloads/header-forward.ts'
 import {
@@ -267,6 +268,9 @@ export const proxyConfig = () =>
       audit: later(audit)
         .optional()
         .describe('The audit trail: who did what with which credential. None is kept when absent.'),
+      connections: later(connections)
+        .optional()
+        .describe('Accounts that callers connect at other services, whose credentials routes send.'),
       limits: z
         .strictObject({
           cachedCredentials: z

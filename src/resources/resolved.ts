@@ -2,6 +2,7 @@ import type { RequestSelector } from '../cel/index.ts'
 import type { RouteTarget } from '../core/index.ts'
 import type { AuthSection } from './auth-section.ts'
 import type { AuthSpecs, RunnableType } from './auth-types.ts'
+import type { Connections } from './connections.ts'
 import type { EmbeddedAuthServer } from './embedded-auth-server.ts'
 import type { Storage } from './embedded-storage.ts'
 import type { ProxyRoute } from './proxy-config.ts'
@@ -63,6 +64,14 @@ export interface ResolvedCache {
   readonly name: string
   readonly storage: Storage
   readonly keySecretRefs: readonly SecretRef[]
+}
+
+/** The connections of a process. */
+export interface ResolvedConnections {
+  /** `namespace/name` of the ProxyConfig; what is stored is kept apart by it. */
+  readonly name: string
+  readonly namespace: string
+  readonly spec: Connections
 }
 
 /** Where the traces of a route go. */

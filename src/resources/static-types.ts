@@ -1,16 +1,16 @@
 import { z } from 'zod'
 import { injectable, withRules, headerName, type Rule, secretRef } from '../fields/index.ts'
 import { FIRST_LOGIN, named, ORDINARY, type TypeRecord, type UpstreamTokenUse } from './type-record.ts'
-import { providerName } from './upstream/upstream-provider.ts'
 
-/** The credential of each caller instead of a secret. */
-const connectionName = () =>
-  providerName().describe(
-    'Name in `connections.providers` of the ProxyConfig: the credential of the account that the caller connected. Extends the specification.',
-  )
+/** A connection of the ProxyConfig: each caller's own credential instead of a secret. Its name is checked with the route. */
+const connectionName = () => z.string().max(63).optional().describe('Connection, instead of the secret.')
 
 const oneCredential = (secret: string): Rule => ({
-  message: `expected either "${secret}" or "connectionName"`,
+  message: 'expected the secret or "connectionName"',
+  explain: (value) =>
+    value[secret] === undefined
+      ? `missing, expected "${secret}" or "connectionName"`
+      : `expected either "${secret}" or "connectionName"`,
   at: secret,
   holds: (value) => (value[secret] === undefined) !== (value['connectionName'] === undefined),
   cel: `has(self.${secret}) != has(self.connectionName)`,
@@ -40,7 +40,7 @@ export const bearerToken = () =>
   withRules(
     z.strictObject({
       tokenSecretRef: secretRef('bearer token').optional().describe('Secret holding the bearer token.'),
-      connectionName: connectionName().optional(),
+      connectionName: connectionName(),
     }),
     [oneCredential('tokenSecretRef')],
   )
@@ -66,7 +66,7 @@ export const headerInjection = () =>
     z.strictObject({
       headerName: headerName().min(1).describe('Name of the HTTP header to inject.'),
       valueSecretRef: secretRef('header value').optional().describe('Secret holding the header value.'),
-      connectionName: connectionName().optional(),
+      connectionName: connectionName(),
     }),
     [injectable('headerName'), oneCredential('valueSecretRef')],
   )

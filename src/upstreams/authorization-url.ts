@@ -12,6 +12,11 @@ export interface AuthorizationRequest {
   readonly additional: Readonly<Record<string, string>> | undefined
 }
 
+/** The configured scopes, and those that this login needs beside them. */
+export const requestedScopes = (configured: readonly string[], leg: UpstreamLeg): readonly string[] => [
+  ...new Set([...configured, ...(leg.scopes ?? [])]),
+]
+
 /** Builds the authorization request of a login step (RFC 6749 §4.1.1, RFC 7636 §4.3 with S256). */
 export function authorizationUrl(leg: UpstreamLeg, request: AuthorizationRequest): URL {
   const url = new URL(request.endpoint)

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Failure, NO_CLAIMS } from '../core/index.ts'
 import { grantedScopes, readCallback, type TokenResponse } from '../oauth/index.ts'
 import type { OAuth2Config, UpstreamProvider, UserInfo } from '../resources/index.ts'
-import { authorizationUrl, codeForm } from './authorization-url.ts'
+import { authorizationUrl, codeForm, requestedScopes } from './authorization-url.ts'
 import { type Connections, createConnections, unusable } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { createRegisteredClient } from './registered-client.ts'
@@ -68,7 +68,7 @@ export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2C
       authorizationUrl(leg, {
         endpoint: authorizationEndpoint,
         clientId: (await client.current()).clientId,
-        scopes,
+        scopes: requestedScopes(scopes, leg),
         nonce: undefined,
         additional: config.additionalAuthorizationParams,
       }),
@@ -81,7 +81,11 @@ export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2C
           ? synthesizedIdentity()
           : await fetchUserInfo(userInfo, read.accessToken, connections, deps.clock))
       if (subject === undefined) throw unusable('user-info endpoint: no subject field has a value')
-      return { tokens: tokensWithoutId(read, { refreshToken: undefined, scopes }), subject, claims }
+      return {
+        tokens: tokensWithoutId(read, { refreshToken: undefined, scopes: requestedScopes(scopes, leg) }),
+        subject,
+        claims,
+      }
     },
     async refresh(tokens, subject, endsAtMs) {
       const { refreshToken } = tokens

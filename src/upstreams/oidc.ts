@@ -9,7 +9,7 @@ import {
 } from '../core/index.ts'
 import { clockTolerance, createKeyStore, grantedScopes, readCallback, type TokenResponse } from '../oauth/index.ts'
 import type { OidcConfig, UpstreamProvider } from '../resources/index.ts'
-import { authorizationUrl, codeForm } from './authorization-url.ts'
+import { authorizationUrl, codeForm, requestedScopes } from './authorization-url.ts'
 import { createConnections, inTime, unusable } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { createOidcDiscovery, type OidcMetadata } from './discovery.ts'
@@ -147,7 +147,13 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     async authorizationUrl(leg) {
       const { authorizationEndpoint } = await discover()
       const additional = config.additionalAuthorizationParams
-      return authorizationUrl(leg, { endpoint: authorizationEndpoint, clientId, scopes, nonce: leg.nonce, additional })
+      return authorizationUrl(leg, {
+        endpoint: authorizationEndpoint,
+        clientId,
+        scopes: requestedScopes(scopes, leg),
+        nonce: leg.nonce,
+        additional,
+      })
     },
     async finish(leg, callback) {
       const metadata = await discover()
@@ -155,8 +161,9 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
       const read = await ask(metadata, (at) => ({ ...at, step: 'code', form: codeForm(code, leg) }))
       const verified = await verify(read, metadata, leg.nonce)
       const claims = await claimsOf(verified, read, metadata)
-      const before = { refreshToken: undefined, idToken: undefined, idTokenExpiresAtMs: undefined, scopes }
-      return { tokens: tokensOf(read, verified, before), subject: verified.subject, claims }
+      const before = { refreshToken: undefined, idToken: undefined, idTokenExpiresAtMs: undefined }
+      const requested = { ...before, scopes: requestedScopes(scopes, leg) }
+      return { tokens: tokensOf(read, verified, requested), subject: verified.subject, claims }
     },
     async refresh(tokens, subject, endsAtMs) {
       const { refreshToken } = tokens

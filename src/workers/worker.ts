@@ -1,5 +1,11 @@
 import type { Socket } from 'node:net'
-import { type Common, type ProxyProcess, type ProxyProcessOptions, startProxy } from '../compose/proxy/index.ts'
+import {
+  type Common,
+  type ProxyProcess,
+  type ProxyProcessOptions,
+  startProxy,
+  stateOfConnections,
+} from '../compose/proxy/index.ts'
 import { createEphemeralKeys, type EphemeralKeys } from '../signing/index.ts'
 import { asFailure, causeOf, Secret } from '../core/index.ts'
 import { ConfigError, EXIT, type Io, namesIn } from '../compose/index.ts'
@@ -82,7 +88,9 @@ async function commonOf(
       return found
     },
     async prepare(config) {
-      for (const { name } of config.authServers) {
+      const names = config.authServers.map(({ name }) => name)
+      if (config.connections !== undefined) names.push(stateOfConnections(config.connections))
+      for (const name of names) {
         if (keys.has(name)) continue
         const { signing, sealing } = await peer.ask('ephemeralKeys', [name])
         keys.set(name, createEphemeralKeys({ signing: new Secret(signing), sealing: new Secret(sealing) }))

@@ -3,6 +3,7 @@ import type { AuditTrail, PreparedTrail } from '../../audit/index.ts'
 import { createApply } from '../../apply/index.ts'
 import { createRouteAuthenticate } from '../../authenticate/index.ts'
 import { createAuthorizer, type ProtocolMemory } from '../../authorize/index.ts'
+import type { ConnectionService } from '../../connections/index.ts'
 import { causeOf, type Clock, type Route, type Secrets } from '../../core/index.ts'
 import { createForward } from '../../forward/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
@@ -22,6 +23,7 @@ import {
   credentialOf,
   forwardedNames,
   headersSetBy,
+  type ResolvedAuth,
   type ResolvedRoute,
   TYPE_RECORDS,
 } from '../../resources/index.ts'
@@ -78,17 +80,21 @@ export async function buildCandidate(
     const { secrets, certificate, tokenFile } = materials
     const authServers = services.authServers.hold(config, listenUrl, modules)
     stack.defer(() => authServers.release())
+    const connections = services.connections.hold(config, listenUrl, modules)
+    stack.defer(() => connections.release())
     const receivers = services.tracing.hold(config.routes, services.receivers, modules.telemetry)
     stack.defer(() => receivers.release())
     const backends = createBackends(keep, services.backendConnections)
     const shared = createSharedParts()
+    const { service } = connections
     const deps = {
       clock,
       authenticators,
       authServers,
+      connections: service,
       decisions,
       egressProxy,
-      obtain,
+      obtain: service === undefined ? obtain : { ...obtain, connections: service.accounts },
       backends,
       shared,
       protocol,
@@ -102,6 +108,7 @@ export async function buildCandidate(
     const localHandlers = [
       ...resourceDocuments(config, listenUrl),
       ...authServers.all.flatMap(({ handlers }) => handlers),
+      ...(service?.handlers ?? []),
     ]
     const sharedCache = keep(
       placed(places, { process: 'cache' }, () =>
@@ -125,10 +132,14 @@ export async function buildCandidate(
       providersWithoutKeys,
       storeRemarks,
       authServers: authServers.all,
+      connections: service,
     }
     const prepared = async (): Promise<void> => {
       await checkHttpClientInUse()
-      await atMost(PREPARE_MS, Promise.all(authServers.all.map((server) => server.opened())))
+      await atMost(
+        PREPARE_MS,
+        Promise.all([...authServers.all, ...(service === undefined ? [] : [service])].map((one) => one.opened())),
+      )
     }
     const adopt = (): void => {
       authenticators.start()
@@ -160,6 +171,7 @@ interface RouteDeps {
   readonly clock: Clock
   readonly authenticators: Pick<HeldAuthenticators, 'get'>
   readonly authServers: Pick<HeldAuthServers, 'of' | 'issuerOf'>
+  readonly connections: ConnectionService | undefined
   readonly decisions: DecisionLog
   readonly obtain: ObtainDeps
   readonly backends: Backends
@@ -178,7 +190,6 @@ type Keep = <T extends { close(): Promise<void> }>(part: T) => T
  */
 function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps, keep: Keep): Route {
   const { auth, target, timeouts, http2, targetTls, callers, headerForward } = resolved
-  const { whenRejected } = TYPE_RECORDS[auth.type]
   const auths = authsOf(resolved)
   const signsBody = auths.some(({ type }) => TYPE_RECORDS[type].signsBody)
   const isProtected = callers.mode === 'oauth'
@@ -198,7 +209,7 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps,
       ...new Set(auths.flatMap((one) => headersSetBy(one).map(({ name }) => name))),
       ...forwardedNames(headerForward),
     ],
-    whenRejected,
+    whenRejected: whenRejectedOf(auth),
     resourceUrl: isProtected ? resourceUrl : undefined,
     isProtected,
     realm: callers.mode === 'oauth' ? (callers.oauth.realm ?? new URL(resourceUrl).host) : '',
@@ -212,7 +223,28 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps,
       createApply({ host: target.host, needsBody: signsBody, clock }),
     ),
     forward,
+    connect: connectOf(auths, deps),
   }
+}
+
+/** Another login at the proxy gives no other credential of a connection: no 401. */
+const whenRejectedOf = ({ type, upstream }: ResolvedAuth): Route['whenRejected'] =>
+  upstream?.isConnection === true ? 'backend_rejected_credential' : TYPE_RECORDS[type].whenRejected
+
+/** The links of a route that sends credentials of connections. */
+function connectOf(auths: readonly ResolvedAuth[], { connections }: RouteDeps): Route['connect'] {
+  const own = auths.filter(({ upstream }) => upstream?.isConnection === true)
+  if (own.length === 0) return undefined
+  return connections?.links(
+    new Map(
+      own.flatMap((auth) => {
+        const [header] = headersSetBy(auth)
+        if (header === undefined || auth.upstream === undefined) return []
+        const prefix = auth.type === 'headerInjection' ? '' : 'Bearer '
+        return [[auth.upstream.provider, { name: header.name, prefix }] as const]
+      }),
+    ),
+  )
 }
 
 /** Undefined where neither rules, credentials nor the audit trail depend on request bodies: these are not read then. */
@@ -240,7 +272,7 @@ function authorizeOf(
 function withCredentials(own: OpenObtain, resolved: ResolvedRoute, deps: RouteDeps, keep: Keep): Route['obtain'] {
   if (resolved.credentials.length === 0) return own
   const entries = resolved.credentials.map(({ auth, ...request }) => {
-    const { whenRejected } = TYPE_RECORDS[auth.type]
+    const whenRejected = whenRejectedOf(auth)
     const obtain = { ...obtainOf({ ...resolved, auth }, deps, keep), whenRejected: () => whenRejected }
     return Object.assign({ obtain }, request)
   })

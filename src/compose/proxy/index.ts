@@ -1,4 +1,5 @@
 export { buildCandidate } from './configuration.ts'
+export { stateOfConnections } from './connection-pool.ts'
 export { startAdmin, type TryUsers } from './listener.ts'
 export { type AuthServers, type HeldAuthenticators, loadModules } from './pools.ts'
 export {

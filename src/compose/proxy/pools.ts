@@ -1,6 +1,7 @@
 import { type Authenticator, createAuthenticator, type InProcessProvider } from '../../authenticate/index.ts'
 import type * as authServerModule from '../../authserver/index.ts'
 import type { AuthServer, AuthServerConfig } from '../../authserver/index.ts'
+import type * as connectionsModule from '../../connections/index.ts'
 import { type AuditSink, type Clock, type Log, type Metrics, RefCountedPool } from '../../core/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import type { ObtainDeps } from '../../obtain/index.ts'
@@ -91,7 +92,8 @@ export function createAuthenticators(deps: OpenDeps): Authenticators {
   }
 }
 
-interface AuthServersDeps {
+/** Dependencies of authorization servers, and of connections. */
+export interface AuthServersDeps {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
@@ -224,15 +226,18 @@ function resourcesOf(
 export interface LazyModules {
   /** Loaded if the configuration has an authorization server. */
   readonly authServer: typeof authServerModule | undefined
+  /** Loaded if the configuration has connections. */
+  readonly connections: typeof connectionsModule | undefined
   /** Loaded if a route sends traces. */
   readonly telemetry: typeof telemetryModule | undefined
 }
 
 /** Loads the lazy modules that `config` needs. */
-export async function loadModules({ authServers, routes }: ResolvedProxy): Promise<LazyModules> {
-  const [authServer, telemetry] = await Promise.all([
+export async function loadModules({ authServers, connections: used, routes }: ResolvedProxy): Promise<LazyModules> {
+  const [authServer, connections, telemetry] = await Promise.all([
     authServers.length > 0 ? import('../../authserver/index.ts') : undefined,
+    used === undefined ? undefined : import('../../connections/index.ts'),
     routes.some((route) => route.telemetry !== undefined) ? import('../../telemetry/index.ts') : undefined,
   ])
-  return { authServer, telemetry }
+  return { authServer, connections, telemetry }
 }

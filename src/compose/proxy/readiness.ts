@@ -38,6 +38,8 @@ export interface Resources {
   readonly storeRemarks?: () => readonly string[]
   /** The authorization servers of its routes. */
   readonly authServers?: readonly Pick<AuthServer, 'name' | 'readiness'>[]
+  /** The connections that its routes use. */
+  readonly connections?: Pick<AuthServer, 'readiness'> | undefined
 }
 
 interface Missing {
@@ -71,12 +73,14 @@ export function readinessOf(
     const { isReady, remarks } = readiness()
     return { authServer: name, isReady, remarks }
   })
+  const connections = held.connections?.readiness()
   const authServers = servers.filter(({ remarks }) => remarks.length > 0)
   const stores = [...new Set(held.storeRemarks?.() ?? [])]
   const expiring = expiringOf(endingCredentials(config, held), held.clock)
   const degraded =
     unusable.length + providersWithoutKeys.length + stores.length + expiring.length > 0 ||
-    servers.some(({ isReady }) => !isReady)
+    servers.some(({ isReady }) => !isReady) ||
+    connections?.isReady === false
   const detail = {
     ...(config.revision === undefined ? {} : { revision: config.revision }),
     ...(unreachable === undefined ? {} : { unreachable }),
@@ -85,6 +89,7 @@ export function readinessOf(
     ...(stores.length === 0 ? {} : { stores }),
     ...(expiring.length === 0 ? {} : { expiring }),
     ...(authServers.length === 0 ? {} : { authServers }),
+    ...(connections === undefined || connections.remarks.length === 0 ? {} : { connections }),
   }
   return {
     ok,

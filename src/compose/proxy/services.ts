@@ -20,6 +20,7 @@ import { type MemoryShares, memorySharesOf } from '../memory-limit.ts'
 import type { SharedCacheSlot } from './shared-cache.ts'
 import { VERSION } from '../version.ts'
 import { stsEndpoints } from '../sts-endpoint.ts'
+import { type ConnectionPool, createConnectionPool } from './connection-pool.ts'
 import { type AuthServers, createAuthenticators, createAuthServers, type HeldAuthenticators } from './pools.ts'
 import type { FixedSettings } from './reload.ts'
 
@@ -39,6 +40,7 @@ export interface Services {
   readonly backendConnections: ConnectionBudget
   readonly materials: Materials
   readonly authServers: AuthServers
+  readonly connections: ConnectionPool
   readonly cache: CredentialCache<Credential>
   /** The shared cache of the active configuration. */
   readonly sharing: SharedCacheSlot
@@ -158,6 +160,7 @@ export function createServices(options: ServicesOptions): Services {
       return { role: choice.roleArn, mapping: choice.by === 'fallback' ? 'fallback' : by && String(by.mapping) }
     },
   })
+  const ofServers = { ...ofCallers, audit, stores, ephemeralKeys: common?.ephemeralKeys }
   return {
     tracing,
     receivers: { outbound: plain, materials, log },
@@ -167,7 +170,8 @@ export function createServices(options: ServicesOptions): Services {
     egressProxy,
     backendConnections: boundOfBackends(),
     materials,
-    authServers: createAuthServers({ ...ofCallers, audit, stores, ephemeralKeys: common?.ephemeralKeys }),
+    authServers: createAuthServers(ofServers),
+    connections: createConnectionPool(ofServers),
     cache,
     sharing,
     stores,

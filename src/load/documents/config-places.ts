@@ -6,7 +6,7 @@ export type ConfigPart =
   | { readonly route: string }
   | { readonly authServer: string }
   /** `spec.cache` of the ProxyConfig. */
-  | { readonly process: 'cache' | 'routes' | 'audit' }
+  | { readonly process: 'cache' | 'connections' | 'routes' | 'audit' }
   | { readonly listener: 'listen' | 'admin' }
 
 export const NOWHERE = fileProblem('(files)', '')

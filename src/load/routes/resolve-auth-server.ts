@@ -1,6 +1,7 @@
 import { nearest } from '../../core/index.ts'
 import {
   authSection,
+  type Connections,
   PROXY_DEFAULTS,
   type OAuthSection,
   upstreamsInOrder,
@@ -8,6 +9,7 @@ import {
   type ResolvedAuth,
   type ResolvedAuthServer,
   type RouteAuthServer,
+  type UpstreamTokenUse,
   type UpstreamUse,
 } from '../../resources/index.ts'
 import { anchorSpec } from './file-paths.ts'
@@ -102,19 +104,32 @@ const defaultsOfSection = once((): OAuthSection['oauth'] => {
   return section.oauth
 })
 
-/** The upstream token that a route uses, or why it cannot (authserver.md §2.5). */
+/** What may hold tokens of a caller at other services. */
+export interface TokenHolders {
+  readonly server: ResolvedAuthServer | undefined
+  readonly connections: Connections | undefined
+}
+
+/** The upstream token that a route uses, or why it cannot (authserver.md §2.5, connections.md §1). */
 export function upstreamUse(
   auth: ResolvedAuth,
-  server: ResolvedAuthServer | undefined,
+  { server, connections }: TokenHolders,
 ): { readonly use: UpstreamUse | undefined } | { readonly message: string } {
   const wanted = upstreamTokenOf(auth)
   if (wanted === undefined) return { use: undefined }
   const { field, kind, ownTokenDoes } = wanted
   const label = `MCPExternalAuthConfig "${auth.name}" (${auth.source.file}:${auth.source.line})`
+  const names = connections?.providers.map(({ name }) => name) ?? []
+  const isKnown = wanted.provider !== undefined && names.includes(wanted.provider)
+  if (wanted.source === 'connection' || (wanted.source === 'login or connection' && isKnown))
+    return connectionUse(auth, wanted, label, connections)
   if (server === undefined) {
     if (wanted.provider === undefined) return { use: undefined }
     if (ownTokenDoes) return { use: { provider: wanted.provider, kind, issuer: undefined, isExplicit: true } }
-    return { message: `${label} uses tokens from the login of the caller, expected an "authServerRef" for this route` }
+    const other = names.length === 0 ? '' : `, or the name of a connection: ${names.join(', ')}`
+    return {
+      message: `${label} uses tokens from the login of the caller, expected an "authServerRef" for this route${other}`,
+    }
   }
   const { issuer, upstreamProviders, disableUpstreamTokenInjection } = server.spec
   if (disableUpstreamTokenInjection === true)
@@ -125,9 +140,9 @@ export function upstreamUse(
     wanted.provider === undefined ? index === 0 : name === wanted.provider,
   )
   if (provider === undefined) {
-    const names = upstreamProviders.map(({ name }) => name)
-    const meant = nearest(wanted.provider ?? '', names)
-    const hint = meant === undefined ? `expected one of ${names.join(', ')}` : `did you mean "${meant}"?`
+    const known = [...upstreamProviders.map(({ name }) => name), ...(wanted.source === undefined ? [] : names)]
+    const meant = nearest(wanted.provider ?? '', known)
+    const hint = meant === undefined ? `expected one of ${known.join(', ')}` : `did you mean "${meant}"?`
     return { message: `${label}, "${field}": "${server.name}" has no upstream provider "${wanted.provider}", ${hint}` }
   }
   const isExplicit = wanted.provider !== undefined
@@ -136,6 +151,29 @@ export function upstreamUse(
     return { message: `${label}, "${field}": "${provider.name}" is not an OpenID provider and issues no ID tokens` }
   }
   return { use: { provider: provider.name, kind, issuer, isExplicit } }
+}
+
+/** The connection that a route uses, or why it can't. */
+function connectionUse(
+  { type }: ResolvedAuth,
+  { field, provider: wanted = '', kind }: UpstreamTokenUse,
+  label: string,
+  connections: Connections | undefined,
+): ReturnType<typeof upstreamUse> {
+  if (connections === undefined)
+    return { message: `${label}, "${field}": there are no connections, expected "connections" in the ProxyConfig` }
+  const provider = connections.providers.find(({ name }) => name === wanted)
+  if (provider === undefined) {
+    const names = connections.providers.map(({ name }) => name)
+    const meant = nearest(wanted, names)
+    const hint = meant === undefined ? `expected one of ${names.join(', ')}` : `did you mean "${meant}"?`
+    return { message: `${label}, "${field}": there is no connection "${wanted}", ${hint}` }
+  }
+  if (kind === 'id_token' && provider.type !== 'oidc')
+    return { message: `${label}, "${field}": "${wanted}" is no OpenID provider and gives no ID tokens` }
+  if (provider.type === 'secret' && (type === 'tokenExchange' || type === 'cloudSts'))
+    return { message: `${label}, "${field}": "${wanted}" holds keys, expected a connection of type "oidc" or "oauth2"` }
+  return { use: { provider: wanted, kind, issuer: undefined, isExplicit: true, isConnection: true } }
 }
 
 /**

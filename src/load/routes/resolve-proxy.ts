@@ -15,6 +15,7 @@ import { defaultSettings, draftRoutes, listenOf } from './draft-routes.ts'
 import type { Loaded } from '../documents/loaded.ts'
 import { DEFAULT_NAMESPACE, httpUrl, isLoopbackBind, once } from '../../fields/index.ts'
 import { fileProblem, type Located, type Problem, renderProblem } from '../documents/problem.ts'
+import { resolveConnections } from './resolve-connections.ts'
 import { inspectorOf } from './resolve-inspector.ts'
 import { resolveRoutes } from './resolve-routes.ts'
 import type { ResolvedProxy } from './resolved-proxy.ts'
@@ -66,6 +67,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
     namespace,
     callers,
     authServerName: spec.authServerRef?.name,
+    connections: spec.connections,
     // An invalid address is reported separately; routes draw no conclusions from it.
     isLocal: isLoopbackBind(address) || !listenSchema().safeParse(address).success,
     address,
@@ -83,6 +85,13 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       problems.push(proxy.problem(['spec', 'authServerRef'], message))
     }
   }
+  const resolvedConnections = resolveConnections(proxy, {
+    routes: allRoutes.routes,
+    authServers: allRoutes.authServers,
+    isLocal: isLoopbackBind(address),
+    problems,
+    warnings,
+  })
   const adminAddress = overrides.admin ?? spec.admin.address
   const isShortForm = overrides.target !== undefined
   const inspector = inspectorOf(overrides.inspector, { proxy, isShortForm, adminAddress }, { problems, warnings })
@@ -104,6 +113,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       sessionKeySecretRef: spec.sessionKeySecretRef,
       routes: resolved.routes,
       authServers: resolved.authServers,
+      connections: resolvedConnections,
       cache: spec.cache && { ...spec.cache, name: proxy?.document.metadata.name ?? '' },
       audit: auditOf(spec, file) ?? auditOfManifests(loaded, namespace),
       maxCredentials: spec.limits.cachedCredentials,

@@ -1,5 +1,6 @@
 import {
   type AuthSection,
+  type Connections,
   type OAuthSection,
   type ResolvedAuth,
   type ResolvedAuthServer,
@@ -12,7 +13,14 @@ import type { DraftRoute } from './draft-route.ts'
 import type { Loaded, LocatedAuth } from '../documents/loaded.ts'
 import type { Problem } from '../documents/problem.ts'
 import { resolveAuth, withoutExternalAuth } from './resolve-auth.ts'
-import { AuthServers, issuerPath, loginOnly, routeAuthServer, upstreamUse } from './resolve-auth-server.ts'
+import {
+  AuthServers,
+  issuerPath,
+  loginOnly,
+  routeAuthServer,
+  type TokenHolders,
+  upstreamUse,
+} from './resolve-auth-server.ts'
 import { routeProblems, routeWarnings } from './route-rules.ts'
 
 interface Inputs {
@@ -21,6 +29,8 @@ interface Inputs {
   readonly namespace: string
   /** Undefined if the ProxyConfig has no `auth`. */
   readonly callers: AuthSection | undefined
+  /** `connections` of the ProxyConfig. */
+  readonly connections?: Connections | undefined
   /** Name of the authorization server of all routes without their own `auth`. */
   readonly authServerName: string | undefined
   readonly isLocal: boolean
@@ -105,9 +115,10 @@ function resolveRoute(
   inputs: Inputs,
   findings: Findings,
 ): ResolvedRoute {
-  const upstream = upstreamOf(draft, auth, server, findings)
+  const upstream = upstreamOf(draft, auth, { server, connections: inputs.connections }, findings)
   const { isLocal, inCluster } = inputs
-  const facts = { draft, auth: { ...auth, upstream }, callers, isLocal, inCluster }
+  const isSingleUser = inputs.connections?.singleUser === true
+  const facts = { draft, auth: { ...auth, upstream }, callers, isLocal, inCluster, isSingleUser }
   findings.problems.push(...routeProblems(facts))
   findings.warnings.push(...routeWarnings(facts))
   const resourceUrl = resourceUrlOf(draft, callers, isAlone)
@@ -200,9 +211,10 @@ function credentialsOf(
     }
     const auth = authOf(own, reached, inputs, findings)
     if (auth === undefined) return []
-    const upstream = upstreamOf(own, auth, server, findings)
+    const upstream = upstreamOf(own, auth, { server, connections: inputs.connections }, findings)
     const { isLocal, inCluster } = inputs
-    const facts = { draft: own, auth: { ...auth, upstream }, callers, isLocal, inCluster }
+    const isSingleUser = inputs.connections?.singleUser === true
+    const facts = { draft: own, auth: { ...auth, upstream }, callers, isLocal, inCluster, isSingleUser }
     for (const { message } of routeProblems(facts))
       findings.problems.push(draft.problem('credentials', `"${auth.name}": ${message}`))
     return [{ ...request, when: request.when, auth: facts.auth }]
@@ -212,15 +224,16 @@ function credentialsOf(
 function upstreamOf(
   draft: DraftRoute,
   auth: ResolvedAuth,
-  server: ResolvedAuthServer | undefined,
+  { server, connections }: TokenHolders,
   { problems, warnings, notes }: Findings,
 ): ResolvedAuth['upstream'] {
-  const result = upstreamUse(auth, server)
+  const result = upstreamUse(auth, { server, connections })
   if ('message' in result) {
     problems.push(draft.problem('externalAuthConfigRef', result.message))
     return undefined
   }
   const { use } = result
+  if (use?.isConnection === true) return use
   if (use !== undefined && use.issuer === undefined) {
     const message = `no caller has a token of the upstream provider "${use.provider}", because callers of this route log in elsewhere: each request fails with no_session`
     warnings.push(draft.problem('externalAuthConfigRef', message))

@@ -4,6 +4,7 @@ import type {
   InspectorMode,
   ResolvedAuthServer,
   ResolvedCache,
+  ResolvedConnections,
   ResolvedRoute,
 } from '../../resources/index.ts'
 import type { SecretRef, Bytes } from '../../fields/index.ts'
@@ -36,6 +37,7 @@ export interface ResolvedProxy {
   /** The embedded authorization servers in use, each once. */
   readonly authServers: readonly ResolvedAuthServer[]
   readonly cache: ResolvedCache | undefined
+  readonly connections: ResolvedConnections | undefined
   /** The audit trail; its file is absolute, or `stdout`. */
   readonly audit: AuditSettings | undefined
   /**

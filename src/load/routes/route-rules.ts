@@ -22,6 +22,8 @@ export interface RouteFacts {
   readonly isLocal: boolean
   /** The pods belong to an operator. */
   readonly inCluster: boolean
+  /** Connections belong to the local user, whoever calls. */
+  readonly isSingleUser: boolean
 }
 
 /** Rules between a route, its external auth, its callers and the bind (decisions §2.1); each returns its problems. */
@@ -49,6 +51,7 @@ export const routeProblems = (facts: RouteFacts): Problem[] => RULES.flatMap((ru
 function anonymousCallers(facts: RouteFacts): Problem[] {
   const { draft, auth, callers, isLocal, inCluster } = facts
   if (callers.mode !== 'anonymous' || !addsCredential(facts)) return []
+  if (auth.upstream?.isConnection === true) return anonymousConnection(facts)
   if (credentialOf(auth) === 'caller') {
     const expected = inCluster ? '"oidcConfigRef" or "authServerRef"' : 'an "auth" section of mode "oauth"'
     const message = `type "${auth.type}" needs to know the caller, and callers are anonymous here; expected ${expected}`
@@ -59,6 +62,18 @@ function anonymousCallers(facts: RouteFacts): Problem[] {
     ? `callers are anonymous, so anyone who reaches the Service could use this credential; expected "oidcConfigRef" or "authServerRef", or "insecureAllowAnonymous: true" behind a gateway that authenticates`
     : `callers are anonymous and the bind is not loopback, so anyone on the network could use this credential; expected an "auth" section, a loopback or unix: address, or "insecureAllowAnonymous: true"`
   return [draft.problem(placeOfCredential(facts), message)]
+}
+
+/** Types that send the credential of a connection as it is. */
+const SENT_AS_IS: ReadonlySet<string> = new Set(['upstreamInject', 'headerInjection', 'bearerToken'])
+
+/** A connection belongs to a caller, except on a machine with one user. */
+function anonymousConnection({ draft, auth, isSingleUser }: RouteFacts): Problem[] {
+  if (isSingleUser && SENT_AS_IS.has(auth.type)) return []
+  const message = isSingleUser
+    ? `type "${auth.type}" needs to know the caller, and callers are anonymous here; expected "auth", or a type that sends the credential as it is`
+    : 'a connection belongs to a caller, and callers are anonymous here; expected "auth" of mode "oauth", or "connections.singleUser" on a loopback or Unix-socket bind'
+  return [draft.problem('externalAuthConfigRef', message)]
 }
 
 /** The source of the credential: the type, or else the headers beside it. */

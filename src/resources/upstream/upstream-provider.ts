@@ -104,7 +104,7 @@ const CLAIM_NAME = /^([A-Za-z_][A-Za-z0-9_]*)?$/
 const OIDC = 'upstreamProviders[].oidcConfig'
 const OAUTH2 = 'upstreamProviders[].oauth2Config'
 
-const oidcConfig = () =>
+export const oidcConfig = () =>
   withRules(
     z.strictObject({
       issuerUrl: httpsUrl(ISSUER_URL).describe('Issuer URL for endpoint discovery.'),
@@ -166,7 +166,7 @@ const httpInside: Rule = {
     ),
 }
 
-const oauth2Config = () =>
+export const oauth2Config = () =>
   withRules(
     z.strictObject({
       authorizationEndpoint: httpUrl().describe('Where users log in.'),

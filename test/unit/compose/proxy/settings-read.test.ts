@@ -148,6 +148,8 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
   'authServerRef',
   'cache',
   'routes[].authServerRef',
+  // Read where they are opened: test/unit/connections.
+  'connections',
   // In place of clientId and clientSecretFile: test/unit/oauth/client-auth.test.ts.
   'auth.oauth.providers[].clientAuth',
   'routes[].auth.oauth.providers[].clientAuth',
@@ -251,6 +253,8 @@ const OF_PROCESS = /^(listen|admin|namespace|secretsDirectory|sessionKeySecretRe
 const NOT_BUILT: ReadonlySet<string> = new Set(
   [
     'insecureAllowAnonymous',
+    // Only routes with a connection have it, and what prompts its callers reads it.
+    'connect',
     'callers.oauth.providers[].insecureAllowHttp',
     'callers.oauth.providers[].clientId',
     ...['name', 'namespace', 'configHash', 'source.file', 'source.line', 'upstream'].flatMap((name) => [

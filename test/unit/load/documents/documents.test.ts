@@ -241,7 +241,7 @@ describe('as a cluster reads them', () => {
     expect(texts(load(externalAuth(spec)))).toEqual([])
     const bad = { type: 'bearerToken', bearerToken: { tokenSecretRef: null } }
     expect(texts(load(externalAuth(bad))).join()).toContain(
-      'spec.bearerToken.tokenSecretRef  empty, expected an object',
+      'spec.bearerToken.tokenSecretRef  missing, expected "tokenSecretRef" or "connectionName"',
     )
   })
 

@@ -1,0 +1,316 @@
+import { randomBytes } from 'node:crypto'
+import { asFailure, Failure, type Clock, type LocalHandler, type Log, type Metrics, Secret } from '../core/index.ts'
+import { readJsonObject } from '../http/index.ts'
+import {
+  beginFlow,
+  type BrowserEndpoint,
+  CONSENT_FORM_BYTES,
+  type createPendingLogins,
+  endFlow,
+  type Flow,
+  flowOf,
+  postedBack,
+  readForm,
+  type Reply,
+  storeFailure,
+  type Visit,
+} from '../authserver/index.ts'
+import { type ConnectionProvider, FORM_POST } from '../resources/index.ts'
+import type { Upstream, UpstreamLeg, UpstreamLogin } from '../upstreams/index.ts'
+import type { Accounts } from './accounts.ts'
+import type { ApiKeys } from './api-keys.ts'
+import {
+  canceledPage,
+  completedPage,
+  consentPage,
+  failurePage,
+  lostPage,
+  otherPersonPage,
+  unknownLinkPage,
+} from './pages.ts'
+import type { Match, Ticket, Tickets } from './tickets.ts'
+
+/** An issuer of callers at which people log in. */
+export interface PersonLogin {
+  readonly issuer: string
+  readonly match: readonly string[]
+  readonly upstream: Upstream
+}
+
+export interface FlowParts {
+  /** `baseUrl` without a trailing slash. */
+  readonly baseUrl: string
+  readonly providers: ReadonlyMap<string, ConnectionProvider>
+  readonly upstreams: ReadonlyMap<string, Upstream>
+  readonly keys: ReadonlyMap<string, ApiKeys>
+  readonly logins: readonly PersonLogin[]
+  readonly isSingleUser: boolean
+  readonly routesOf: (provider: string) => readonly { readonly name: string; readonly host: string }[]
+  readonly label: (provider: string) => string
+  readonly tickets: Tickets
+  readonly accounts: Pick<Accounts, 'connect'>
+  readonly pending: ReturnType<typeof createPendingLogins>
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** Longest time from the link to the completion page. */
+const FLOW_MS = 10 * 60_000
+
+type RefusalCause = 'unknown' | 'other_person' | 'other_browser' | 'canceled' | 'failed'
+
+/** A redirect that the browser has not returned from. */
+interface PendingRedirect {
+  readonly step: 'person' | 'provider'
+  /** Text of the ticket for step `person`; the ticket itself was consumed before step `provider`. */
+  readonly link: string
+  readonly ticket: Ticket | undefined
+  /** Issuer of the login, or the provider. */
+  readonly at: string
+  readonly nonce: string
+  readonly codeVerifier: string
+  readonly endsAtMs: number
+}
+
+/** A consent page that was shown. */
+interface PendingConsent {
+  readonly link: string
+  readonly person: string | undefined
+  readonly endsAtMs: number
+}
+
+const random = (bytes: number): string => randomBytes(bytes).toString('base64url')
+
+/** Claims of a verified ID token. */
+const claimsOf = ({ tokens }: UpstreamLogin): Readonly<Record<string, unknown>> => {
+  const payload = tokens.idToken?.reveal().split('.')[1] ?? ''
+  return readJsonObject(Buffer.from(payload, 'base64url')) ?? {}
+}
+
+/** Whether the ID token is of the person for whom the ticket was made: every claim must be equal. */
+export function isPerson(match: Match, claims: Readonly<Record<string, unknown>>): boolean {
+  const entries = Object.entries(match ?? {})
+  return entries.length > 0 && entries.every(([name, value]) => Object.hasOwn(claims, name) && claims[name] === value)
+}
+
+/** The pages behind a link: login, consent, the provider or the form for a key, completion (connections.md §3). */
+export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly LocalHandler[] {
+  const { baseUrl, providers, upstreams, keys, logins, tickets, accounts, pending, clock, log, label } = parts
+  const { origin, pathname } = new URL(baseUrl)
+  const base = pathname.replace(/\/$/, '')
+  const callbackUrl = `${baseUrl}/connect/callback`
+  const continuePath = `${base}/connect/continue`
+  const refusals = parts.metrics.counter(
+    'extauth_connect_refusals_total',
+    'Attempts to connect an account that failed.',
+    ['cause'],
+  )
+  const refuse = (cause: RefusalCause): void => refusals.with(cause).add()
+
+  const send = async (
+    upstream: Upstream,
+    flow: Flow,
+    redirect: Pick<PendingRedirect, 'step' | 'link' | 'at'>,
+    scopes: readonly string[] | undefined,
+    begin: () => Promise<Ticket | undefined>,
+  ): Promise<string | undefined> => {
+    const state = `${flow.id}.${random(32)}`
+    const [nonce, codeVerifier] = [random(16), random(32)]
+    const url = await upstream.authorizationUrl({
+      state,
+      nonce,
+      codeVerifier: new Secret(codeVerifier),
+      redirectUri: callbackUrl,
+      scopes,
+    })
+    // Consumed only when the browser can be sent on.
+    const ticket = await begin()
+    if (redirect.step === 'provider' && ticket === undefined) return undefined
+    const endsAtMs = clock.now() + FLOW_MS
+    const record: PendingRedirect = { ...redirect, ticket, nonce, codeVerifier, endsAtMs }
+    await pending.put('connect', state, flow, record, FLOW_MS)
+    return url.href
+  }
+
+  const consent = async (
+    { link, person }: Pick<PendingConsent, 'link' | 'person'>,
+    ticket: Ticket,
+    flow: Flow,
+    more: { readonly setCookies?: readonly string[]; readonly problem?: string } = {},
+  ): Promise<Reply> => {
+    const token = random(32)
+    const record: PendingConsent = { link, person, endsAtMs: ticket.expiresAtMs }
+    await pending.put('connect-consent', token, flow, record, Math.max(1, ticket.expiresAtMs - clock.now()))
+    const provider = providers.get(ticket.provider)
+    const key = keys.get(ticket.provider)
+    const upstream = upstreams.get(ticket.provider)
+    const configured = provider?.oidcConfig?.scopes ?? provider?.oauth2Config?.scopes ?? []
+    return consentPage(
+      {
+        label: label(ticket.provider),
+        host: key?.host ?? (upstream === undefined ? ticket.provider : new URL(upstream.identityProvider).host),
+        routes: parts.routesOf(ticket.provider),
+        scopes: [...new Set([...configured, ...(ticket.scopes ?? [])])],
+        createdAtMs: ticket.createdAtMs,
+        person,
+        action: continuePath,
+        confirm: `${flow.id}.${token}`,
+        key:
+          key === undefined
+            ? undefined
+            : {
+                label: key.label,
+                helpUrl: key.helpUrl,
+                ...(more.problem === undefined ? {} : { problem: more.problem }),
+              },
+      },
+      more.setCookies,
+    )
+  }
+
+  /** The link itself. Opening it uses nothing up, so that mail scanners and previews do no harm. */
+  const open = async (link: string, visit: Visit): Promise<Reply> => {
+    const ticket = await tickets.peek(link)
+    if (ticket === undefined) {
+      refuse('unknown')
+      return unknownLinkPage(visit.requestId)
+    }
+    const { flow, setCookies } = beginFlow(visit.cookies, origin, clock.now())
+    if (parts.isSingleUser) return consent({ link, person: undefined }, ticket, flow, { setCookies })
+    const login = logins.find(({ issuer }) => issuer === ticket.owner.issuer)
+    if (login === undefined)
+      throw new Failure('config_error', { detail: `connections.login has no entry for ${ticket.owner.issuer}` })
+    const redirect = { step: 'person', link, at: login.issuer } as const
+    const url = await send(login.upstream, flow, redirect, undefined, () => Promise.resolve(undefined))
+    return url === undefined ? lostPage(visit.requestId) : { kind: 'redirect', url, setCookies }
+  }
+
+  /** The person came back from the own issuer. */
+  const proven = async (
+    record: PendingRedirect,
+    leg: UpstreamLeg,
+    query: URLSearchParams,
+    flow: Flow,
+    visit: Visit,
+  ) => {
+    const login = logins.find(({ issuer }) => issuer === record.at)
+    if (login === undefined) throw new Failure('config_error', { detail: 'a login is no longer configured' })
+    const came = await login.upstream.finish(leg, query)
+    const ticket = await tickets.peek(record.link)
+    if (ticket === undefined) {
+      refuse('unknown')
+      return unknownLinkPage(visit.requestId)
+    }
+    if (ticket.owner.issuer !== login.issuer || !isPerson(ticket.match, claimsOf(came))) {
+      refuse('other_person')
+      log.warn(
+        { provider: ticket.provider, prompt: ticket.id, request: visit.requestId },
+        'a link for connecting an account was opened by another person',
+      )
+      return otherPersonPage(visit.requestId, [endFlow(flow.id, origin)])
+    }
+    const { name, email, preferred_username: userName } = came.claims
+    const person = [name, email, userName].find((one) => typeof one === 'string' && one !== '')
+    return consent({ link: record.link, person: typeof person === 'string' ? person : came.subject }, ticket, flow)
+  }
+
+  const stored = async (ticket: Ticket, login: UpstreamLogin, flow: Flow, visit: Visit): Promise<Reply> => {
+    const { owner, provider } = ticket
+    await accounts.connect(owner, provider, login, ticket.id)
+    log.info({ provider, prompt: ticket.id, request: visit.requestId }, 'account connected')
+    const { preferred_username: userName, login: loginName, email, name } = login.claims
+    const account = [userName, loginName, email, name].find((one) => typeof one === 'string' && one !== '')
+    return completedPage(label(provider), typeof account === 'string' ? account : undefined, [endFlow(flow.id, origin)])
+  }
+
+  const failed = (error: unknown, flow: Flow, visit: Visit, provider: string): Reply => {
+    const failure = asFailure(storeFailure(error))
+    refuse(failure.code === 'login_refused' ? 'canceled' : 'failed')
+    const { code: reason, detail } = failure
+    log.warn({ reason, detail, provider, request: visit.requestId }, 'connecting an account failed')
+    return failurePage(failure, visit.requestId, [endFlow(flow.id, origin)])
+  }
+
+  const returned = async (text: string, visit: Visit): Promise<Reply> => {
+    const query = new URLSearchParams(text)
+    const [state = '', ...others] = query.getAll('state')
+    const flow = flowOf(state.split('.', 1)[0] ?? '', visit.cookies, origin)
+    const record =
+      flow === undefined || others.length > 0 ? undefined : await pending.take<PendingRedirect>('connect', state, flow)
+    if (flow === undefined || record === undefined || clock.now() >= record.endsAtMs) {
+      refuse('other_browser')
+      return lostPage(visit.requestId)
+    }
+    const { nonce, codeVerifier } = record
+    const leg: UpstreamLeg = { state, nonce, codeVerifier: new Secret(codeVerifier), redirectUri: callbackUrl }
+    try {
+      if (record.step === 'person') return await proven(record, leg, query, flow, visit)
+      const upstream = upstreams.get(record.at)
+      if (upstream === undefined || record.ticket === undefined)
+        throw new Failure('config_error', { detail: 'a connection provider is no longer configured' })
+      const login = await upstream.finish({ ...leg, scopes: record.ticket.scopes }, query)
+      return await stored(record.ticket, login, flow, visit)
+    } catch (error) {
+      return failed(error, flow, visit, record.at)
+    }
+  }
+
+  /** The form of the consent page. */
+  const submit = async (form: URLSearchParams, visit: Visit): Promise<Reply> => {
+    const decision = form.get('decision')
+    if (decision !== 'continue' && decision !== 'cancel')
+      throw new Failure('bad_request', { detail: 'consent form without a decision' })
+    const [flowId = '', token = ''] = (form.get('confirm') ?? '').split('.')
+    const flow = flowOf(flowId, visit.cookies, origin)
+    const record = flow && (await pending.take<PendingConsent>('connect-consent', token, flow))
+    if (flow === undefined || record === undefined || clock.now() >= record.endsAtMs) {
+      refuse('other_browser')
+      return lostPage(visit.requestId)
+    }
+    const { link } = record
+    if (decision === 'cancel') {
+      await tickets.consume(link)
+      refuse('canceled')
+      return canceledPage(visit.requestId, [endFlow(flow.id, origin)])
+    }
+    const ticket = await tickets.peek(link)
+    if (ticket === undefined) {
+      refuse('unknown')
+      return unknownLinkPage(visit.requestId)
+    }
+    try {
+      const key = keys.get(ticket.provider)
+      if (key !== undefined) {
+        const checked = await key.check(form.get('key') ?? '')
+        if ('problem' in checked) return await consent(record, ticket, flow, { problem: checked.problem })
+        const consumed = await tickets.consume(link)
+        return consumed === undefined ? unknownLinkPage(visit.requestId) : await stored(consumed, checked, flow, visit)
+      }
+      const upstream = upstreams.get(ticket.provider)
+      if (upstream === undefined)
+        throw new Failure('config_error', { detail: `there is no connection provider ${ticket.provider}` })
+      const redirect = { step: 'provider', link: '', at: ticket.provider } as const
+      const url = await send(upstream, flow, redirect, ticket.scopes, () => tickets.consume(link))
+      return url === undefined ? unknownLinkPage(visit.requestId) : { kind: 'redirect', url }
+    } catch (error) {
+      return failed(error, flow, visit, ticket.provider)
+    }
+  }
+
+  const isFormPost = ({ oidcConfig, oauth2Config }: ConnectionProvider): boolean =>
+    (oidcConfig ?? oauth2Config)?.additionalAuthorizationParams?.['response_mode'] === FORM_POST
+  const withForm = { methods: ['GET', 'POST'], bodyLimitBytes: CONSENT_FORM_BYTES, takesForeignForms: true }
+  return [
+    page(`${base}/connect/*`, ({ path }, visit) => open(path.slice(path.lastIndexOf('/') + 1), visit)),
+    page(
+      `${base}/connect/callback`,
+      (request, visit) => (request.method === 'POST' ? postedBack(readForm(request)) : returned(request.query, visit)),
+      [...providers.values()].some(isFormPost) ? withForm : undefined,
+    ),
+    page(continuePath, (request, visit) => submit(readForm(request), visit), {
+      methods: ['POST'],
+      bodyLimitBytes: CONSENT_FORM_BYTES,
+    }),
+  ]
+}

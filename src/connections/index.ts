@@ -1,0 +1,4 @@
+export type { ConnectionHeader, ConnectionsConfig, ConnectionService } from './service.ts'
+export { openConnections } from './service.ts'
+// Loaded together with the connections.
+export { createEphemeralKeys } from '../signing/index.ts'

@@ -1,0 +1,163 @@
+import { errorPage, html, type Markup, NOTHING, renderPage, type Reply } from '../authserver/index.ts'
+import type { Failure } from '../core/index.ts'
+
+/** A page with a text and nothing to do. */
+const message = (
+  status: number,
+  title: string,
+  text: string,
+  requestId: string,
+  setCookies?: readonly string[],
+): Reply => ({
+  kind: 'page',
+  status,
+  html: errorPage({ title, text, requestId }),
+  ...(setCookies === undefined ? {} : { setCookies }),
+})
+
+/** The link was used, has expired, or never existed. */
+export const unknownLinkPage = (requestId: string): Reply =>
+  message(
+    404,
+    'This link can’t be used any more',
+    'It was already used, or has expired: links are valid for ten minutes. Nothing was changed. Go back to your application and repeat the request; it shows a new link.',
+    requestId,
+  )
+
+/** The person who logged in is not the one for whom the link was made. */
+export const otherPersonPage = (requestId: string, setCookies: readonly string[]): Reply =>
+  message(
+    403,
+    'This link was made for somebody else',
+    'You signed in, but this link belongs to another person. Nothing was connected, and the link still works for that person. If you did not ask for it yourself, close this page.',
+    requestId,
+    setCookies,
+  )
+
+/** The browser did not start this, or it is over. */
+export const lostPage = (requestId: string): Reply =>
+  message(
+    400,
+    'This can’t continue here',
+    'It was started in another browser, was already used, or has expired. Nothing was changed. Go back to your application and repeat the request; it shows a new link.',
+    requestId,
+  )
+
+export const canceledPage = (requestId: string, setCookies: readonly string[]): Reply =>
+  message(
+    200,
+    'Nothing was connected',
+    'You canceled. You can close this page; your application shows a new link when it needs the account.',
+    requestId,
+    setCookies,
+  )
+
+/** The page for a failure; nothing in it comes from outside. */
+export function failurePage(failure: Failure, requestId: string, setCookies?: readonly string[]): Reply {
+  const [title, text] = wordsFor(failure)
+  const page = message(failure.status, title, text, requestId, setCookies)
+  const { retryAfterSeconds } = failure
+  return retryAfterSeconds === undefined || page.kind !== 'page' ? page : { ...page, retryAfterSeconds }
+}
+
+function wordsFor({ code, status }: Failure): readonly [title: string, text: string] {
+  if (code === 'login_refused')
+    return [
+      'Access was not allowed',
+      'The service did not complete the request: it was canceled there, or you are not allowed to use this application. Nothing was connected.',
+    ]
+  if (code === 'rate_limited')
+    return ['Too many attempts', 'Your network sent too many requests. Wait a moment, then open the link again.']
+  if (code === 'headers_too_large')
+    return [
+      'Request too large',
+      'The link and this site’s cookies together exceed the size limit. Delete the cookies of this site, then open the link again.',
+    ]
+  if (status === 503)
+    return [
+      'A service cannot be reached',
+      'A service that is needed to connect the account does not respond. Nothing was connected. Try again in a moment.',
+    ]
+  return [
+    'The account was not connected',
+    'An error occurred in this service. Nothing was connected. The operator can find the cause in the log.',
+  ]
+}
+
+export interface ConsentParts {
+  readonly label: string
+  /** Host at which the account is. */
+  readonly host: string
+  readonly routes: readonly { readonly name: string; readonly host: string }[]
+  readonly scopes: readonly string[]
+  readonly createdAtMs: number
+  /** The person, as proven; undefined with a single user. */
+  readonly person: string | undefined
+  readonly action: string
+  readonly confirm: string
+  /** Label and help of the field for a key; undefined for a login at the service. */
+  readonly key: { readonly label: string; readonly helpUrl: string | undefined; readonly problem?: string } | undefined
+}
+
+/** The consent page: what is connected, for what, and when the link was created (connections.md §3). */
+export function consentPage(parts: ConsentParts, setCookies?: readonly string[]): Reply {
+  const { label, host, routes, scopes, createdAtMs, person, action, confirm, key } = parts
+  const body = html`<h1>Connect your account at ${label}?</h1>
+    ${person === undefined ? NOTHING : html`<p class="note">You are signed in as <bdi>${person}</bdi>.</p>`}
+    ${key?.problem === undefined ? NOTHING : html`<p class="note" role="alert">${key.problem}</p>`}
+    <dl>
+      <dt>Account at</dt>
+      <dd>${label}<small>${host}</small></dd>
+      <dt>Used for</dt>
+      <dd>
+        <ul>
+          ${routes.map((route) => html`<li>${route.name}<small>requests to ${route.host}</small></li>`)}
+        </ul>
+      </dd>
+      ${
+        scopes.length === 0
+          ? NOTHING
+          : html`<dt>Access</dt>
+              <dd>
+                <ul>
+                  ${scopes.map((scope) => html`<li>${scope}</li>`)}
+                </ul>
+              </dd>`
+      }
+      <dt>Link created</dt>
+      <dd>${new Date(createdAtMs).toISOString().replace('T', ' ').slice(0, 16)} UTC</dd>
+    </dl>
+    <p>Go on only if you started this yourself, in your own application, just now.</p>
+    <form method="post" action="${action}">
+      <input type="hidden" name="confirm" value="${confirm}" />
+      ${key === undefined ? NOTHING : keyField(key)}
+      <button class="primary" name="decision" value="continue">${key === undefined ? 'Continue' : 'Connect'}</button>
+      <button name="decision" value="cancel" formnovalidate>Cancel</button>
+    </form>`
+  return {
+    kind: 'page',
+    status: key?.problem === undefined ? 200 : 422,
+    html: renderPage({ title: `Connect ${label}`, body }),
+    ...(setCookies === undefined ? {} : { setCookies }),
+  }
+}
+
+const keyField = ({ label, helpUrl }: NonNullable<ConsentParts['key']>): Markup =>
+  html`<label
+      >${label}<input type="password" name="key" autocomplete="off" spellcheck="false" maxlength="4096" required
+    /></label>
+    ${
+      helpUrl === undefined
+        ? NOTHING
+        : html`<p>
+            <small>Where to find it: <a href="${helpUrl}" rel="noreferrer">${helpUrl}</a></small>
+          </p>`
+    }`
+
+/** The account is connected. */
+export function completedPage(label: string, account: string | undefined, setCookies: readonly string[]): Reply {
+  const body = html`<h1>Your account at ${label} is connected</h1>
+    ${account === undefined ? NOTHING : html`<p class="note">Account <bdi>${account}</bdi></p>`}
+    <p>You can close this page. Go back to your application and repeat the request.</p>`
+  return { kind: 'page', status: 200, html: renderPage({ title: 'Account connected', body }), setCookies }
+}

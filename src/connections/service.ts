@@ -1,0 +1,216 @@
+import {
+  type AuthServerDeps,
+  type AuthServerReadiness,
+  checkAtStart,
+  createBrowserEndpoints,
+  createClientNetwork,
+  createLimit,
+  createPendingLogins,
+  createUpstreamRegistrations,
+  problemOf,
+} from '../authserver/index.ts'
+import {
+  type Caller,
+  type ConnectedAccounts,
+  type ConnectLinks,
+  Failure,
+  type LocalHandler,
+  Secret,
+  type SecretHandle,
+} from '../core/index.ts'
+import { type Connections, upstreamOfConnection, upstreamOfLogin } from '../resources/index.ts'
+import { createSealingSecrets } from '../signing/index.ts'
+import { createSeal } from '../storage/index.ts'
+import { createUpstream } from '../upstreams/index.ts'
+import { createAccounts } from './accounts.ts'
+import { createApiKeys } from './api-keys.ts'
+import { createFlow, type PersonLogin } from './flow.ts'
+import { ownerOf } from './owner.ts'
+import { failurePage } from './pages.ts'
+import { createTickets, type Match } from './tickets.ts'
+
+/** The connections of one process, and the routes that use them. */
+export interface ConnectionsConfig {
+  /** `namespace/name` of the ProxyConfig. */
+  readonly name: string
+  readonly spec: Connections
+  /** Default of `baseUrl`. */
+  readonly listenUrl: string
+  readonly routes: readonly {
+    readonly name: string
+    /** Host of the backend. */
+    readonly host: string
+    readonly providers: readonly string[]
+  }[]
+}
+
+/** The header of a route that carries a connection's credential. */
+export interface ConnectionHeader {
+  /** Lower case. */
+  readonly name: string
+  readonly prefix: string
+}
+
+export interface ConnectionService {
+  readonly accounts: ConnectedAccounts
+  readonly handlers: readonly LocalHandler[]
+  /** The links of a route; `headers` by provider, for `listing`. */
+  links(headers: ReadonlyMap<string, ConnectionHeader>): ConnectLinks
+  readiness(): AuthServerReadiness
+  /** Resolves after the first attempt to read the ended connections, even a failed one. */
+  opened(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Pages of one client address. */
+const PAGE_RATE = { perSecond: 5, burst: 50 }
+
+/** Opens the connections of a process; fetches nothing. Throws `config_error` for invalid settings and keys. */
+export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps): ConnectionService {
+  const { spec } = config
+  const { clock, log, metrics, store, secrets } = deps
+  const baseUrl = spec.baseUrl ?? config.listenUrl
+  const handlesOf = (refs: Connections['keySecretRefs'] = []): readonly SecretHandle[] =>
+    refs.map((ref) => secrets.handle(ref, 'bytes'))
+  const sealing = createSealingSecrets(handlesOf(spec.keySecretRefs), () => deps.ephemeral.sealing(), log)
+  checkAtStart(() => sealing.current())
+  const seal = createSeal(sealing, clock)
+  const registration = {
+    kept: createUpstreamRegistrations(store, seal),
+    redirectUris: () => [`${baseUrl}/connect/callback`],
+  }
+  const providers = new Map(spec.providers.map((provider) => [provider.name, provider]))
+  const upstreams = new Map(
+    spec.providers.flatMap((provider) => {
+      const upstream = upstreamOfConnection(provider)
+      return upstream === undefined
+        ? []
+        : [[provider.name, createUpstream(upstream, { ...deps, registration })] as const]
+    }),
+  )
+  const keys = new Map(
+    spec.providers
+      .filter(({ type }) => type === 'secret')
+      .map((provider) => [provider.name, createApiKeys(provider, deps)]),
+  )
+  const logins: PersonLogin[] = spec.login.map((entry) => ({
+    issuer: entry.issuerUrl,
+    match: entry.match,
+    upstream: createUpstream(upstreamOfLogin(entry), deps),
+  }))
+  const listings = new Map(
+    spec.providers.flatMap(({ name, listing }) =>
+      listing === undefined ? [] : [[name, secrets.handle(listing.secretRef)] as const],
+    ),
+  )
+  const accounts = createAccounts({
+    providers: spec.providers,
+    upstreams,
+    isSingleUser: spec.singleUser,
+    store,
+    seal,
+    clock,
+    log,
+    metrics,
+  })
+  const tickets = createTickets(store, seal, { clock, metrics })
+  const label = (provider: string): string => providers.get(provider)?.name ?? provider
+  const page = createBrowserEndpoints({
+    clientNetwork: createClientNetwork(),
+    limit: createLimit(PAGE_RATE, clock),
+    ownOrigins: [new URL(baseUrl).origin],
+    log,
+    failed: failurePage,
+  })
+  const handlers = createFlow(
+    {
+      baseUrl,
+      providers,
+      upstreams,
+      keys,
+      logins,
+      isSingleUser: spec.singleUser,
+      routesOf: (provider) => config.routes.filter((route) => route.providers.includes(provider)),
+      label,
+      tickets,
+      accounts,
+      pending: createPendingLogins(store, seal),
+      clock,
+      log,
+      metrics,
+    },
+    page,
+  )
+
+  /** The claims that the person must prove. Throws `config_error` for a token without them. */
+  const matchOf = (caller: Caller): Match => {
+    if (spec.singleUser || caller.kind === 'anonymous') return undefined
+    const names = logins.find(({ issuer }) => issuer === caller.issuer)?.match
+    if (names === undefined)
+      throw new Failure('config_error', { detail: `connections.login has no entry for callers of ${caller.issuer}` })
+    return Object.fromEntries(
+      names.map((name) => {
+        const value = caller.claims[name]
+        if ((typeof value === 'string' && value !== '') || typeof value === 'number') return [name, value]
+        throw new Failure('config_error', {
+          detail: `the caller's token has no claim ${JSON.stringify(name)}, which connections.login.match requires`,
+        })
+      }),
+    )
+  }
+  const nameOf = (purpose: string): string => `text:${purpose}`
+  const links: Omit<ConnectLinks, 'listing'> = {
+    async link(caller, route, need) {
+      const { text, ticket } = await tickets.issue(ownerOf(caller, spec.singleUser), matchOf(caller), route, need)
+      return { url: `${baseUrl}/connect/${text}`, expiresAtMs: ticket.expiresAtMs, id: ticket.id }
+    },
+    label,
+    isConnected: (caller, provider) => accounts.isConnected(caller, provider),
+    onConnected: (caller, provider, listener) => accounts.onConnected(caller, provider, listener),
+    seal: (purpose, text) => seal.seal(nameOf(purpose), Buffer.from(text)).toString('base64url'),
+    async open(purpose, sealed) {
+      if (!/^[A-Za-z0-9_-]+$/.test(sealed)) return undefined
+      try {
+        return (await seal.open(nameOf(purpose), Buffer.from(sealed, 'base64url')))?.plain.toString('utf8')
+      } catch {
+        // Sealed with a secret that is not configured any more, or by somebody else.
+        return undefined
+      }
+    },
+  }
+
+  return {
+    accounts,
+    handlers,
+    links: (headers) => ({
+      ...links,
+      listing(provider) {
+        const header = headers.get(provider)
+        const secret = listings.get(provider)
+        if (header === undefined || secret === undefined) return undefined
+        const value = new Secret(`${header.prefix}${secret.current().reveal()}`)
+        return { kind: 'header', name: header.name, value }
+      },
+    }),
+    readiness() {
+      const { isUp, detail } = store.health()
+      const looks = [
+        () => sealing.current(),
+        () => accounts.check(),
+        ...[...listings.values()].map((one) => () => one.current()),
+      ]
+      const missing = looks.flatMap((look) => problemOf(look))
+      const down = isUp ? [] : [`the store is down${detail === undefined ? '' : `: ${detail}`}`]
+      return { isReady: missing.length + down.length === 0, remarks: [...missing, ...down] }
+    },
+    opened: () => accounts.opened(),
+    async close() {
+      await accounts.close()
+      await Promise.all([
+        ...[...upstreams.values()].map((upstream) => upstream.close()),
+        ...[...keys.values()].map((one) => one.close()),
+        ...logins.map(({ upstream }) => upstream.close()),
+      ])
+    },
+  }
+}

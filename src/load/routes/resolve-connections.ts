@@ -1,0 +1,149 @@
+import { FILE_PATHS, judgePlainHttp, markedContents, once, withValueAt } from '../../fields/index.ts'
+import {
+  authsOf,
+  connections as connectionsSchema,
+  type Connections,
+  type ProxyConfig,
+  type ResolvedAuthServer,
+  type ResolvedConnections,
+  type ResolvedRoute,
+  upstreamUrls,
+} from '../../resources/index.ts'
+import type { Located, Problem } from '../documents/problem.ts'
+import { checkCalledUrl, refusedHttpMessage } from '../documents/warnings.ts'
+import { resolveBeside } from './file-paths.ts'
+
+export interface ConnectionInputs {
+  readonly routes: readonly ResolvedRoute[]
+  readonly authServers: readonly ResolvedAuthServer[]
+  /** The bind is a loopback address or a Unix socket. */
+  readonly isLocal: boolean
+  readonly problems: Problem[]
+  readonly warnings: Problem[]
+}
+
+const schema = once(connectionsSchema)
+const BASE = ['spec', 'connections'] as const
+
+/** Whether a route sends credentials of a connection. */
+export const connectionsOf = (route: Pick<ResolvedRoute, 'auth' | 'credentials'>): readonly string[] => [
+  ...new Set(authsOf(route).flatMap(({ upstream }) => (upstream?.isConnection === true ? [upstream.provider] : []))),
+]
+
+/** The connections of a process with absolute paths; what breaks a rule is added to `problems`. */
+export function resolveConnections(
+  proxy: Located<ProxyConfig> | undefined,
+  inputs: ConnectionInputs,
+): ResolvedConnections | undefined {
+  const spec = proxy?.document.spec.connections
+  if (proxy === undefined || spec === undefined) return undefined
+  const { problems, warnings, routes } = inputs
+  const problem = (path: readonly PropertyKey[], message: string): Problem => proxy.problem([...BASE, ...path], message)
+  problems.push(
+    ...bindProblems(spec, inputs, problem),
+    ...nameProblems(spec, inputs, problem),
+    ...loginProblems(spec, inputs, problem),
+    ...urlProblems(spec, problem),
+  )
+  if (spec.storage === undefined || spec.storage.type === 'memory')
+    warnings.push(problem(['storage'], 'connections are kept in memory and are lost at a restart'))
+  const used = new Set(routes.flatMap(connectionsOf))
+  for (const [index, { name }] of spec.providers.entries())
+    if (!used.has(name)) warnings.push(problem(['providers', index, 'name'], `no route uses the connection "${name}"`))
+  const { name, namespace } = proxy.document.metadata
+  const files = markedContents<string>(schema(), spec, FILE_PATHS)
+  return {
+    name: `${namespace}/${name}`,
+    namespace,
+    spec: files.reduce((whole, { path, value }) => withValueAt(whole, path, resolveBeside(proxy.file, value)), spec),
+  }
+}
+
+type At = (path: readonly PropertyKey[], message: string) => Problem
+
+function bindProblems(spec: Connections, { isLocal }: ConnectionInputs, at: At): Problem[] {
+  const { baseUrl, singleUser } = spec
+  const found: Problem[] = []
+  if (singleUser && !isLocal)
+    found.push(
+      at(
+        ['singleUser'],
+        'everyone who reaches this bind would use the same accounts, expected a loopback or unix: address',
+      ),
+    )
+  if (baseUrl === undefined) {
+    if (!isLocal)
+      found.push(
+        at(['baseUrl'], 'missing, expected the URL of the proxy for browsers, because the bind is not loopback'),
+      )
+    return found
+  }
+  if (judgePlainHttp(baseUrl, false) === 'refuse')
+    found.push(at(['baseUrl'], 'cookies and codes would be readable on the network, expected https'))
+  if (new URL(baseUrl).search !== '' || baseUrl.endsWith('/'))
+    found.push(at(['baseUrl'], 'expected a URL without query and trailing slash'))
+  return found
+}
+
+/** Connections and upstream providers share one namespace: a config refers to both by name. */
+function nameProblems({ providers }: Connections, { authServers }: ConnectionInputs, at: At): Problem[] {
+  return providers.flatMap(({ name }, index) =>
+    authServers
+      .filter(({ spec }) => spec.upstreamProviders.some((one) => one.name === name))
+      .map((server) =>
+        at(
+          ['providers', index, 'name'],
+          `"${server.name}" has an upstream provider "${name}", expected different names`,
+        ),
+      ),
+  )
+}
+
+/** Callers of a route with a connection need a way to prove who they are, and a login entry needs callers. */
+function loginProblems(spec: Connections, { routes }: ConnectionInputs, at: At): Problem[] {
+  const known = new Set(spec.login.map(({ issuerUrl }) => issuerUrl))
+  const found: Problem[] = []
+  const accepted = new Set(routes.flatMap(issuersOf))
+  for (const [index, { issuerUrl }] of spec.login.entries())
+    if (!accepted.has(issuerUrl))
+      found.push(
+        at(['login', index, 'issuerUrl'], `no route accepts callers of ${issuerUrl}, expected the issuer of callers`),
+      )
+  if (spec.singleUser) return found
+  const lacking = new Map<string, string>()
+  for (const route of routes) {
+    if (connectionsOf(route).length === 0) continue
+    for (const issuer of issuersOf(route)) if (!known.has(issuer)) lacking.set(issuer, route.name)
+    if (route.authServer !== undefined)
+      found.push(
+        at(
+          ['login'],
+          `route "${route.name}" uses a connection for callers of the embedded server "${route.authServer.server.name}", which is not supported; expected "upstreamInject" with one of its upstream providers`,
+        ),
+      )
+  }
+  for (const [issuer, route] of lacking)
+    found.push(
+      at(
+        ['login'],
+        `route "${route}" uses a connection, and callers of ${issuer} have no way to prove who they are; expected an entry with this "issuerUrl"`,
+      ),
+    )
+  return found
+}
+
+const issuersOf = ({ callers }: ResolvedRoute): readonly string[] =>
+  callers.mode === 'anonymous' ? [] : callers.oauth.providers.map(({ issuerUrl }) => issuerUrl)
+
+function urlProblems({ providers }: Connections, at: At): Problem[] {
+  return providers.flatMap((provider, index) => {
+    const test = provider.secret?.test
+    const called = [
+      ...upstreamUrls(provider, index, 'providers'),
+      ...(test === undefined
+        ? []
+        : [{ path: ['providers', index, 'secret', 'test', 'url'], url: test.url, insecureAllowHttp: undefined }]),
+    ]
+    return called.filter((one) => checkCalledUrl(one) === 'refuse').map((one) => at(one.path, refusedHttpMessage(one)))
+  })
+}

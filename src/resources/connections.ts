@@ -1,0 +1,194 @@
+import { z } from 'zod'
+import { compileWhole } from '../cel/index.ts'
+import {
+  goDuration,
+  goesWithType,
+  headerName,
+  httpsUrl,
+  httpUrl,
+  injectable,
+  int32,
+  isRecord,
+  parseGoDuration,
+  type Rule,
+  scopes,
+  secretRef,
+  withRules,
+} from '../fields/index.ts'
+import { storage } from './embedded-storage.ts'
+import { unique } from './programs/grants-without-login.ts'
+import { oneClientHere, upstreamClientFields } from './upstream/upstream-client.ts'
+import { oauth2Config, oidcConfig, providerName, type UpstreamProvider } from './upstream/upstream-provider.ts'
+
+/** How callers of one issuer prove in the browser who they are. */
+const login = () =>
+  withRules(
+    z.strictObject({
+      issuerUrl: httpsUrl('an https URL').describe('Issuer of callers, exactly as in their tokens.'),
+      ...upstreamClientFields(),
+      scopes: scopes().default(['openid']).describe('Scopes requested.'),
+      match: z
+        .array(z.string().min(1).max(128))
+        .min(1)
+        .max(8)
+        .default(['sub'])
+        .describe(
+          "Claims that must be equal in the ID token and in the caller's access token; Entra ID: `tid`, `oid`.",
+        ),
+      caBundleRef: secretRef('certificates')
+        .optional()
+        .describe('CA certificates (PEM) that replace the system roots.'),
+      allowPrivateIP: z.boolean().default(false).describe('Allow private addresses.'),
+    }),
+    oneClientHere(),
+  )
+
+const TYPES = ['oidc', 'oauth2', 'secret'] as const
+
+function isPattern(text: string): boolean {
+  try {
+    compileWhole(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A personal API key, entered in a form. */
+const secret = () =>
+  withRules(
+    z.strictObject({
+      label: z.string().min(1).max(100).describe('Name of the field in the form, such as `API key`.'),
+      helpUrl: httpUrl().optional().describe('Page on which people find or create their key.'),
+      pattern: z
+        .string()
+        .min(1)
+        .max(256)
+        .refine(isPattern, { error: 'expected a regular expression (RE2) without excessive repetition' })
+        .optional()
+        .describe('Regular expression (RE2) that a key must match as a whole.'),
+      test: withRules(
+        z.strictObject({
+          url: httpUrl().describe('Where a new key is tried with one GET request.'),
+          header: headerName().min(1).default('Authorization').describe('Header with the key.'),
+          prefix: z
+            .string()
+            .max(64)
+            .regex(/^[\x20-\x7e]*$/, { error: 'expected printable ASCII' })
+            .default('')
+            .describe('Text before the key, such as `Bearer `.'),
+          expect: z.array(int32(100, 599)).min(1).max(16).default([200]).describe('Statuses for a valid key.'),
+        }),
+        [injectable('header')],
+      )
+        .optional()
+        .describe('Tries a key before it is stored; none when absent.'),
+    }),
+    [],
+  )
+
+const fixedRedirect: Rule = {
+  message: 'leave "redirectUri" out: it is {baseUrl}/connect/callback',
+  at: 'redirectUri',
+  holds: ({ redirectUri }) => redirectUri === undefined,
+}
+
+/** A service at which people connect their accounts. */
+const provider = () =>
+  withRules(
+    z.strictObject({
+      name: providerName().describe('Unique, also among the upstream providers of authorization servers.'),
+      type: z
+        .enum(TYPES)
+        .describe('OpenID Connect with discovery, plain OAuth 2.0, or a key that people enter in a form.'),
+      oidcConfig: withRules(oidcConfig(), [fixedRedirect]).optional().describe('Only with type oidc.'),
+      oauth2Config: withRules(oauth2Config(), [fixedRedirect]).optional().describe('Only with type oauth2.'),
+      secret: secret().optional().describe('Only with type secret.'),
+      caBundleRef: secretRef('certificates')
+        .optional()
+        .describe('CA certificates (PEM) that replace the system roots.'),
+      allowPrivateIP: z
+        .boolean()
+        .default(false)
+        .describe('Allow private addresses; loopback by a loopback name is always allowed.'),
+      maxAge: goDuration()
+        .prefault('0s')
+        .describe('A connection ends after this time and must be made again; 0s: it lasts until it is revoked.'),
+      listing: z
+        .strictObject({ secretRef: secretRef('header value').describe('The credential.') })
+        .optional()
+        .describe('Credential for handshake, lists and pings of callers without a connection; never for calls.'),
+    }),
+    [
+      goesWithType('oidcConfig', 'oidc', TYPES),
+      goesWithType('oauth2Config', 'oauth2', TYPES),
+      goesWithType('secret', 'secret', TYPES),
+    ],
+  )
+
+/** `spec.connections` of a ProxyConfig (connections.md §1). */
+export const connections = () =>
+  withRules(
+    z.strictObject({
+      baseUrl: httpUrl()
+        .optional()
+        .describe(
+          'URL of the proxy for browsers; pages are below `/connect` and at `/connections`. Required unless the bind is loopback.',
+        ),
+      storage: storage().optional().describe('Where connections are kept; in memory when absent.'),
+      keySecretRefs: z
+        .array(secretRef('bytes'))
+        .min(1)
+        .max(16)
+        .optional()
+        .describe('Secrets that seal connections, at least 32 bytes each; the first seals, all open.'),
+      login: z.array(login()).max(16).default([]).describe('How people prove who they are; one entry per issuer.'),
+      providers: z.array(provider()).min(1).max(64).describe('Services at which accounts are connected.'),
+      singleUser: z
+        .boolean()
+        .default(false)
+        .describe('All connections belong to the local user; only on a loopback or Unix-socket bind.'),
+    }),
+    [
+      unique('providers', 'name'),
+      unique('login', 'issuerUrl'),
+      {
+        message: 'missing, storage of type "kvstore" needs it: other replicas could not open what is stored',
+        at: 'keySecretRefs',
+        holds: ({ storage: store, keySecretRefs }) =>
+          keySecretRefs !== undefined || !isRecord(store) || (store['type'] !== 'kvstore' && store['type'] !== 'redis'),
+      },
+    ],
+  )
+
+export type Connections = z.output<ReturnType<typeof connections>>
+export type ConnectionProvider = Connections['providers'][number]
+
+/** The upstream of a provider of type `oidc` or `oauth2`; undefined for a key. */
+export const upstreamOfConnection = ({
+  name,
+  type,
+  oidcConfig: oidc,
+  oauth2Config: oauth2,
+  caBundleRef,
+  allowPrivateIP,
+}: ConnectionProvider): UpstreamProvider | undefined =>
+  type === 'secret' ? undefined : { name, type, oidcConfig: oidc, oauth2Config: oauth2, caBundleRef, allowPrivateIP }
+
+/** The OpenID provider of a `login` entry. */
+export const upstreamOfLogin = (entry: Connections['login'][number]): UpstreamProvider => ({
+  name: `login-${new URL(entry.issuerUrl).host}`,
+  type: 'oidc',
+  oidcConfig: {
+    issuerUrl: entry.issuerUrl,
+    clientId: entry.clientId,
+    clientSecretRef: entry.clientSecretRef,
+    clientAuth: entry.clientAuth,
+    scopes: entry.scopes,
+  },
+  caBundleRef: entry.caBundleRef,
+  allowPrivateIP: entry.allowPrivateIP,
+})
+
+/** Longest life of a connection in milliseconds; Infinity: until it is revoked. */
+export const maxAgeMs = ({ maxAge }: ConnectionProvider): number => parseGoDuration(maxAge) || Infinity

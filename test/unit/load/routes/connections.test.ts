@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'vitest'
+import { renderProblem, resolveProxy } from '../../../../src/load/index.ts'
+import { externalAuth, load, proxy, route, SPECS } from '../../../support/load/documents/build.ts'
+
+const ISSUER = 'https://idp.example.com'
+const auth = {
+  mode: 'oauth',
+  oauth: {
+    resourceUrl: 'https://mcp.example.com',
+    providers: [{ name: 'corp', issuerUrl: ISSUER, audience: 'mcp' }],
+  },
+}
+const github = { name: 'github', type: 'oidc', oidcConfig: { issuerUrl: 'https://github.example.com', clientId: 'c' } }
+const key = { name: 'tracker', type: 'secret', secret: { label: 'API key' } }
+const spec = (more: object = {}) => ({
+  login: [{ issuerUrl: ISSUER, clientId: 'connect' }],
+  providers: [github, key],
+  ...more,
+})
+const inject = externalAuth({ type: 'upstreamInject', upstreamInject: { providerName: 'github' } })
+const header = (more: object) =>
+  externalAuth({ type: 'headerInjection', headerInjection: { headerName: 'X-Api-Key', ...more } })
+const withConnections = (connections: object, more: object = {}) =>
+  proxy({ auth, connections, routes: [route()], ...more })
+
+const problemsOf = (...documents: readonly object[]): string =>
+  (resolveProxy(load(...documents)).problems ?? []).map(renderProblem).join('\n')
+const resolved = (...documents: readonly object[]) => {
+  const { config } = resolveProxy(load(...documents))
+  if (config === undefined) throw new Error(problemsOf(...documents))
+  return config
+}
+
+describe('references to connections', () => {
+  test.each([
+    ['upstreamInject', inject, 'github', 'access_token'],
+    ['headerInjection', header({ connectionName: 'tracker' }), 'tracker', 'access_token'],
+    [
+      'bearerToken',
+      externalAuth({ type: 'bearerToken', bearerToken: { connectionName: 'github' } }),
+      'github',
+      'access_token',
+    ],
+    [
+      'tokenExchange',
+      externalAuth({
+        type: 'tokenExchange',
+        tokenExchange: { ...SPECS.tokenExchange.tokenExchange, subjectProviderName: 'github' },
+      }),
+      'github',
+      'access_token',
+    ],
+    [
+      'cloudSts',
+      externalAuth({ ...SPECS.cloudSts, cloudSts: { ...SPECS.cloudSts.cloudSts, subjectProviderName: 'github' } }),
+      'github',
+      'id_token',
+    ],
+  ])('%s uses the connection that it names', (_type, document, provider, kind) => {
+    const [only] = resolved(document, withConnections(spec())).routes
+    expect(only?.auth.upstream).toMatchObject({ provider, kind, isConnection: true })
+  })
+
+  test.each([
+    [header({ connectionName: 'trackr' }), 'there is no connection "trackr", did you mean "tracker"?'],
+    [header({}), 'missing, expected "valueSecretRef" or "connectionName"'],
+    [
+      header({ connectionName: 'tracker', valueSecretRef: { name: 'a', key: 'b' } }),
+      'expected either "valueSecretRef" or "connectionName"',
+    ],
+    [
+      externalAuth({
+        type: 'tokenExchange',
+        tokenExchange: { ...SPECS.tokenExchange.tokenExchange, subjectProviderName: 'tracker' },
+      }),
+      '"tracker" holds keys',
+    ],
+    [externalAuth({ type: 'upstreamInject', upstreamInject: { providerName: 'gitlab' } }), 'github, tracker'],
+  ])('a wrong reference is a problem', (document, message) => {
+    expect(problemsOf(document, withConnections(spec()))).toContain(message)
+  })
+
+  test('without connections a name leads nowhere', () => {
+    expect(problemsOf(header({ connectionName: 'tracker' }), proxy({ auth, routes: [route()] }))).toContain(
+      'there are no connections',
+    )
+  })
+})
+
+describe('rules of connections', () => {
+  const store = {
+    type: 'kvstore',
+    kvstore: { aclUserConfig: { passwordSecretRef: { name: 'a', key: 'b' } }, addr: 'a:1' },
+  }
+  const server = externalAuth(
+    {
+      type: 'embeddedAuthServer',
+      embeddedAuthServer: { issuer: 'https://mcp.example.com', upstreamProviders: [github] },
+    },
+    'server',
+  )
+  const login = { authServerRef: { kind: 'MCPExternalAuthConfig', name: 'server' } }
+
+  test.each<[string, object, string]>([
+    ['a name twice', spec({ providers: [github, github] }), 'expected each name once'],
+    ['no login for an issuer', spec({ login: [] }), `callers of ${ISSUER} have no way to prove who they are`],
+    [
+      'a login without callers',
+      spec({ login: [...spec().login, { issuerUrl: 'https://other.example.com', clientId: 'c' }] }),
+      'no route accepts callers of https://other.example.com',
+    ],
+    ['a shared store without keys', spec({ storage: store }), 'storage of type "kvstore" needs it'],
+    [
+      'a redirect URI',
+      spec({ providers: [{ ...github, oidcConfig: { ...github.oidcConfig, redirectUri: 'https://a/b' } }] }),
+      'leave "redirectUri" out',
+    ],
+    [
+      'a bad pattern',
+      spec({ providers: [{ ...key, secret: { label: 'k', pattern: '(' } }] }),
+      'expected a regular expression',
+    ],
+    ['a base URL on plain http', spec({ baseUrl: 'http://mcp.example.com' }), 'expected https'],
+  ])('%s', (_name, connections, message) => {
+    expect(problemsOf(inject, header({ connectionName: 'tracker' }), withConnections(connections))).toContain(message)
+  })
+
+  test('a bind that is not loopback needs the URL for browsers', () => {
+    const listen = { address: '0.0.0.0:8080' }
+    expect(problemsOf(inject, withConnections(spec(), { listen }))).toContain(
+      'expected the URL of the proxy for browsers',
+    )
+    expect(problemsOf(inject, withConnections(spec({ baseUrl: 'https://mcp.example.com' }), { listen }))).toBe('')
+  })
+
+  test('connections and upstream providers share one namespace', () => {
+    const both = proxy({
+      ...login,
+      connections: spec(),
+      routes: [route({ externalAuthConfigRef: { name: 'server' } })],
+    })
+    expect(problemsOf(server, both)).toContain('expected different names')
+  })
+
+  test('anonymous callers have connections only as the single user of a machine', () => {
+    const anonymous = { auth: { mode: 'anonymous' } }
+    const single = spec({ login: [], singleUser: true })
+    expect(problemsOf(inject, withConnections(spec({ login: [] }), anonymous))).toContain('"connections.singleUser"')
+    expect(problemsOf(inject, withConnections(single, anonymous))).toBe('')
+    const open = { ...anonymous, listen: { address: ':8080' } }
+    expect(problemsOf(inject, withConnections(single, open))).toContain('would use the same accounts')
+  })
+})
