@@ -1,5 +1,5 @@
 import { openConnections, type ConnectionService } from '../../../src/connections/index.ts'
-import type { AuthenticatedCaller, ConnectionNeed } from '../../../src/core/index.ts'
+import { type AuthenticatedCaller, type ConnectionNeed, NO_AUDIT } from '../../../src/core/index.ts'
 import { once } from '../../../src/fields/index.ts'
 import { createOutbound } from '../../../src/net/index.ts'
 import { connections } from '../../../src/resources/index.ts'
@@ -58,9 +58,10 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
     secrets,
     store,
     ephemeral: createEphemeralKeys(),
+    audit: NO_AUDIT,
     ...NO_FILES,
     outbound: (wanted: Parameters<Parameters<typeof openConnections>[1]['outbound']>[0]) =>
-      createOutbound({ ...wanted, clock, steadyClock: clock, retry: false }),
+      createOutbound({ ...wanted, clock, breaker: false, retry: false }),
   }
   const routes = [{ name: 'code', host: 'code.example.com', providers: spec.providers.map(({ name }) => name) }]
   const config = { name: 'default/proxy', spec, listenUrl: url, routes }
