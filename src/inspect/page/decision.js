@@ -88,6 +88,10 @@ function Attributes({ of: { tags, sourceIdentity, policy, writtenPolicy, policyA
     ${externalId === undefined ? null : html`<${Fact} name="External id"><${Text} of=${externalId} /><//>`}`
 }
 
+function Verdict({ of: { outcome, reason, missingKey } }) {
+  return html`<td>${OUTCOMES[outcome]}${reason ? `: ${reason}` : ''}${missingKey ? ` (${missingKey})` : ''}</td>`
+}
+
 function Decision({ decision }) {
   const { choice, session, sessionNameClaim, refusal, config } = decision
   return html`<div class="decision">
@@ -120,9 +124,7 @@ function Decision({ decision }) {
                   ${step.kind} <code><${Text} of=${step.rule} /></code>
                 </td>
                 <td><${Text} of=${step.roleArn} /></td>
-                <td>
-                  ${OUTCOMES[step.outcome]}${step.reason ? `: ${step.reason}` : ''}${step.missingKey ? ` (${step.missingKey})` : ''}
-                </td>
+                <${Verdict} of=${step} />
               </tr>`,
           )}
         </tbody>
@@ -159,9 +161,7 @@ export function RulesPart({ rules }) {
               html`<tr key=${step.rule} class=${`v-${step.outcome}`}>
                 <th scope="row"><${Text} of=${step.rule} /></th>
                 <td>${step.effect}</td>
-                <td>
-                  ${OUTCOMES[step.outcome]}${step.reason ? `: ${step.reason}` : ''}${step.missingKey ? ` (${step.missingKey})` : ''}
-                </td>
+                <${Verdict} of=${step} />
               </tr>`,
           )}
         </tbody>
