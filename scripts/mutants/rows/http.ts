@@ -136,6 +136,12 @@ export default [
     ['test/unit/http/strict-json.test.ts'],
     [
       [
+        'a field named as the prototype is refused',
+        "if (this.#wellFormed && name === '__proto__') throw new JsonError('the name of a prototype')",
+        '',
+        ['test/unit/authorize/requests.test.ts'],
+      ],
+      [
         'a member name that comes twice is refused',
         "if (Object.hasOwn(members, name)) throw new JsonError('duplicate name')",
         '',
