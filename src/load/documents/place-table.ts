@@ -1,4 +1,4 @@
-import type { ProxyConfig, ResolvedAuthServer, ResolvedRoute } from '../../resources/index.ts'
+import { authsOf, type ProxyConfig, type ResolvedAuthServer, type ResolvedRoute } from '../../resources/index.ts'
 import type { DraftRoute } from '../routes/draft-route.ts'
 import { NOWHERE, type PlaceTable } from './config-places.ts'
 import type { Loaded } from './loaded.ts'
@@ -101,7 +101,7 @@ class Users {
     const nameOf = ({ name }: { readonly name: string }): string => name
     this.#inputs = inputs
     this.#names = new Set(routes.map(nameOf))
-    this.#byAuth = grouped(routes, authsOf, nameOf)
+    this.#byAuth = grouped(routes, configsOf, nameOf)
     const ofManifest = (draft: DraftRoute): string[] => [placeKey(draft.source, draft.problem('name', '').name)]
     const nameOfDraft = ({ settings }: DraftRoute): string => settings.name
     const manifests = drafts.filter(({ origin }) => origin === 'manifest')
@@ -150,9 +150,9 @@ class Users {
   }
 }
 
-/** Where the config of a route and its authorization server are written. */
-const authsOf = ({ auth, authServer }: ResolvedRoute): string[] =>
-  [auth, authServer?.server].flatMap((part) =>
+/** Locations of the configs of a route, those of `credentials` included, and of its authorization server. */
+const configsOf = (route: ResolvedRoute): string[] =>
+  [...authsOf(route), route.authServer?.server].flatMap((part) =>
     part === undefined ? [] : [placeKey(part.source, part.name.split('/').at(-1) ?? '')],
   )
 

@@ -101,6 +101,12 @@ describe('credentials of a route', () => {
     expect(response.status).toBe(400)
   })
 
+  it('are among what a configuration needs: their secrets are those of the route', () => {
+    const { config } = load({ credentials })
+    const needed = config?.places.secrets.map(({ label, at }) => [label, at.routes])
+    expect(needed).toEqual(expect.arrayContaining([['write/key', ['a']]]))
+  })
+
   it('are held to the rules of a route', () => {
     const { problems = [] } = load({ credentials: [{ externalAuthConfigRef: { name: 'exchange' } }] })
     expect(problems.map(({ message }) => message).join()).toContain(
