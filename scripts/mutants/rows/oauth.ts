@@ -153,7 +153,7 @@ export default [
         'an unknown error is not the caller’s fault',
         "?? 'exchange_failed'",
         "?? 'exchange_denied'",
-        ['test/unit/obtain/token-response.test.ts'],
+        ['test/unit/oauth/token-response.test.ts'],
       ],
       [
         'no text of a server is in a refusal',
@@ -188,7 +188,7 @@ export default [
   ),
   ...within(
     'src/oauth/token-response.ts',
-    ['test/unit/obtain/token-response.test.ts'],
+    ['test/unit/oauth/token-response.test.ts'],
     [
       ['a wrong token URL is not the caller’s fault', 'if (isNoTokenEndpoint(response)) {', 'if (status === 0) {'],
       [
