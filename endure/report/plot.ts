@@ -11,7 +11,7 @@ export interface Plotted {
 }
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [720, 220, 56, 28, 28]
-const COLOURS = ['#1f6feb', '#bf5700', '#2da44e', '#8250df', '#cf222e', '#57606a']
+const COLORS = ['#1f6feb', '#bf5700', '#2da44e', '#8250df', '#cf222e', '#57606a']
 
 /** Values of one measure, a line for each replica; those of a replica that was started again go on in its line. */
 export const linesOf = (samples: readonly Sample[], measure: keyof Sample['values']): Plotted['lines'] =>
@@ -51,14 +51,14 @@ export function plotOf({ title, unit, lines, faults, seconds }: Plotted): string
   })
   const drawn = lines.map(({ points }, index) => {
     const path = points.map(([at, value]) => `${x(at)},${y(value)}`).join(' ')
-    return `<polyline points="${path}" fill="none" stroke="${COLOURS[index % COLOURS.length]}" stroke-width="1.5"/>`
+    return `<polyline points="${path}" fill="none" stroke="${COLORS[index % COLORS.length]}" stroke-width="1.5"/>`
   })
   const names = lines.map(({ name }, index) =>
     text(
       String(WIDTH - 12 - (lines.length - 1 - index) * 90),
       '16',
       name,
-      ` text-anchor="end" style="fill:${COLOURS[index % COLOURS.length]}"`,
+      ` text-anchor="end" style="fill:${COLORS[index % COLORS.length]}"`,
     ),
   )
   const heading = text(String(LEFT), '16', unit === '' ? title : `${title}, ${unit}`, ' font-weight="bold"')

@@ -33,7 +33,7 @@ export interface AuditTrailOptions {
 /** The trail of a configuration before it is active. */
 export interface PreparedTrail {
   /** Replaces the previous trail, whose last events are written to its file. */
-  adopt(): void
+  activate(): void
   /** Called after the last request: writes the last events and closes what only this configuration opened. */
   release(): Promise<void>
 }
@@ -80,7 +80,7 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
       active.record(eventOfNotice(notice, clock.now()))
     },
     prepare(settings, key) {
-      if (settings === undefined) return { adopt: () => void (active = undefined), release: () => Promise.resolve() }
+      if (settings === undefined) return { activate: () => void (active = undefined), release: () => Promise.resolve() }
       const fingerprintKey = key?.() ?? options.ephemeralKey
       if (fingerprintKey.bytes().length < LEAST_KEY_BYTES)
         throw new Failure('config_error', {
@@ -88,7 +88,7 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
         })
       if (!opensFiles) {
         checkDirectory(settings.file)
-        return { adopt: () => undefined, release: () => Promise.resolve() }
+        return { activate: () => undefined, release: () => Promise.resolve() }
       }
       const target = settings.file === STDOUT ? undefined : settings.file
       const { whenFull } = settings
@@ -97,7 +97,10 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
         isSame && active !== undefined ? active.writer : new TrailWriter({ ...options, path: target, whenFull })
       const next = activate(options, settings, writer, fingerprintKey)
       open.add(next)
-      return { adopt: () => void (active = next), release: () => (open.has(next) ? release(next) : Promise.resolve()) }
+      return {
+        activate: () => void (active = next),
+        release: () => (open.has(next) ? release(next) : Promise.resolve()),
+      }
     },
     reopen: () => active?.writer.reopen(),
     async close() {

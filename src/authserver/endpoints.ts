@@ -2,7 +2,7 @@ import { type Clock, type LocalHandler, type LocalRequest, type Log } from '../c
 import type { Addresses, Callback } from './addresses.ts'
 import type { ClientNetwork } from './client-network.ts'
 import { REGISTRATION_BYTES, registerClient } from './clients/registration.ts'
-import type { Known } from './clients/metadata.ts'
+import type { ServerCapabilities } from './clients/metadata.ts'
 import { type Offers, openidConfiguration, serverMetadata } from './discovery.ts'
 import type { KeyRing } from '../signing/index.ts'
 import type { Authorize } from './login/authorize.ts'
@@ -26,7 +26,7 @@ export interface EndpointParts extends Omit<TokenEndpointParts, 'issuer' | 'gran
   readonly resources: ResourceNames
   readonly offers: Offers
   /** What clients may say that they want. */
-  readonly known: Known
+  readonly capabilities: ServerCapabilities
   readonly ring: KeyRing
   readonly authorize: Authorize
   readonly consent: ConsentStep
@@ -62,7 +62,7 @@ function documentEndpoints({ addresses, resources, offers, ring }: EndpointParts
 }
 
 function clientEndpoints(parts: EndpointParts): LocalHandler[] {
-  const { addresses, clientNetwork, limits, clients, known, offers, audit } = parts
+  const { addresses, clientNetwork, limits, clients, capabilities, offers, audit } = parts
   const { token, revoke } = createTokenEndpoint({ ...parts, issuer: addresses.issuer, grantTypes: offers.grantTypes })
   const post = (url: string, bodyLimitBytes: number, limit: Limit, work: LocalHandler['handle']): LocalHandler => ({
     path: new URL(url).pathname,
@@ -84,7 +84,7 @@ function clientEndpoints(parts: EndpointParts): LocalHandler[] {
     post(addresses.revokeUrl, TOKEN_FORM_BYTES, limits.token, revoke),
     post(addresses.registerUrl, REGISTRATION_BYTES, limits.registration, async (request) => {
       const contentType = request.request.headers['content-type']
-      const client = await registerClient({ contentType, body: request.body }, { clients, known })
+      const client = await registerClient({ contentType, body: request.body }, { clients, capabilities })
       audit({
         type: 'client_registered',
         outcome: 'success',

@@ -100,7 +100,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     ...runtime,
   })
   const grantTypes = grantTypesOf(spec)
-  const { outbound, clients, known } = openClients(config, deps, seal, { resources, grantTypes, clientNetwork })
+  const { outbound, clients, capabilities } = openClients(config, deps, seal, { resources, grantTypes, clientNetwork })
   const codes = createCodes(store, seal, { clock, lifespanMs: lifespans.codeMs })
   const families = createFamilies(store, seal, { clock, lifespanMs: lifespans.refreshMs })
   const state = { resources, clients, codes }
@@ -127,7 +127,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     resources,
     offers: offersOf(spec, grantTypes),
     clients,
-    known,
+    capabilities,
     tokens,
     withoutLogin,
     authenticateClient: createAuthenticateClient(clients, takeAssertion),

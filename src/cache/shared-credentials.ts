@@ -4,7 +4,7 @@ import { digestOf, isLive, openEntry, sealEntry, type SharedEntry } from './shar
 import { createSharedBacklog } from './shared-backlog.ts'
 import { createSharedGate } from './shared-gate.ts'
 import { LONGEST_SHARED_MS } from './shared-marks.ts'
-import { createSharedNews } from './shared-news.ts'
+import { createInvalidationChannel } from './invalidation-channel.ts'
 import type {
   FetchedValue,
   SharedCodec,
@@ -65,11 +65,11 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
   )
   const refused = createTtlLru<{ readonly digest: string; readonly atMs: EpochMs }>({ clock, maxEntries: MOST_REFUSED })
   const recordOf = (key: string) => `credential:${key}`
-  const news = createSharedNews({
+  const invalidations = createInvalidationChannel({
     ...options,
     onPurge: (filter) => options.onPurge(filter),
     onRotation: (config) => options.onRotation(config),
-    onTrouble: (error) => gate.goAlone(options.troubleOf(error)),
+    onTrouble: (error) => gate.degrade(options.troubleOf(error)),
   })
   /** Tests the operations that a credential needs: a read, a lock, and a write under it. */
   const probe = async (): Promise<void> => {
@@ -85,8 +85,8 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     isConnected: () => store.health().isUp,
     troubleOf: (error) => options.troubleOf(error),
     probe,
-    async rejoin() {
-      await news.catchUp()
+    async recover() {
+      await invalidations.catchUp()
       void backlog.handOver()
     },
   })
@@ -125,18 +125,18 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     const isRefused =
       known !== undefined && (digest === known.digest || entry.obtainedAtMs < known.atMs - TRUSTED_BEFORE_MS)
     const isOld = isRefused || (current !== undefined && digest === digestOf(current, codec))
-    news.saw(entry.epoch)
+    invalidations.saw(entry.epoch)
     // The clock of the other replica may be ahead: the store's time to live applies.
     const expiresAtMs = Math.min(entry.expiresAtMs, clock.now() + stored.leftMs)
     const aheadMs = entry.expiresAtMs - expiresAtMs
     const bounded = { ...entry, expiresAtMs, obtainedAtMs: Math.min(entry.obtainedAtMs - aheadMs, clock.now()) }
-    if (isOld || !isLive(bounded, clock.now()) || news.covers(slot, entry.epoch)) return undefined
+    if (isOld || !isLive(bounded, clock.now()) || invalidations.covers(slot, entry.epoch)) return undefined
     outcomes.with('found').add()
     return { ...bounded, isShared: true }
   }
 
   const make = async (slot: CacheSlot<V>, endsAtMs: MonotonicMs): Promise<SharedEntry<V>> => {
-    const { epoch } = news
+    const { epoch } = invalidations
     const { value, expiresAtMs } = await slot.fetch(endsAtMs)
     return { epoch, obtainedAtMs: clock.now(), expiresAtMs, value }
   }
@@ -144,7 +144,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
   const makeAlone = async (slot: CacheSlot<V>, endsAtMs: MonotonicMs): Promise<FetchedValue<V>> => {
     outcomes.with('alone').add()
     const entry = await make(slot, endsAtMs)
-    if (gate.isAlone) backlog.add(slot.key, entry)
+    if (gate.isDegraded) backlog.add(slot.key, entry)
     else void put(slot.key, entry)
     return entry
   }
@@ -171,8 +171,8 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
   }
 
   const findOrMake = async (slot: CacheSlot<V>, current: V | undefined, endsAtMs: MonotonicMs) => {
-    if (gate.isAlone) return undefined
-    if (!news.isKnown && !(await gate.run('read', () => news.known)).isDone) return undefined
+    if (gate.isDegraded) return undefined
+    if (!invalidations.isKnown && !(await gate.run('read', () => invalidations.known)).isDone) return undefined
     const seen = current === undefined ? undefined : await look(slot, current)
     if (seen?.entry !== undefined) return seen.entry
     let stale = seen?.version
@@ -180,7 +180,7 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
     let unusable = 0
     const leftMs = endsAtMs - monotonicNow()
     const waitsUntilMs = endsAtMs - Math.min(OWN_CALL_MS, leftMs / 2)
-    while (!gate.isAlone && monotonicNow() < waitsUntilMs) {
+    while (!gate.isDegraded && monotonicNow() < waitsUntilMs) {
       const claim = await gate.run(
         'lock',
         () => store.getOrLock(recordOf(slot.key), stale, LOCK_MS),
@@ -208,14 +208,14 @@ export function createSharedCredentials<V>(options: SharedCredentialsOptions<V>)
       const atMs = clock.now()
       refused.set(slot.key, { digest: digestOf(value, codec), atMs }, atMs + LONGEST_SHARED_MS)
     },
-    purge: (filter) => news.purge(filter),
-    announceRotation: (config) => news.announceRotation(config),
+    purge: (filter) => invalidations.purge(filter),
+    announceRotation: (config) => invalidations.announceRotation(config),
     get problem() {
       return gate.problem
     },
     close() {
       backlog.close()
-      news.close()
+      invalidations.close()
       gate.close()
     },
   }

@@ -3,7 +3,7 @@ import type { SharedTrouble } from './shared-ports.ts'
 import { createResponsiveTime } from './shared-time.ts'
 
 /** Consecutive failures before requests stop using the store. */
-const FAILURES_BEFORE_ALONE = 3
+const FAILURES_BEFORE_DEGRADING = 3
 const FIRST_PROBE_MS = 100
 /** Maximum pause between probes of one outage, and before the first probe of a repeated one. */
 const LONGEST_PROBE_MS = 1_000
@@ -19,7 +19,7 @@ export type Gated<T> = { readonly isDone: true; readonly value: T } | { readonly
 /** Limits what a slow or missing store costs a request. */
 export interface SharedGate {
   /** True while the store is not used because of failures. */
-  readonly isAlone: boolean
+  readonly isDegraded: boolean
   /**
    * Runs `operation` within the budget, or within a second one while connected. A late result goes to `onLate`. Never
    * rejects.
@@ -28,7 +28,7 @@ export interface SharedGate {
   /** Why the store is not used, as text. */
   readonly problem: string | undefined
   /** Degrades at once: state that is required before using the store is unavailable. */
-  goAlone(trouble: SharedTrouble): void
+  degrade(trouble: SharedTrouble): void
   close(): void
 }
 
@@ -41,10 +41,10 @@ export interface SharedGateOptions {
   isConnected(): boolean
   /** Cause of a failed operation; undefined: timeout. */
   troubleOf(error: unknown): SharedTrouble
-  /** Writes to the store at intervals while degraded; success within the budget leads to `rejoin`. */
+  /** Writes to the store at intervals while degraded; success within the budget leads to `recover`. */
   probe(): Promise<void>
   /** Catches up on missed changes; on success, the store is used again. */
-  rejoin(): Promise<void>
+  recover(): Promise<void>
 }
 
 /**
@@ -71,7 +71,7 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
   const failures = { read: 0, lock: 0, write: 0 }
   let failedAt = -Infinity
   let trouble: SharedTrouble | undefined
-  let isAlone = false
+  let isDegraded = false
   let isClosed = false
   let backAt = -Infinity
   let firstProbeMs = FIRST_PROBE_MS
@@ -83,7 +83,7 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
     try {
       await options.probe()
       if (watch.spentMs > budgetMs) return false
-      await options.rejoin()
+      await options.recover()
       return true
     } catch {
       return false
@@ -95,14 +95,14 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
     const look = async () => {
       const isBack = await isWell()
       if (isClosed) return
-      if (isBack) comeBack()
+      if (isBack) markRecovered()
       else probeIn(Math.min(Math.max(LONGEST_PROBE_MS, firstProbeMs), ms * 2))
     }
     probing = setTimeout(() => void look(), ms)
     probing.unref()
   }
-  const comeBack = () => {
-    isAlone = false
+  const markRecovered = () => {
+    isDegraded = false
     trouble = undefined
     Object.assign(failures, { read: 0, lock: 0, write: 0 })
     backAt = monotonicNow()
@@ -113,11 +113,11 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
     if (startedAt < failedAt) return
     failedAt = monotonicNow()
     failures[kind] += 1
-    if (failures[kind] >= FAILURES_BEFORE_ALONE) goAlone(cause)
+    if (failures[kind] >= FAILURES_BEFORE_DEGRADING) degrade(cause)
   }
-  const goAlone = (cause: SharedTrouble) => {
-    if (isAlone || isClosed) return
-    isAlone = true
+  const degrade = (cause: SharedTrouble) => {
+    if (isDegraded || isClosed) return
+    isDegraded = true
     trouble = cause
     alone.set(1)
     departures.with(cause.cause).add()
@@ -128,8 +128,8 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
   }
 
   return {
-    get isAlone() {
-      return isAlone
+    get isDegraded() {
+      return isDegraded
     },
     get problem() {
       return trouble?.problem
@@ -147,13 +147,13 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
           end()
           resolve({ isDone: false })
         }
-        const judge = () => {
+        const checkBudget = () => {
           if (isOver || watch.spentMs < budgetMs) return
           if (!isLate) fail(kind, startedAt, options.troubleOf(undefined))
           isLate = true
           if (watch.spentMs >= 2 * budgetMs || !options.isConnected()) giveUp()
         }
-        const watch = time.start(judge)
+        const watch = time.start(checkBudget)
         const attempt = async () => {
           try {
             const value = await operation()
@@ -170,7 +170,7 @@ export function createSharedGate(options: SharedGateOptions): SharedGate {
         void attempt()
       })
     },
-    goAlone,
+    degrade,
     close() {
       isClosed = true
       clearTimeout(probing)

@@ -11,7 +11,7 @@ import { ServedConnection, type ServedOptions, type ServedOwner, type ServedRequ
 import type { TrustedProxies } from './client.ts'
 import { Peer } from './peer.ts'
 import { type ConnectionLimits, readingFailure, renderRefusal, type Refusal, toldOf } from './refusal.ts'
-import { StuckWatch, type CutReason, type StuckReason, type StallLimits } from './stuck.ts'
+import { StallDetector, type AbortReason, type StallReason, type StallLimits } from './stall-detector.ts'
 
 /** Milliseconds for a rejected client to read the reason. */
 const CLOSING_MS = 2000
@@ -42,7 +42,7 @@ export class Connection<T = unknown> implements ServedOwner {
   #isOver = false
   #isPaused = false
   #isHeld = false
-  readonly #watch = new StuckWatch()
+  readonly #stalls = new StallDetector()
 
   constructor(socket: Socket, rules: ConnectionRules<T>) {
     this.socket = socket
@@ -150,7 +150,7 @@ export class Connection<T = unknown> implements ServedOwner {
 
   /** Time since `look` first saw waiting bytes; 0 before. */
   get unreadSinceMs(): number {
-    return this.#watch.sinceMs('unread_answer')
+    return this.#stalls.sinceMs('unread_answer')
   }
 
   get clientAddress(): string {
@@ -162,16 +162,16 @@ export class Connection<T = unknown> implements ServedOwner {
     this.#wire.look(monotonicNow())
     const stuck = this.#stuckIn()
     if (stuck !== undefined) {
-      if (this.#watch.isTooLong(stuck, this.#progressIn(stuck), this.#rules.patience, nowMs)) this.cut(stuck)
+      if (this.#stalls.isTooLong(stuck, this.#progressIn(stuck), this.#rules.stallLimits, nowMs)) this.cut(stuck)
       return
     }
-    this.#watch.free()
+    this.#stalls.free()
     // An idle connection releases its last request.
     if (!this.isBusy) this.#request = this.#response = this.served = undefined
   }
 
   /** Aborts the connection, so that the client recognizes an incomplete response. */
-  cut(reason: CutReason | undefined): void {
+  cut(reason: AbortReason | undefined): void {
     const { socket } = this
     if (socket.destroyed) return
     if (reason !== undefined) this.#rules.onCut(reason, this.isBusy ? this.served : undefined)
@@ -233,13 +233,13 @@ export class Connection<T = unknown> implements ServedOwner {
     this.socket.once('close', () => clearTimeout(timer))
   }
 
-  #stuckIn(): StuckReason | undefined {
+  #stuckIn(): StallReason | undefined {
     if (this.socket.writableLength > 0) return 'unread_answer'
     if (this.#hasUnreadBody && !this.isBusy) return 'unread_body'
     return this.#isPaused ? 'pipelining' : undefined
   }
 
-  #progressIn(stuck: StuckReason): number {
+  #progressIn(stuck: StallReason): number {
     if (stuck === 'unread_answer') return this.socket.bytesWritten - this.socket.writableLength
     if (stuck === 'unread_body') return this.socket.bytesRead
     return this.#started
@@ -253,11 +253,11 @@ export interface ConnectionRules<T> {
   /** Plain TCP: only such connections can be reset. */
   readonly canReset: boolean
   readonly trustedProxies: TrustedProxies | undefined
-  readonly patience: StallLimits
+  readonly stallLimits: StallLimits
   readonly wire: ServedOptions
   servesUpgrade(upgrade: string): boolean
   serve(request: ClientRequest, response: ClientResponse, connection: Connection<T>): void
   refusal(failure: Failure, served: T | undefined): Refusal
-  onCut(reason: CutReason, served: T | undefined): void
+  onCut(reason: AbortReason, served: T | undefined): void
   readonly limits: ConnectionLimits
 }

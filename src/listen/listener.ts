@@ -15,7 +15,7 @@ import { createTrustedProxies } from './client.ts'
 import { limitConnections } from './connection-limit.ts'
 import { Connection, type ConnectionRules } from './connection.ts'
 import { type ConnectionLimits, readingFailure, toldOf } from './refusal.ts'
-import type { CutReason, StallLimits } from './stuck.ts'
+import type { AbortReason, StallLimits } from './stall-detector.ts'
 import { IntrusiveSet } from './intrusive-set.ts'
 import { memoryConnection } from './memory-socket.ts'
 import { followCertificate, secureContext, type TlsMaterial } from './tls.ts'
@@ -106,7 +106,7 @@ const cutCounter = (metrics: Metrics) =>
 const refusalCounter = (metrics: Metrics) =>
   metrics.counter('extauth_connections_refused_total', 'Client connections that were not accepted.', ['reason'])
 
-const patienceOf = ({ unreadAnswerMs, unreadBodyMs, pipeliningMs }: ListenerDeadlines): StallLimits => ({
+const stallLimitsOf = ({ unreadAnswerMs, unreadBodyMs, pipeliningMs }: ListenerDeadlines): StallLimits => ({
   unread_answer: {
     withinMs: unreadAnswerMs,
     least: (LEAST_BYTES_PER_SECOND * unreadAnswerMs) / 1000,
@@ -117,7 +117,7 @@ const patienceOf = ({ unreadAnswerMs, unreadBodyMs, pipeliningMs }: ListenerDead
 })
 
 /** The failure of an aborted response. */
-function cutFailure(reason: CutReason, { unreadAnswerMs }: ListenerDeadlines, unreadBytes: number): Failure {
+function cutFailure(reason: AbortReason, { unreadAnswerMs }: ListenerDeadlines, unreadBytes: number): Failure {
   if (reason === 'crowded') {
     const setting = { name: 'the memory limit', of: 'the process' }
     const detail = 'unread responses of all clients exceed the memory limit'
@@ -162,7 +162,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     isSecure: tls !== undefined,
     canReset: tls === undefined && address.kind === 'tcp',
     trustedProxies: options.trustedProxies === undefined ? undefined : createTrustedProxies(options.trustedProxies),
-    patience: patienceOf(deadlines),
+    stallLimits: stallLimitsOf(deadlines),
     wire: {
       deadlines: { ...deadlines, keepAliveMs: deadlines.keepAliveMs && deadlines.keepAliveMs + KEEP_ALIVE_SPARE_MS },
       maxHeadBytes: options.headerLimitBytes + (options.readBeyondBytes ?? 0),

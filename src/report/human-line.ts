@@ -9,13 +9,13 @@ const GREEN = '\x1b[32m'
 const YELLOW = '\x1b[33m'
 const CYAN = '\x1b[36m'
 
-const LEVEL_COLOURS: Readonly<Partial<Record<LogLevel, string>>> = { debug: DIM, info: CYAN, warn: YELLOW, error: RED }
+const LEVEL_COLORS: Readonly<Partial<Record<LogLevel, string>>> = { debug: DIM, info: CYAN, warn: YELLOW, error: RED }
 /** Fields of a request printed first, in this order and without names. */
 const FIRST = ['route', 'method', 'status', 'reason', 'durationMs'] as const
 
 export interface HumanLineOptions {
   /** Whether to color the output. */
-  readonly colours: boolean
+  readonly colors: boolean
   /** Milliseconds since the epoch, printed as local time of day. */
   readonly nowMs?: EpochMs
 }
@@ -28,10 +28,10 @@ export function renderHumanLine(
   level: LogLevel,
   fields: object,
   message: string,
-  { colours, nowMs = Date.now() }: HumanLineOptions,
+  { colors, nowMs = Date.now() }: HumanLineOptions,
 ): string {
-  const paint = (colour: string | undefined, text: string): string =>
-    colours && colour !== undefined && text !== '' ? `${colour}${text}${RESET}` : text
+  const paint = (color: string | undefined, text: string): string =>
+    colors && color !== undefined && text !== '' ? `${color}${text}${RESET}` : text
   const all = fields as Readonly<Record<string, unknown>>
   const isRequest = message === 'request' && typeof all['durationMs'] === 'number'
   const first = isRequest ? requestWords(all, paint) : [printable(message)]
@@ -39,7 +39,7 @@ export function renderHumanLine(
   const more = rest.map(([name, value]) => pair(name, value)).filter((text) => text !== '')
   const words = [
     paint(DIM, timeOfDay(nowMs)),
-    paint(LEVEL_COLOURS[level], level.toUpperCase().padEnd(5)),
+    paint(LEVEL_COLORS[level], level.toUpperCase().padEnd(5)),
     ...first.filter((text) => text !== ''),
     paint(DIM, more.join(' ')),
   ]
@@ -48,7 +48,7 @@ export function renderHumanLine(
 
 function requestWords(
   fields: Readonly<Record<string, unknown>>,
-  paint: (colour: string | undefined, text: string) => string,
+  paint: (color: string | undefined, text: string) => string,
 ): string[] {
   const { route, method, status, reason, durationMs } = fields
   return [

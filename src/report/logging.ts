@@ -38,7 +38,7 @@ export interface LogOptions {
   /** Default `json`: pino's format. `human`: for people. */
   readonly format?: LogFormat
   /** Whether `human` lines are colored. Default no. */
-  readonly colours?: boolean
+  readonly colors?: boolean
   /** Process ID of a worker, added to its lines. Default none. */
   readonly worker?: number
   /** Default 2, standard error. */
@@ -50,10 +50,10 @@ export interface LogOptions {
  * errors are written at once. A blocked or closed reader loses lines and never blocks the process.
  */
 export function openLog(options: LogOptions): OpenLog {
-  const { colours = false, worker } = options
+  const { colors = false, worker } = options
   const renderOwn =
     options.format === 'human'
-      ? (level: LogLevel, fields: object, message: string) => renderHumanLine(level, fields, message, { colours })
+      ? (level: LogLevel, fields: object, message: string) => renderHumanLine(level, fields, message, { colors })
       : (level: LogLevel, fields: object, message: string) => renderLine(NUMBERS[level], fields, message)
   const render: typeof renderOwn =
     worker === undefined ? renderOwn : (level, fields, message) => renderOwn(level, { ...fields, worker }, message)

@@ -13,7 +13,15 @@ import {
 import { tokenExchangeRecord } from './token-exchange.ts'
 import { xaaRecord } from './on-behalf/xaa.ts'
 import type { FoundContent, SecretRef } from '../fields/index.ts'
-import type { Asks, CalledUrl, CredentialOf, Remark, SetHeader, TypeRecord, UpstreamTokenUse } from './type-record.ts'
+import type {
+  CheckProbe,
+  CalledUrl,
+  CredentialOf,
+  Remark,
+  SetHeader,
+  TypeRecord,
+  UpstreamTokenUse,
+} from './type-record.ts'
 
 /** All types of external auth, in the order of the specification. */
 export const AUTH_TYPES = [
@@ -57,7 +65,7 @@ export type RunnableType = { [T in AuthType]: Records[T]['runsOn'] extends 'rout
 
 /** The types whose credential is that of a role, which rules choose by the caller's claims. */
 export type RoleType = RunnableType &
-  { [T in AuthType]: 'role' extends ReturnType<Records[T]['asks']> ? T : never }[AuthType]
+  { [T in AuthType]: 'role' extends ReturnType<Records[T]['checkProbe']> ? T : never }[AuthType]
 
 /** The record of each type, with the spec that belongs to it. */
 export const TYPE_RECORDS: { readonly [T in AuthType]: TypeRecord<AuthSpecs[T]> } = RECORDS
@@ -112,10 +120,11 @@ export const cacheKeyOf = <T extends AuthType>({
 
 /** Whether the credential of a config is that of a role, which rules choose. */
 export const hasRoles = <A extends TypedSpec>(auth: A): auth is Extract<A, { readonly type: RoleType }> =>
-  checkProbesOf(auth) === 'role'
+  checkProbeOf(auth) === 'role'
 
 /** What `check` asks for a config. */
-export const checkProbesOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): Asks => TYPE_RECORDS[type].asks(spec)
+export const checkProbeOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): CheckProbe =>
+  TYPE_RECORDS[type].checkProbe(spec)
 
 /** Whose credential a config gives. */
 export const credentialOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): CredentialOf =>

@@ -132,7 +132,7 @@ export const clientCredentialsRecord = {
   summary: 'Only with type clientCredentials (RFC 6749 §4.4). Extends the specification.',
   runsOn: 'route',
   credentialOf: () => 'proxy',
-  asks: () => 'credential',
+  checkProbe: () => 'credential',
   init: { secrets: { 'backend/client-secret': { ofLab: 'lab-proxy/client-secret' } }, callersHave: 'nothing' },
   urls: (spec) => urlsOfGrant(spec),
   clients: (spec) => [clientAuthOf(spec)],

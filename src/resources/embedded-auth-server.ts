@@ -238,7 +238,7 @@ export const embeddedAuthServerRecord = {
   summary: 'Only with type embeddedAuthServer.',
   runsOn: 'server',
   credentialOf: () => 'nobody',
-  asks: () => 'session',
+  checkProbe: () => 'session',
   init: FIRST_LOGIN,
   urls: ({ upstreamProviders }) => upstreamProviders.flatMap((one, index) => upstreamUrls(one, index)),
   remarks: (spec) => [

@@ -15,7 +15,7 @@ export {
 export {
   AUTH_TYPES,
   cacheKeyOf,
-  checkProbesOf,
+  checkProbeOf,
   credentialOf,
   clientsOf,
   hasRoles,

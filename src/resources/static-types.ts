@@ -31,7 +31,7 @@ export const unauthenticatedRecord = {
   summary: '',
   runsOn: 'route',
   credentialOf: () => 'nobody',
-  asks: () => 'credential',
+  checkProbe: () => 'credential',
   init: { secrets: {}, callersHave: 'nothing' },
 } satisfies TypeRecord<Readonly<Record<string, never>>>
 
@@ -52,7 +52,7 @@ export const bearerTokenRecord = {
   summary: 'Only with type bearerToken.',
   runsOn: 'route',
   credentialOf: (spec) => (spec.connectionName === undefined ? 'proxy' : 'caller'),
-  asks: (spec) => (spec.connectionName === undefined ? 'credential' : 'session'),
+  checkProbe: (spec) => (spec.connectionName === undefined ? 'credential' : 'session'),
   init: { secrets: { 'backend/token': { ofLab: 'lab-bearer/token' } }, callersHave: 'nothing' },
   sets: ({ connectionName: account }) => [
     { name: 'authorization', shown: account === undefined ? 'Bearer (the secret)' : `Bearer (connection ${account})` },
@@ -78,7 +78,7 @@ export const headerInjectionRecord = {
   summary: 'Only with type headerInjection.',
   runsOn: 'route',
   credentialOf: (spec) => (spec.connectionName === undefined ? 'proxy' : 'caller'),
-  asks: (spec) => (spec.connectionName === undefined ? 'credential' : 'session'),
+  checkProbe: (spec) => (spec.connectionName === undefined ? 'credential' : 'session'),
   init: { secrets: { 'backend/api-key': { ofLab: 'lab-api-key/value' } }, callersHave: 'nothing' },
   sets: ({ headerName: name, connectionName: account }) => [
     { name: name.toLowerCase(), shown: account === undefined ? '(the secret)' : `(connection ${account})` },
@@ -103,7 +103,7 @@ export const upstreamInjectRecord = {
   summary: 'Only with type upstreamInject.',
   runsOn: 'route',
   credentialOf: () => 'caller',
-  asks: () => 'session',
+  checkProbe: () => 'session',
   init: FIRST_LOGIN,
   sets: () => [{ name: 'authorization', shown: 'Bearer (the upstream token)' }],
   upstreamToken: ({ providerName: provider }) => ({

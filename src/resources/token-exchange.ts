@@ -98,7 +98,7 @@ export const tokenExchangeRecord = {
   summary: 'Only with type tokenExchange (RFC 8693).',
   runsOn: 'route',
   credentialOf: () => 'caller',
-  asks: () => 'exchange',
+  checkProbe: () => 'exchange',
   init: { secrets: { 'exchange/client-secret': { ofLab: 'lab-exchange/client-secret' } }, callersHave: 'token' },
   urls: ({ tokenUrl, insecureAllowHttp, caCertPath, actor: acting }) => [
     { path: ['tokenUrl'], url: tokenUrl, insecureAllowHttp, caCertPath },

@@ -67,7 +67,7 @@ export type CredentialOf = 'caller' | 'proxy' | 'nobody'
  * `--token-file`, else with a made-up token, which must be refused. `role`: the same with a role that rules choose, which
  * `explain` and role tests show too. `session`: nothing, because it takes somebody who logged in.
  */
-export type Asks = 'credential' | 'exchange' | 'role' | 'session'
+export type CheckProbe = 'credential' | 'exchange' | 'role' | 'session'
 
 /** Where the first value of a secret comes from: a file of the lab's secrets, or it is made. */
 export type FirstSecret = { readonly ofLab: string } | 'random' | 'signingKey'
@@ -97,7 +97,7 @@ export interface TypeRecord<Spec> {
   readonly runsOn: RunsOn
   readonly init: FirstConfig
   credentialOf(spec: Spec): CredentialOf
-  asks(spec: Spec): Asks
+  checkProbe(spec: Spec): CheckProbe
   /** Every secret that a spec names. */
   secrets(spec: Spec): readonly FoundContent<SecretRef>[]
   /** Every file that a spec names. */

@@ -158,8 +158,8 @@ export default [
       ],
       [
         'only public clients register where the configuration says so',
-        '    if (!known.allowsConfidential)\n',
-        "    if (!known.allowsConfidential && told === 'client_secret_basic')\n",
+        '    if (!capabilities.allowsConfidential)\n',
+        "    if (!capabilities.allowsConfidential && told === 'client_secret_basic')\n",
         ['test/unit/authserver/client-rules.test.ts'],
       ],
       [
@@ -481,6 +481,12 @@ export default [
         'if (isDueForClaims(held, loaded.record, clock.now())) throw error',
         '',
       ],
+    ],
+  ),
+  ...within(
+    'src/authserver/sessions/token-sessions.ts',
+    ['test/unit/authserver/refresh.test.ts'],
+    [
       [
         'a login that is revoked here is revoked at its upstream',
         'if (loaded !== undefined) revocations.begin(loaded.record)',
@@ -489,15 +495,20 @@ export default [
     ],
   ),
   ...within(
+    'src/authserver/sessions/caller-tokens.ts',
+    ['test/unit/authserver/sessions/use.test.ts'],
+    [
+      [
+        'a session belongs to one client',
+        "if (session.subject === subject && session.clientId === claims['client_id']) return",
+        'if (session.subject === subject) return',
+      ],
+    ],
+  ),
+  ...within(
     'src/authserver/sessions/token-use.ts',
     ['test/unit/authserver/sessions/refused.test.ts'],
     [
-      [
-        'a session is of one client',
-        "if (session.subject === subject && session.clientId === claims['client_id']) return",
-        'if (session.subject === subject) return',
-        ['test/unit/authserver/sessions/use.test.ts'],
-      ],
       [
         'a token that a backend rejected is not returned while it is refreshed',
         'if (clock.now() < token.freshUntilMs && refused === undefined)',

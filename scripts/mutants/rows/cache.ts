@@ -79,7 +79,7 @@ export default [
       ],
       [
         'a value from before a purge is not used',
-        ' || news.covers(slot, entry.epoch)) return undefined',
+        ' || invalidations.covers(slot, entry.epoch)) return undefined',
         ') return undefined',
         ['test/unit/cache/shared', 'test/system/cache/shared', 'test/slow/cache/shared'],
       ],
@@ -133,7 +133,7 @@ export default [
     ],
   ),
   ...within(
-    'src/cache/shared-news.ts',
+    'src/cache/invalidation-channel.ts',
     ['test/unit/cache/shared/lost-purges.test.ts'],
     [['who starts makes the others look at the record of purges', 'untold.add(JOINED)', '']],
   ),

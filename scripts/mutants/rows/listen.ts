@@ -74,8 +74,8 @@ export default [
     ],
   ),
   ...within(
-    'src/listen/stuck.ts',
-    ['test/unit/listen/stuck-watch.test.ts'],
+    'src/listen/stall-detector.ts',
+    ['test/unit/listen/stall-detector.test.ts'],
     [
       [
         'a client has to take answers at a least rate',

@@ -229,8 +229,8 @@ export default [
       ],
       [
         'a proxy without accepted callers does not run',
-        '[externalAuth, authServer, callers, telemetry].every(',
-        '[externalAuth, authServer, telemetry].every(',
+        '[externalAuth, authServer, callers, telemetry, tools].every(',
+        '[externalAuth, authServer, telemetry, tools].every(',
         ['test/unit/operator/shared-configs.test.ts'],
       ],
       [

@@ -4,7 +4,7 @@ import type { ClientNetwork } from '../client-network.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { Client } from './client.ts'
 import { createFetched } from './fetched.ts'
-import { type Known, readClientMetadata } from './metadata.ts'
+import { type ServerCapabilities, readClientMetadata } from './metadata.ts'
 
 const MOST_ID = 2_048
 const MOST_CACHED = 1_000
@@ -37,7 +37,7 @@ export interface ClientDocuments {
 
 export function createClientDocuments(options: {
   readonly outbound: Outbound
-  readonly known: Known
+  readonly capabilities: ServerCapabilities
   readonly clientNetwork: ClientNetwork
   readonly clock: Clock
   readonly log: Log
@@ -53,7 +53,7 @@ export function createClientDocuments(options: {
     most: options.most ?? MOST_CACHED,
     read: (id, response) =>
       readDocument(id, response, {
-        ...options.known,
+        ...options.capabilities,
         onIgnored: (count) =>
           options.log.warn(
             { host: new URL(id).host, count },
@@ -68,7 +68,7 @@ const refused = (description: string): OAuthError => new OAuthError('invalid_cli
 function readDocument(
   id: string,
   response: OutboundResponse,
-  known: Known & { readonly onIgnored: (count: number) => void },
+  capabilities: ServerCapabilities & { readonly onIgnored: (count: number) => void },
 ): Client {
   if (response.body.length > DOCUMENT_BYTES) throw refused('the client metadata document is too large')
   const type = (response.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
@@ -79,6 +79,6 @@ function readDocument(
   if (document.client_id !== id) throw refused('client_id of the client metadata document is not its URL')
   if ((document.client_secret ?? document.client_secret_expires_at ?? undefined) !== undefined)
     throw refused('the client metadata document must not have a secret')
-  const metadata = readClientMetadata(document, { from: 'document', ...known })
+  const metadata = readClientMetadata(document, { from: 'document', ...capabilities })
   return { ...metadata, id, kind: 'document', secretHash: undefined, issuedAt: 0 }
 }

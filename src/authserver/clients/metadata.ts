@@ -15,7 +15,7 @@ const MOST_LIST = 32
 const REFUSED = ['sector_identifier_uri', 'request_uris'] as const
 
 /** The server's capabilities that limit client metadata. */
-export interface Known {
+export interface ServerCapabilities {
   readonly scopes: ReadonlySet<string>
   /** The grants of the server. */
   readonly grantTypes: readonly GrantType[]
@@ -28,7 +28,7 @@ export interface Known {
 }
 
 /** Derives the capabilities from the configuration. */
-export function knownOf(
+export function capabilitiesOf(
   spec: Pick<
     EmbeddedAuthServer,
     | 'baselineClientScopes'
@@ -36,8 +36,8 @@ export function knownOf(
     | 'forceConfidentialRedirectUris'
     | 'identityAssertions'
   >,
-  { scopes, grantTypes }: Pick<Known, 'scopes' | 'grantTypes'>,
-): Known {
+  { scopes, grantTypes }: Pick<ServerCapabilities, 'scopes' | 'grantTypes'>,
+): ServerCapabilities {
   return {
     scopes,
     // Workloads need no client.
@@ -59,25 +59,25 @@ export function readClientMetadata(
   {
     from,
     onIgnored,
-    ...known
-  }: Known & {
+    ...capabilities
+  }: ServerCapabilities & {
     readonly from: 'registration' | 'document'
     /** Called with the number of invalid redirect URIs that were removed from a document. */
     readonly onIgnored?: (count: number) => void
   },
 ): ClientMetadata {
   for (const name of REFUSED) if (given(document, name) !== undefined) throw invalid(`${name} is not supported`)
-  const grantTypes = readGrantTypes(document, known.grantTypes)
+  const grantTypes = readGrantTypes(document, capabilities.grantTypes)
   const isNeeded = grantTypes.includes('authorization_code')
   const redirectUris = readRedirectUris(document, { from, isNeeded, onIgnored })
   const told = readAuthMethod(document, from)
-  const authMethod = from === 'registration' ? registeredMethod(told, redirectUris, known) : told
+  const authMethod = from === 'registration' ? registeredMethod(told, redirectUris, capabilities) : told
   return {
     name: readName(document),
     redirectUris,
     authMethod,
     grantTypes,
-    scope: readScope(document, known),
+    scope: readScope(document, capabilities),
     applicationType: readApplicationType(document),
     ...readKeys(document, authMethod),
   }
@@ -144,13 +144,17 @@ function readAuthMethod(document: Claims, from: 'registration' | 'document'): Au
  * The registered authentication method: the client's, unless it claims to be public and its redirect URI is listed to
  * get a secret anyway (RFC 7591 §3.2.1). Any other client that registers that URI gets a secret whose codes go there.
  */
-function registeredMethod(told: AuthMethod, redirectUris: readonly string[], known: Known): AuthMethod {
+function registeredMethod(
+  told: AuthMethod,
+  redirectUris: readonly string[],
+  capabilities: ServerCapabilities,
+): AuthMethod {
   if (told !== 'none') {
-    if (!known.allowsConfidential)
+    if (!capabilities.allowsConfidential)
       throw invalid('token_endpoint_auth_method must be none, only public clients are registered here')
     return told
   }
-  if (!redirectUris.some((uri) => known.secretFor.has(uri))) return told
+  if (!redirectUris.some((uri) => capabilities.secretFor.has(uri))) return told
   if (redirectUris.some(isOnOwnDevice))
     throw new OAuthError(
       'invalid_redirect_uri',
@@ -182,7 +186,7 @@ function readGrantTypes(document: Claims, offered: readonly GrantType[]): readon
   return kept
 }
 
-function readScope(document: Claims, { scopes, baseline }: Known): string | undefined {
+function readScope(document: Claims, { scopes, baseline }: ServerCapabilities): string | undefined {
   const scope = given(document, 'scope')
   if (scope === undefined) return undefined
   if (typeof scope !== 'string') throw invalid('scope must be a string')

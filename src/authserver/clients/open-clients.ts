@@ -8,7 +8,7 @@ import { type GrantType, readsDocuments } from './client.ts'
 import { createConfiguredClients } from './configured.ts'
 import { createClientDirectory } from './directory.ts'
 import { createClientDocuments, DOCUMENT_DEADLINE_MS } from './documents.ts'
-import { knownOf } from './metadata.ts'
+import { capabilitiesOf } from './metadata.ts'
 
 /** Response size limit of client-supplied URLs (key sets); documents have their own. */
 const CLIENT_BYTES = 64 * 1024
@@ -31,12 +31,12 @@ export function openClients(
   const { clock, log, metrics, store } = deps
   const outbound = openClientOutbound(config, deps)
   const { cimd } = config.spec
-  const known = knownOf(config.spec, { scopes: resources.scopes, grantTypes })
+  const capabilities = capabilitiesOf(config.spec, { scopes: resources.scopes, grantTypes })
   const documents = readsDocuments(config.spec)
     ? createClientDocuments({
         outbound,
         clientNetwork,
-        known,
+        capabilities,
         clock,
         log,
         most: cimd?.cacheMaxSize,
@@ -54,7 +54,7 @@ export function openClients(
     server: config.name,
     ...(most === undefined ? {} : { most }),
   })
-  return { outbound, clients, known }
+  return { outbound, clients, capabilities }
 }
 
 /** Outbound HTTP for client-supplied URLs (documents and key sets), through the address guard (authserver.md §3). */

@@ -2,7 +2,7 @@ import { readJsonObject } from '../../http/index.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { Client } from './client.ts'
 import type { ClientDirectory } from './directory.ts'
-import { type Known, readClientMetadata } from './metadata.ts'
+import { type ServerCapabilities, readClientMetadata } from './metadata.ts'
 
 /** The response to a registration (RFC 7591 §3.2.1). */
 export interface RegisteredClient {
@@ -20,14 +20,16 @@ export const REGISTRATION_BYTES = 64 * 1024
  */
 export async function registerClient(
   request: { readonly contentType: string | undefined; readonly body: Buffer },
-  { clients, known }: { readonly clients: ClientDirectory; readonly known: Known },
+  { clients, capabilities }: { readonly clients: ClientDirectory; readonly capabilities: ServerCapabilities },
 ): Promise<RegisteredClient> {
   const type = request.contentType?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') throw new OAuthError('invalid_request', 'the content type must be application/json')
   const document = readJsonObject(request.body)
   if (document === undefined)
     throw new OAuthError('invalid_client_metadata', 'the body must be a JSON object with distinct names')
-  const { client, secret } = await clients.register(readClientMetadata(document, { from: 'registration', ...known }))
+  const { client, secret } = await clients.register(
+    readClientMetadata(document, { from: 'registration', ...capabilities }),
+  )
   return {
     ...publicMetadata(client),
     ...(secret === undefined ? {} : { client_secret: secret.reveal(), client_secret_expires_at: 0 }),

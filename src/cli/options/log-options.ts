@@ -38,7 +38,7 @@ export function logShape(
   options: Pick<Parsed, 'text' | 'flag'>,
   level: LogLevel,
   { isTerminal = false, env }: Pick<Io, 'env' | 'isTerminal'>,
-): { readonly level: LogLevel; readonly format: LogFormat; readonly colours: boolean } {
+): { readonly level: LogLevel; readonly format: LogFormat; readonly colors: boolean } {
   const short = (['verbose', 'quiet'] as const).filter((name) => options.flag(name))
   if (short.length > 1) throw new UsageError('--verbose and --quiet exclude each other')
   // Short options win over --log-level, which may come from the environment.
@@ -47,7 +47,7 @@ export function logShape(
   return {
     level: LOG_LEVELS.find((known) => known === wantedLevel) ?? level,
     format: LOG_FORMATS.find((known) => known === wantedFormat) ?? (isTerminal ? 'human' : 'json'),
-    colours: isTerminal && wantsColours(env),
+    colors: isTerminal && wantsColors(env),
   }
 }
 
@@ -59,4 +59,4 @@ export const openLogAsAsked = (
 ): OpenLog => openLog({ ...logShape(options, level, io), ...(io.isWorker === true && { worker: process.pid }) })
 
 /** Honors https://no-color.org and TERM=dumb. */
-const wantsColours = (env: Io['env']): boolean => (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb'
+const wantsColors = (env: Io['env']): boolean => (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb'

@@ -40,13 +40,13 @@ export interface Candidate {
   /** Closing it releases whatever no other configuration uses. */
   readonly runtime: Runtime
   /** The secrets and files that this configuration references. */
-  readonly held: Resources
+  readonly resources: Resources
   /** Resolves when stores are connected, or after two seconds: a store may be down. */
   prepared(): Promise<void>
   /** Makes the configuration active and starts prefetching, such as keys of identity providers. */
-  adopt(): void
+  activate(): void
   /** Releases whatever only this configuration opened; it never becomes active. */
-  refuse(): void
+  discard(): void
 }
 
 const PREPARE_MS = 2_000
@@ -70,7 +70,7 @@ export async function buildCandidate(
   const stack = new AsyncDisposableStack()
   stack.defer(() => holdings.release())
   const close = (): Promise<void> => stack.disposeAsync()
-  const refuse = (): void => {
+  const discard = (): void => {
     close().catch((cause: unknown) => log.error({ cause: causeOf(cause) }, 'closing a rejected configuration failed'))
   }
   try {
@@ -124,7 +124,7 @@ export async function buildCandidate(
       const alone = problem === undefined ? [] : [`credentials are not shared with other replicas: ${problem}`]
       return [...services.stores.states().flatMap(({ remarks }) => remarks), ...alone]
     }
-    const held = {
+    const resources = {
       clock,
       secrets,
       certificate,
@@ -141,15 +141,15 @@ export async function buildCandidate(
         Promise.all([...authServers.all, ...(service === undefined ? [] : [service])].map((one) => one.opened())),
       )
     }
-    const adopt = (): void => {
+    const activate = (): void => {
       authenticators.start()
-      trail.adopt()
-      sharedCache.adopt()
-      receivers.adopt()
+      trail.activate()
+      sharedCache.activate()
+      receivers.activate()
     }
-    return { config, runtime, held, prepared, adopt, refuse }
+    return { config, runtime, resources, prepared, activate, discard }
   } catch (error) {
-    refuse()
+    discard()
     throw error
   }
 }

@@ -131,7 +131,7 @@ export async function startProxy(
     (one) => one.close(),
   )
   const withEnds = (): OpenMetrics => {
-    noteEnds(endingCredentials(active.config, active.held), metrics)
+    noteEnds(endingCredentials(active.config, active.resources), metrics)
     return metrics
   }
   const running = {
@@ -142,7 +142,7 @@ export async function startProxy(
     memory,
     openMetrics: { ...metrics, snapshot: () => withEnds().snapshot() },
     config: () => active.config,
-    readiness: () => readinessOf(active.config, active.held, active.isStopped, active.unreachable),
+    readiness: () => readinessOf(active.config, active.resources, active.isStopped, active.unreachable),
     metrics: () => withEnds().render(),
     cache: () => cache.list(),
     async purge(filter: PurgeFilter) {
@@ -182,8 +182,8 @@ class ActiveConfiguration {
     return this.#candidate.config
   }
 
-  get held(): Candidate['held'] {
-    return this.#candidate.held
+  get resources(): Candidate['resources'] {
+    return this.#candidate.resources
   }
 
   /** Unreachable remote servers; undefined if the watch is off or the first probe is pending. */
@@ -200,7 +200,7 @@ class ActiveConfiguration {
     const candidate = await buildCandidate(next, this.#proxy.url, this.#services, await loadModules(next))
     await candidate.prepared()
     if (this.#isStopped) {
-      candidate.refuse()
+      candidate.discard()
       throw new Failure('draining')
     }
     this.#install(candidate)
@@ -219,10 +219,10 @@ class ActiveConfiguration {
     try {
       placed(config.places, { process: 'routes' }, () => this.#proxy.swap(runtime))
     } catch (error) {
-      candidate.refuse()
+      candidate.discard()
       throw error
     }
-    candidate.adopt()
+    candidate.activate()
     this.#remotes?.close()
     // Only the operator enables this: other proxies open no connection without a caller.
     this.#remotes = config.revision === undefined ? undefined : new RemoteWatch(config, egressProxy)

@@ -36,7 +36,7 @@ export interface SharedCacheDeps {
 /** The shared cache of one configuration. */
 export interface SharedCache {
   /** Starts sharing and replaces the previous shared cache. */
-  adopt(): void
+  activate(): void
   /** Why this replica uses only its local cache; undefined while credentials are shared. */
   readonly problem: string | undefined
   close(): Promise<void>
@@ -50,7 +50,7 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
   const { cache: wanted, namespace } = config
   const { clock, log, metrics, secrets, slot } = deps
   if (wanted === undefined) {
-    return { adopt: () => void (slot.current = undefined), problem: undefined, close: () => Promise.resolve() }
+    return { activate: () => void (slot.current = undefined), problem: undefined, close: () => Promise.resolve() }
   }
   const storage = storageConfig(wanted.storage, namespace, secrets)
   const handles = wanted.keySecretRefs.map((ref) => secrets.handle(ref, 'bytes'))
@@ -69,7 +69,7 @@ export function prepareSharedCache(config: ResolvedProxy, deps: SharedCacheDeps)
   }
 
   return {
-    adopt() {
+    activate() {
       shared = createSharedCredentials<Credential>({
         store,
         seal: createSeal(keys, clock),

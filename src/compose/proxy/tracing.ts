@@ -25,7 +25,7 @@ export interface ReceiverDeps {
 /** The trace receivers of one configuration. */
 export interface HeldReceivers {
   /** Starts tracing its routes. */
-  adopt(): void
+  activate(): void
   release(): Promise<void>
 }
 
@@ -40,7 +40,7 @@ export interface Tracing {
   hold(routes: readonly ResolvedRoute[], deps: ReceiverDeps, module: typeof telemetryModule | undefined): HeldReceivers
 }
 
-const NO_RECEIVERS: HeldReceivers = { adopt() {}, release: () => Promise.resolve() }
+const NO_RECEIVERS: HeldReceivers = { activate() {}, release: () => Promise.resolve() }
 
 /**
  * Creates the tracing of a process. `isOff` disables all traces (`OTEL_SDK_DISABLED`). OpenTelemetry is loaded only if the
@@ -66,7 +66,7 @@ export function createTracing(isOff: boolean): Tracing {
     hold(routes, deps, module) {
       const named = routes.flatMap(({ name, telemetry }) => (telemetry === undefined ? [] : [{ name, telemetry }]))
       if (named.length === 0 || module === undefined || isOff) {
-        return { ...NO_RECEIVERS, adopt: () => current?.use(new Map()) }
+        return { ...NO_RECEIVERS, activate: () => current?.use(new Map()) }
       }
       const held: Hold<SpanTarget> = pool.hold()
       const targets = new Map(
@@ -76,7 +76,7 @@ export function createTracing(isOff: boolean): Tracing {
         ]),
       )
       return {
-        adopt: () => (current ??= module.createTelemetry(undefined)).use(targets),
+        activate: () => (current ??= module.createTelemetry(undefined)).use(targets),
         release: () => held.release(),
       }
     },

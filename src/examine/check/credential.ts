@@ -10,7 +10,7 @@ import {
 import { createSource } from '../../obtain/index.ts'
 import { stsEndpointOf } from '../../obtain/cloud-sts/index.ts'
 import {
-  checkProbesOf,
+  checkProbeOf,
   clientsOf,
   hasRoles,
   type ResolvedAuth,
@@ -50,9 +50,9 @@ export function checkCredential(
   const { auth } = route
   if (auth.type === 'cloudSts' && signsAsService(auth.spec)) return checkService(auth, context)
   if (hasRoles(auth)) return checkSts(auth, route.onMatcherError, caller, context)
-  const asks = checkProbesOf(auth)
-  if (asks === 'session') return Promise.resolve({ lines: [], credential: undefined })
-  return asks === 'exchange' ? checkExchange(auth, caller, context) : checkOwn(auth, context)
+  const probe = checkProbeOf(auth)
+  if (probe === 'session') return Promise.resolve({ lines: [], credential: undefined })
+  return probe === 'exchange' ? checkExchange(auth, caller, context) : checkOwn(auth, context)
 }
 
 /** Obtains it from the source that requests use, for a known caller. Closes the connections afterwards. */

@@ -1,5 +1,5 @@
 import {
-  checkProbesOf,
+  checkProbeOf,
   clientsOf,
   credentialOf,
   forwardedSecrets,
@@ -74,7 +74,7 @@ async function backendLines(route: ResolvedRoute, context: CheckContext): Promis
 
 function whyNot({ auth }: ResolvedRoute, hasCaller: boolean): string {
   if (credentialOf(auth) !== 'caller') return 'not tried: no credential'
-  if (checkProbesOf(auth) === 'session' || auth.upstream !== undefined) return 'needs a logged-in user'
+  if (checkProbeOf(auth) === 'session' || auth.upstream !== undefined) return 'needs a logged-in user'
   return hasCaller ? 'not tried: no credential' : 'needs --token-file'
 }
 

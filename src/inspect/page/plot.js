@@ -15,12 +15,12 @@ const sumOf = (figures) => figures.reduce((sum, one) => sum + one, 0)
 export function Plot({ minutes, outcomes }) {
   const place = useRef(null)
   useEffect(() => {
-    const colourOf = (element) => getComputedStyle(element).color
-    const axis = colourOf(place.current)
+    const colorOf = (element) => getComputedStyle(element).color
+    const axis = colorOf(place.current)
     const below = minutes.map(() => 0)
     const stacked = STACK.map((name) => ({
       name,
-      colour: colourOf(place.current.parentElement.querySelector(`.k-${name}`)),
+      color: colorOf(place.current.parentElement.querySelector(`.k-${name}`)),
       tops: outcomes[name].map((figure, at) => (below[at] += figure)),
     }))
     const most = Math.max(1, ...below)
@@ -53,11 +53,11 @@ export function Plot({ minutes, outcomes }) {
         // The highest first: lower ones are drawn over it.
         series: [
           {},
-          ...stacked.toReversed().map(({ name, colour }) => ({
+          ...stacked.toReversed().map(({ name, color }) => ({
             label: name,
-            stroke: colour,
+            stroke: color,
             width: 1,
-            fill: colour,
+            fill: color,
             paths: UPlot.paths.bars({ size: [0.8, 100] }),
             points: { show: false },
           })),

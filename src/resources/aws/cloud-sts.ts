@@ -224,7 +224,7 @@ export const cloudStsRecord = {
   },
   runsOn: 'route',
   credentialOf: (spec) => (signsAsService(spec) ? 'proxy' : 'caller'),
-  asks: (spec) => (signsAsService(spec) ? 'credential' : 'role'),
+  checkProbe: (spec) => (signsAsService(spec) ? 'credential' : 'role'),
   init: { secrets: {}, callersHave: 'token' },
   urls: ({ stsEndpoint, caCertPath }) =>
     stsEndpoint === undefined

@@ -137,7 +137,7 @@ export const oboRecord = {
   summary: 'Only with type obo (on-behalf-of flow of Microsoft Entra ID).',
   runsOn: 'route',
   credentialOf: () => 'caller',
-  asks: () => 'exchange',
+  checkProbe: () => 'exchange',
   init: {
     secrets: {
       'entra/client-secret': { ofLab: 'lab-obo/client-secret' },

@@ -152,7 +152,7 @@ export const xaaRecord = {
   summary: 'Only with type xaa (identity assertion authorization grant).',
   runsOn: 'route',
   credentialOf: () => 'caller',
-  asks: () => 'exchange',
+  checkProbe: () => 'exchange',
   init: {
     secrets: {
       'login/hmac': 'random',

@@ -36,14 +36,14 @@ async function onTerminal(argv: readonly string[], env: Record<string, string>, 
 }
 
 describe('logs on a terminal', () => {
-  it('are lines for people, in colours', async () => {
+  it('are lines for people, in colors', async () => {
     const shown = await onTerminal(REGISTRY, {}, /listening/)
     expect(shown).toMatch(/\d\d:\d\d:\d\d\.\d{3}\S* \S*INFO \S* listening .*url=http:\/\/127\.0\.0\.1:\d+/)
     expect(shown).toContain('\x1b[36mINFO')
     expect(shown).not.toContain('"level":30')
   })
 
-  it('have no colours with NO_COLOR', async () => {
+  it('have no colors with NO_COLOR', async () => {
     const shown = await onTerminal(REGISTRY, { NO_COLOR: '1' }, /listening/)
     expect(shown).toMatch(/^\d\d:\d\d:\d\d\.\d{3} INFO {2}listening /m)
     expect(shown).not.toContain('\x1b[')
@@ -62,7 +62,7 @@ describe('logs elsewhere', () => {
     return running.shows('listening').then(() => running.stderr())
   }
 
-  it('are JSON, or lines without colours where people are asked for', async () => {
+  it('are JSON, or lines without colors where people are asked for', async () => {
     const [json, human] = await Promise.all([start(REGISTRY), start([...REGISTRY, '--log-format', 'human'])])
     expect(JSON.parse(json.split('\n')[0] ?? '')).toMatchObject({ level: 30 })
     expect(human).toMatch(/^\d\d:\d\d:\d\d\.\d{3} INFO {2}\S/)

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest'
 import { createClientNetwork } from '../../../src/authserver/client-network.ts'
 import { createClientDocuments } from '../../../src/authserver/clients/documents.ts'
-import { knownOf } from '../../../src/authserver/clients/metadata.ts'
+import { capabilitiesOf } from '../../../src/authserver/clients/metadata.ts'
 import { createOutbound } from '../../../src/net/index.ts'
 import { createManualClock, createRecordingLog } from '../../support/ports.ts'
 import { createSockets } from '../../support/sockets.ts'
@@ -35,7 +35,7 @@ async function open(maxQueued?: number, deadlineMs = 120_000) {
   const documents = createClientDocuments({
     outbound,
     clientNetwork,
-    known: knownOf({}, { grantTypes: ['authorization_code'], scopes: new Set() }),
+    capabilities: capabilitiesOf({}, { grantTypes: ['authorization_code'], scopes: new Set() }),
     clock,
     log: createRecordingLog(),
   })
@@ -95,9 +95,9 @@ it('an unusable redirect URI beside usable ones is ignored with a warning; alone
   const log = createRecordingLog()
   const guard = { allowPrivateIP: true, configuredUrls: ['https://localhost/'] }
   const outbound = sockets.closing(createOutbound({ name: 'clients', clock, guard, caCert: () => TLS.ca }))
-  const known = knownOf({}, { grantTypes: ['authorization_code'], scopes: new Set() })
+  const capabilities = capabilitiesOf({}, { grantTypes: ['authorization_code'], scopes: new Set() })
   const clientNetwork = createClientNetwork()
-  const documentsOf = createClientDocuments({ outbound, clientNetwork, known, clock, log })
+  const documentsOf = createClientDocuments({ outbound, clientNetwork, capabilities, clock, log })
   const find = (id: string) => documentsOf.find(id)
   const found = clientNetwork.run('192.0.2.1', () => find(`${host}/some`))
   expect((await found).redirectUris).toEqual(['https://app.example.com/cb'])

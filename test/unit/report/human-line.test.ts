@@ -5,8 +5,8 @@ import { Secret } from '../../../src/core/index.ts'
 
 // The time of day is that of this machine, whichever its zone.
 const NOON = new Date(2026, 10, 22, 12, 3, 7, 45).getTime()
-const line = (level: 'info' | 'warn' | 'error', fields: object, message: string, colours = false) =>
-  renderHumanLine(level, fields, message, { colours, nowMs: NOON })
+const line = (level: 'info' | 'warn' | 'error', fields: object, message: string, colors = false) =>
+  renderHumanLine(level, fields, message, { colors, nowMs: NOON })
 
 const REQUEST = {
   requestId: 'r-1',
@@ -39,11 +39,11 @@ describe('a log line for people', () => {
     )
   })
 
-  it('is coloured where that is wanted, and has the same text', () => {
-    const coloured = line('error', REQUEST, 'request', true)
-    expect(coloured).toContain('\x1b[31mERROR\x1b[0m')
-    expect(coloured).toContain('\x1b[33m401\x1b[0m')
-    const parts = coloured.split('\x1b').map((part) => part.replace(/^\[\d+m/, ''))
+  it('is colored where that is wanted, and has the same text', () => {
+    const colored = line('error', REQUEST, 'request', true)
+    expect(colored).toContain('\x1b[31mERROR\x1b[0m')
+    expect(colored).toContain('\x1b[33m401\x1b[0m')
+    const parts = colored.split('\x1b').map((part) => part.replace(/^\[\d+m/, ''))
     expect(parts.join('')).toBe(line('error', REQUEST, 'request'))
   })
 
@@ -74,13 +74,13 @@ describe('the format that is taken', () => {
   }
 
   it.each([
-    [undefined, true, {}, { format: 'human', colours: true }],
-    [undefined, false, {}, { format: 'json', colours: false }],
-    ['json', true, {}, { format: 'json', colours: true }],
-    ['human', false, {}, { format: 'human', colours: false }],
-    [undefined, true, { NO_COLOR: '1' }, { format: 'human', colours: false }],
-    [undefined, true, { NO_COLOR: '' }, { format: 'human', colours: true }],
-    [undefined, true, { TERM: 'dumb' }, { format: 'human', colours: false }],
+    [undefined, true, {}, { format: 'human', colors: true }],
+    [undefined, false, {}, { format: 'json', colors: false }],
+    ['json', true, {}, { format: 'json', colors: true }],
+    ['human', false, {}, { format: 'human', colors: false }],
+    [undefined, true, { NO_COLOR: '1' }, { format: 'human', colors: false }],
+    [undefined, true, { NO_COLOR: '' }, { format: 'human', colors: true }],
+    [undefined, true, { TERM: 'dumb' }, { format: 'human', colors: false }],
   ])('%s on a terminal %s with %j is %j', (given, isTerminal, env, shape) => {
     expect(chosen(given, isTerminal, env as Record<string, string>)).toEqual({ level: 'info', ...shape })
   })

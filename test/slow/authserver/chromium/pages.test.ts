@@ -101,7 +101,7 @@ describe('the pages in a real browser', { timeout: 120_000 }, () => {
     expect(seen.background < 0.2).toBe(colorScheme === 'dark')
     expect(seen.isTooWide).toBe(false)
     for (const height of seen.buttons) expect(height).toBeGreaterThanOrEqual(44)
-    // Something was drawn: a page of one colour is a few kilobytes.
+    // Something was drawn: a page of one color is a few kilobytes.
     expect((await page.screenshot()).length).toBeGreaterThan(8000)
     await page.goto(`${world.rig.url}/oauth/callback?state=none`)
     expect((await look(page)).least).toBeGreaterThan(4.5)

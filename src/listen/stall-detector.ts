@@ -3,19 +3,19 @@ import type { MonotonicMs } from '../core/index.ts'
  * Why a connection is stalled: its client does not read the response, keeps sending an unwanted body, or pipelines
  * too many requests.
  */
-export type StuckReason = 'unread_answer' | 'unread_body' | 'pipelining'
+export type StallReason = 'unread_answer' | 'unread_body' | 'pipelining'
 
 /** Adds the memory limit for unread responses of all clients. */
-export type CutReason = StuckReason | 'crowded'
+export type AbortReason = StallReason | 'crowded'
 
 /** Stall limits in milliseconds: without `least` progress, and in total. */
 export type StallLimits = Readonly<
-  Record<StuckReason, { readonly withinMs: number; readonly least: number; readonly totalMs: number }>
+  Record<StallReason, { readonly withinMs: number; readonly least: number; readonly totalMs: number }>
 >
 
 /** Tracks for how long a connection has been stalled. */
-export class StuckWatch {
-  #reason: StuckReason | undefined = undefined
+export class StallDetector {
+  #reason: StallReason | undefined = undefined
   #sinceMs = 0
   #progress = 0
   #progressAtMs = 0
@@ -25,13 +25,13 @@ export class StuckWatch {
   }
 
   /** Start of the stall for this reason; 0 without one. */
-  sinceMs(reason: StuckReason): number {
+  sinceMs(reason: StallReason): number {
     return this.#reason === reason ? this.#sinceMs : 0
   }
 
   /** True after the limit; `progress` is any number that grows with progress. */
-  isTooLong(reason: StuckReason, progress: number, patience: StallLimits, nowMs: MonotonicMs): boolean {
-    const { withinMs, least, totalMs } = patience[reason]
+  isTooLong(reason: StallReason, progress: number, limits: StallLimits, nowMs: MonotonicMs): boolean {
+    const { withinMs, least, totalMs } = limits[reason]
     const isNew = reason !== this.#reason
     if (isNew) {
       this.#reason = reason

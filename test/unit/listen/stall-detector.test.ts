@@ -1,27 +1,27 @@
 import { describe, expect, it } from 'vitest'
 import { monotonic } from '../../../src/core/index.ts'
-import { StuckWatch, type StallLimits } from '../../../src/listen/stuck.ts'
+import { StallDetector, type StallLimits } from '../../../src/listen/stall-detector.ts'
 
 const one = { withinMs: 1000, least: 1, totalMs: Number.POSITIVE_INFINITY }
-const PATIENCE: StallLimits = { unread_answer: { ...one, least: 240 }, unread_body: one, pipelining: one }
+const LIMITS: StallLimits = { unread_answer: { ...one, least: 240 }, unread_body: one, pipelining: one }
 
 describe('how long an answer may wait for its client', () => {
-  const look = (watch: StuckWatch, progress: number, nowMs: number) =>
-    watch.isTooLong('unread_answer', progress, PATIENCE, monotonic(nowMs))
+  const look = (watch: StallDetector, progress: number, nowMs: number) =>
+    watch.isTooLong('unread_answer', progress, LIMITS, monotonic(nowMs))
 
   it('is for ever while the client takes the least that it has to', () => {
-    const watch = new StuckWatch()
+    const watch = new StallDetector()
     for (let round = 0; round < 20; round++) expect(look(watch, round * 240, round * 900)).toBe(false)
   })
 
   it('ends where it only takes a little now and then', () => {
-    const watch = new StuckWatch()
+    const watch = new StallDetector()
     for (let round = 0; round < 10; round++) expect(look(watch, round, round * 100)).toBe(false)
     expect(look(watch, 239, 1000)).toBe(true)
   })
 
   it('counts chunks, and starts over when nothing is pending', () => {
-    const watch = new StuckWatch()
+    const watch = new StallDetector()
     expect(look(watch, 0, 0)).toBe(false)
     expect(look(watch, 120, 500)).toBe(false)
     expect(look(watch, 240, 900)).toBe(false)

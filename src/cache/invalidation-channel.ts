@@ -20,7 +20,7 @@ const LOOK_PAUSE_MS = 1_000
 const NOTIFY_TIMEOUT_MS = 2_000
 
 /** Notifications between replicas: purges and changed secrets. */
-export interface SharedNews {
+export interface InvalidationChannel {
   /** Number of the last known purge. */
   readonly epoch: number
   covers(owner: Ownership, epoch: number): boolean
@@ -37,7 +37,7 @@ export interface SharedNews {
   close(): void
 }
 
-export interface SharedNewsOptions {
+export interface InvalidationChannelOptions {
   readonly store: SharedStore
   readonly seal: SharedSeal
   readonly clock: Clock
@@ -50,7 +50,7 @@ export interface SharedNewsOptions {
 }
 
 /** Starts to listen; stored values must not be used before `known` resolves. */
-export function createSharedNews(options: SharedNewsOptions): SharedNews {
+export function createInvalidationChannel(options: InvalidationChannelOptions): InvalidationChannel {
   const { store, log, clock } = options
   const restored = options.metrics
     .counter(
@@ -92,7 +92,7 @@ export function createSharedNews(options: SharedNewsOptions): SharedNews {
     isKnown = false
     const learning = catchUp()
     known = learning
-    const judge = async () => {
+    const settle = async () => {
       try {
         await learning
         if (known === learning) isKnown = true
@@ -100,7 +100,7 @@ export function createSharedNews(options: SharedNewsOptions): SharedNews {
         options.onTrouble(error)
       }
     }
-    void judge()
+    void settle()
     return learning
   }
 
