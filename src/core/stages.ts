@@ -1,6 +1,5 @@
 import type { EpochMs } from './time.ts'
 import type { AuthenticatedCaller, Caller } from './caller.ts'
-import type { ConnectLinks } from './connections.ts'
 import type { Credential, HeaderCredential } from './credential.ts'
 import type { CredentialLookup, DropRule, RequestResult } from './trace.ts'
 import type { Failure } from './failure.ts'
@@ -272,8 +271,6 @@ export interface Route {
   readonly obtain: Obtain
   readonly apply: Apply
   readonly forward: Forward
-  /** Links at which callers connect their accounts; absent on routes that use no connection. */
-  readonly connect?: ConnectLinks | undefined
 }
 
 /**

@@ -4,7 +4,8 @@ import { createApply } from '../../apply/index.ts'
 import { createRouteAuthenticate } from '../../authenticate/index.ts'
 import { createAuthorizer, type ProtocolMemory } from '../../authorize/index.ts'
 import type { ConnectionService } from '../../connections/index.ts'
-import { causeOf, type Clock, type Route, type Secrets } from '../../core/index.ts'
+import { causeOf, type Clock, type ConnectLinks, type Route, type Secrets } from '../../core/index.ts'
+import { createElicitation, isListing } from '../../elicitation/index.ts'
 import { createForward } from '../../forward/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import {
@@ -16,7 +17,13 @@ import {
   type EgressProxy,
 } from '../../net/index.ts'
 import type { DecisionLog } from '../../obtain/cloud-sts/index.ts'
-import { createObtain, createSelectedObtain, type ObtainDeps, type OpenObtain } from '../../obtain/index.ts'
+import {
+  createListingObtain,
+  createObtain,
+  createSelectedObtain,
+  type ObtainDeps,
+  type OpenObtain,
+} from '../../obtain/index.ts'
 import type { Runtime } from '../../proxy/index.ts'
 import {
   authsOf,
@@ -28,6 +35,7 @@ import {
   TYPE_RECORDS,
 } from '../../resources/index.ts'
 import { placed } from '../config-error.ts'
+import { VERSION } from '../version.ts'
 import { resourceDocuments, resourceUrlOf } from '../resource-documents.ts'
 import type { HeldAuthenticators, HeldAuthServers, LazyModules } from './pools.ts'
 import type { Resources } from './readiness.ts'
@@ -202,6 +210,8 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps,
   const publicPaths = callers.mode === 'oauth' ? callers.oauth.publicPaths : []
   const { shared, clock } = deps
   const own = obtainOf(resolved, deps, keep)
+  const links = linksOf(auths, deps)
+  const { log, metrics } = deps.obtain
   return {
     ...resolved,
     type: auth.type,
@@ -223,7 +233,7 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps,
       createApply({ host: target.host, needsBody: signsBody, clock }),
     ),
     forward,
-    connect: connectOf(auths, deps),
+    elicitation: links && createElicitation({ route: resolved.name, links, version: VERSION, clock, log, metrics }),
   }
 }
 
@@ -232,7 +242,7 @@ const whenRejectedOf = ({ type, upstream }: ResolvedAuth): Route['whenRejected']
   upstream?.isConnection === true ? 'backend_rejected_credential' : TYPE_RECORDS[type].whenRejected
 
 /** The links of a route that sends credentials of connections. */
-function connectOf(auths: readonly ResolvedAuth[], { connections }: RouteDeps): Route['connect'] {
+function linksOf(auths: readonly ResolvedAuth[], { connections }: RouteDeps): ConnectLinks | undefined {
   const own = auths.filter(({ upstream }) => upstream?.isConnection === true)
   if (own.length === 0) return undefined
   return connections?.links(
@@ -291,8 +301,11 @@ function obtainOf(resolved: ResolvedRoute, deps: RouteDeps, keep: Keep): OpenObt
   const decisions = deps.decisions.forRoute(resolved.name)
   const upstreamTokens = deps.authServers.of(resolved)?.upstreamTokens
   const own = upstreamTokens === undefined ? {} : { upstreamTokens }
+  const obtain = keep(createObtain(auth, { ...deps.obtain, ...own, decisions, onMatcherError }, headerForward))
+  const links = linksOf([auth], deps)
+  const provider = auth.upstream?.provider ?? ''
   return decisions.recording(
-    keep(createObtain(auth, { ...deps.obtain, ...own, decisions, onMatcherError }, headerForward)),
+    links === undefined ? obtain : createListingObtain(auth, obtain, () => links.listing(provider), isListing),
   )
 }
 

@@ -254,7 +254,6 @@ const NOT_BUILT: ReadonlySet<string> = new Set(
   [
     'insecureAllowAnonymous',
     // Only routes with a connection have it, and what prompts its callers reads it.
-    'connect',
     'callers.oauth.providers[].insecureAllowHttp',
     'callers.oauth.providers[].clientId',
     ...['name', 'namespace', 'configHash', 'source.file', 'source.line', 'upstream'].flatMap((name) => [

@@ -1,0 +1,136 @@
+import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { afterEach, describe, expect, it } from 'vitest'
+import { startLabBackend } from '../../../lab/index.ts'
+import { Secret } from '../../../src/core/index.ts'
+import { backFrom } from '../../support/authserver/rig.ts'
+import { Browser } from '../../support/authserver/browser.ts'
+import { authConfig, proxyConfig, run, type RunningTestProxy } from '../../support/e2e/run.ts'
+import { createSockets } from '../../support/sockets.ts'
+import { TLS } from '../../support/tls.ts'
+import { ACCESS, type Idp, startIdp } from '../../support/upstreams/idp.ts'
+
+const sockets = createSockets()
+afterEach(() => sockets.closeAll())
+
+const CA = { name: 'idp', key: 'ca' }
+const INFO = { name: 'official', version: '1.0.0' }
+
+interface World {
+  readonly people: Idp
+  readonly service: Idp
+  readonly proxy: RunningTestProxy
+  readonly backend: Awaited<ReturnType<typeof startLabBackend>>
+  token(sub: string): Promise<string>
+}
+
+/** Callers of `people`, a backend that accepts only tokens of `service`, and the proxy with files. */
+async function startWorld(connections: object = {}): Promise<World> {
+  const [people, service] = [await startIdp(sockets), await startIdp(sockets)]
+  const backend = sockets.closing(
+    await startLabBackend({ port: 0, clock: Date, mounts: { '/mcp': { kind: 'bearer', token: new Secret(ACCESS) } } }),
+  )
+  const client = (idp: Idp) => ({
+    issuerUrl: idp.url,
+    clientId: 'us',
+    clientSecretRef: { name: 'idp', key: 'secret' },
+  })
+  const proxy = sockets.closing(
+    await run({
+      'secrets/idp/ca': TLS.ca,
+      'secrets/idp/secret': 'of us',
+      'own.json': authConfig('own', { type: 'upstreamInject', upstreamInject: { providerName: 'github' } }),
+      'proxy.json': proxyConfig({
+        auth: {
+          mode: 'oauth',
+          oauth: {
+            resourceUrl: 'http://localhost/mcp',
+            providers: [{ name: 'people', issuerUrl: people.url, audience: 'us', caCertPath: 'secrets/idp/ca' }],
+          },
+        },
+        connections: {
+          login: [{ ...client(people), caBundleRef: CA }],
+          providers: [
+            {
+              name: 'github',
+              type: 'oidc',
+              caBundleRef: CA,
+              oidcConfig: { ...client(service), scopes: ['openid', 'repo'] },
+            },
+          ],
+          ...connections,
+        },
+        routes: [{ name: 'mcp', path: '/mcp', target: `${backend.url}/mcp`, externalAuthConfigRef: { name: 'own' } }],
+      }),
+    }),
+  )
+  const token = (sub: string) => {
+    const now = Math.floor(Date.now() / 1000)
+    return people.key.sign({ iss: people.url, sub, aud: 'us', iat: now, exp: now + 600 })
+  }
+  return { people, service, proxy, backend, token }
+}
+
+/** The person `sub` opens the link and connects the account. */
+async function connect({ people, service }: World, link: string, sub: string): Promise<string> {
+  const browser = new Browser()
+  people.claims = { ...people.claims, sub }
+  const own = await browser.get(link)
+  const consent = await browser.get(backFrom({ idp: people, clock: Date }, own))
+  if (!consent.html.includes('<form')) return consent.html
+  const away = await browser.press(consent, 'continue')
+  return (await browser.get(backFrom({ idp: service, clock: Date }, away))).html
+}
+
+const transportOf = async ({ proxy, token }: World, sub: string) => ({
+  url: new URL(`${proxy.url}/mcp`),
+  options: { requestInit: { headers: { authorization: `Bearer ${await token(sub)}` } } },
+})
+
+describe('connected accounts in a running proxy', () => {
+  it('a client of MCP 2026-07-28 connects with the first call, and the call goes through', async () => {
+    const world = await startWorld()
+    const pages: string[] = []
+    const client = sockets.closing(
+      new Client(INFO, {
+        capabilities: { elicitation: { url: {} } },
+        versionNegotiation: { mode: { pin: '2026-07-28' } },
+      }),
+    )
+    client.setRequestHandler('elicitation/create', async ({ params }) => {
+      pages.push(await connect(world, 'url' in params ? params.url : '', 'alice'))
+      return { action: 'accept' }
+    })
+    const { url, options } = await transportOf(world, 'alice')
+    await client.connect(new StreamableHTTPClientTransport(url, options))
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['connect_account'])
+
+    const result = await client.callTool({ name: 'show_request' })
+
+    expect(pages).toHaveLength(1)
+    expect(pages[0]).toContain('github')
+    expect(result.isError).not.toBe(true)
+    const seen = world.backend.requests().at(-1)
+    expect(JSON.stringify(seen?.headers)).toContain(`Bearer ${ACCESS}`)
+    expect((await client.listTools()).tools.length).toBeGreaterThan(1)
+  })
+
+  it('a client of MCP 2025-11-25 without elicitation gets the link as text; a different person can not use it', async () => {
+    const world = await startWorld()
+    const client = sockets.closing(new OldClient(INFO))
+    const { url, options } = await transportOf(world, 'alice')
+    await client.connect(new OldTransport(url, options))
+    const result = await client.callTool({ name: 'show_request' })
+    const link = /http:\S+\/connect\/\S+/.exec(JSON.stringify(result))?.[0] ?? ''
+
+    expect(await connect(world, link, 'bob')).toContain('made for somebody else')
+    expect(world.backend.requests()).toHaveLength(0)
+    expect(await connect(world, link, 'alice')).toContain('connected')
+
+    const again = sockets.closing(new OldClient(INFO))
+    await again.connect(new OldTransport(url, options))
+    expect((await again.callTool({ name: 'show_request' }))['isError']).not.toBe(true)
+    expect(JSON.stringify(world.proxy.log)).not.toContain(ACCESS)
+  })
+})
