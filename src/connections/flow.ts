@@ -19,6 +19,7 @@ import { type ConnectionProvider, FORM_POST } from '../resources/index.ts'
 import type { Upstream, UpstreamLeg, UpstreamLogin } from '../upstreams/index.ts'
 import type { Accounts } from './accounts.ts'
 import type { ApiKeys } from './api-keys.ts'
+import type { Manage, Persons } from './manage.ts'
 import {
   canceledPage,
   completedPage,
@@ -49,6 +50,9 @@ export interface FlowParts {
   readonly label: (provider: string) => string
   readonly tickets: Tickets
   readonly accounts: Pick<Accounts, 'connect'>
+  readonly persons: Persons
+  /** The page that lists connections. */
+  readonly manage: Pick<Manage, 'entered'>
   readonly pending: ReturnType<typeof createPendingLogins>
   readonly clock: Clock
   readonly log: Log
@@ -62,7 +66,8 @@ type RefusalCause = 'unknown' | 'other_person' | 'other_browser' | 'canceled' | 
 
 /** A redirect that the browser has not returned from. */
 interface PendingRedirect {
-  readonly step: 'person' | 'provider'
+  /** `manage`: to see the own connections. */
+  readonly step: 'person' | 'provider' | 'manage'
   /** Text of the ticket for step `person`; the ticket itself was consumed before step `provider`. */
   readonly link: string
   readonly ticket: Ticket | undefined
@@ -86,6 +91,25 @@ const random = (bytes: number): string => randomBytes(bytes).toString('base64url
 const claimsOf = ({ tokens }: UpstreamLogin): Readonly<Record<string, unknown>> => {
   const payload = tokens.idToken?.reveal().split('.')[1] ?? ''
   return readJsonObject(Buffer.from(payload, 'base64url')) ?? {}
+}
+
+/** The claims of these names; undefined unless all are there. */
+export function matchIn(names: readonly string[], claims: Readonly<Record<string, unknown>>): Match {
+  const found: Record<string, string | number> = {}
+  for (const name of names) {
+    const value = Object.hasOwn(claims, name) ? claims[name] : undefined
+    if ((typeof value !== 'string' || value === '') && typeof value !== 'number') return undefined
+    found[name] = value
+  }
+  return found
+}
+
+/** The name of a person to show. */
+const nameOf = ({ claims, subject }: UpstreamLogin): string => {
+  const name = [claims['name'], claims['email'], claims['preferred_username']].find(
+    (one) => typeof one === 'string' && one !== '',
+  )
+  return typeof name === 'string' ? name : subject
 }
 
 /** Whether the ID token is of the person for whom the ticket was made: every claim must be equal. */
@@ -197,6 +221,15 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
     const login = logins.find(({ issuer }) => issuer === record.at)
     if (login === undefined) throw new Failure('config_error', { detail: 'a login is no longer configured' })
     const came = await login.upstream.finish(leg, query)
+    if (record.step === 'manage') {
+      const claims = claimsOf(came)
+      const match = matchIn(login.match, claims)
+      if (match === undefined)
+        throw new Failure('identity_provider_error', {
+          detail: 'the ID token has no claims of connections.login.match',
+        })
+      return parts.manage.entered(login.issuer, match, nameOf(came), flow)
+    }
     const ticket = await tickets.peek(record.link)
     if (ticket === undefined) {
       refuse('unknown')
@@ -210,14 +243,16 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
       )
       return otherPersonPage(visit.requestId, [endFlow(flow.id, origin)])
     }
-    const { name, email, preferred_username: userName } = came.claims
-    const person = [name, email, userName].find((one) => typeof one === 'string' && one !== '')
-    return consent({ link: record.link, person: typeof person === 'string' ? person : came.subject }, ticket, flow)
+    return consent({ link: record.link, person: nameOf(came) }, ticket, flow)
   }
 
   const stored = async (ticket: Ticket, login: UpstreamLogin, flow: Flow, visit: Visit): Promise<Reply> => {
     const { owner, provider } = ticket
     await accounts.connect(owner, provider, login, ticket.id)
+    // Without it the connection works, and is missing on the page that lists connections.
+    await parts.persons.note(ticket.match, owner).catch((error: unknown) => {
+      log.warn({ provider, reason: asFailure(storeFailure(error)).code }, 'noting the person of a connection failed')
+    })
     log.info({ provider, prompt: ticket.id, request: visit.requestId }, 'account connected')
     const { preferred_username: userName, login: loginName, email, name } = login.claims
     const account = [userName, loginName, email, name].find((one) => typeof one === 'string' && one !== '')
@@ -245,7 +280,7 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
     const { nonce, codeVerifier } = record
     const leg: UpstreamLeg = { state, nonce, codeVerifier: new Secret(codeVerifier), redirectUri: callbackUrl }
     try {
-      if (record.step === 'person') return await proven(record, leg, query, flow, visit)
+      if (record.step !== 'provider') return await proven(record, leg, query, flow, visit)
       const upstream = upstreams.get(record.at)
       if (upstream === undefined || record.ticket === undefined)
         throw new Failure('config_error', { detail: 'a connection provider is no longer configured' })

@@ -1,5 +1,6 @@
 import { errorPage, html, type Markup, NOTHING, renderPage, type Reply } from '../authserver/index.ts'
 import type { Failure } from '../core/index.ts'
+import type { ConnectionInfo } from './accounts.ts'
 
 /** A page with a text and nothing to do. */
 const message = (
@@ -160,4 +161,57 @@ export function completedPage(label: string, account: string | undefined, setCoo
     ${account === undefined ? NOTHING : html`<p class="note">Account <bdi>${account}</bdi></p>`}
     <p>You can close this page. Go back to your application and repeat the request.</p>`
   return { kind: 'page', status: 200, html: renderPage({ title: 'Account connected', body }), setCookies }
+}
+
+export interface ConnectionsPageParts {
+  readonly connections: readonly (ConnectionInfo & { readonly label: string })[]
+  readonly person: string
+  readonly action: string
+  readonly token: string
+  /** What was just done. */
+  readonly done?: string | undefined
+}
+
+const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
+
+/** The connections of one person. */
+export function connectionsPage({ connections, person, action, token, done }: ConnectionsPageParts): Reply {
+  const rows = connections.map(
+    (one) =>
+      html`<dt>${one.label}</dt>
+        <dd>
+          ${one.account === undefined ? NOTHING : html`<bdi>${one.account}</bdi>`}
+          <small
+            >${one.isBroken ? 'Ended by the service: connect it again' : 'Connected'} since
+            ${dayOf(one.createdAtMs)}</small
+          >
+          ${one.endsAtMs === Infinity ? NOTHING : html`<small>Ends on ${dayOf(one.endsAtMs)}</small>`}
+          ${one.scopes.length === 0 ? NOTHING : html`<small>Access: ${one.scopes.join(', ')}</small>`}
+          <form method="post" action="${action}">
+            <input type="hidden" name="token" value="${token}" />
+            <button name="disconnect" value="${one.provider}">Disconnect ${one.label}</button>
+          </form>
+        </dd>`,
+  )
+  const body = html`<h1>Your connected accounts</h1>
+    <p class="note">You are signed in as <bdi>${person}</bdi>.</p>
+    ${done === undefined ? NOTHING : html`<p class="note" role="status">${done}</p>`}
+    ${
+      rows.length === 0
+        ? html`<p>You have connected no account. An application shows a link when it needs one.</p>`
+        : html`<dl>${rows}</dl>`
+    }`
+  return { kind: 'page', status: 200, html: renderPage({ title: 'Connected accounts', body }) }
+}
+
+/** Where the person wants to log in; only with several issuers. */
+export function issuersPage(path: string, issuers: readonly string[]): Reply {
+  const body = html`<h1>Where do you sign in?</h1>
+    ${issuers.map(
+      (issuer) =>
+        html`<p>
+          <a class="button" href="${path}?${new URLSearchParams({ issuer }).toString()}">${new URL(issuer).host}</a>
+        </p>`,
+    )}`
+  return { kind: 'page', status: 200, html: renderPage({ title: 'Sign in', body }) }
 }

@@ -24,7 +24,8 @@ import { createSeal } from '../storage/index.ts'
 import { createUpstream } from '../upstreams/index.ts'
 import { createAccounts } from './accounts.ts'
 import { createApiKeys } from './api-keys.ts'
-import { createFlow, type PersonLogin } from './flow.ts'
+import { createFlow, matchIn, type PersonLogin } from './flow.ts'
+import { createManage, createPersons } from './manage.ts'
 import { ownerOf } from './owner.ts'
 import { failurePage } from './pages.ts'
 import { createTickets, type Match } from './tickets.ts'
@@ -122,7 +123,25 @@ export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps)
     log,
     failed: failurePage,
   })
-  const handlers = createFlow(
+  const pending = createPendingLogins(store, seal)
+  const persons = createPersons(store, seal)
+  const manage = createManage(
+    {
+      baseUrl,
+      providers: [...providers.keys()],
+      logins,
+      isSingleUser: spec.singleUser,
+      label,
+      accounts,
+      persons,
+      pending,
+      seal,
+      clock,
+      log,
+    },
+    page,
+  )
+  const flow = createFlow(
     {
       baseUrl,
       providers,
@@ -134,7 +153,9 @@ export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps)
       label,
       tickets,
       accounts,
-      pending: createPendingLogins(store, seal),
+      persons,
+      manage,
+      pending,
       clock,
       log,
       metrics,
@@ -148,15 +169,11 @@ export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps)
     const names = logins.find(({ issuer }) => issuer === caller.issuer)?.match
     if (names === undefined)
       throw new Failure('config_error', { detail: `connections.login has no entry for callers of ${caller.issuer}` })
-    return Object.fromEntries(
-      names.map((name) => {
-        const value = caller.claims[name]
-        if ((typeof value === 'string' && value !== '') || typeof value === 'number') return [name, value]
-        throw new Failure('config_error', {
-          detail: `the caller's token has no claim ${JSON.stringify(name)}, which connections.login.match requires`,
-        })
-      }),
-    )
+    const match = matchIn(names, caller.claims)
+    if (match !== undefined) return match
+    throw new Failure('config_error', {
+      detail: `the caller's token lacks one of ${names.join(', ')}, which connections.login.match requires`,
+    })
   }
   const nameOf = (purpose: string): string => `text:${purpose}`
   const links: Omit<ConnectLinks, 'listing'> = {
@@ -181,7 +198,7 @@ export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps)
 
   return {
     accounts,
-    handlers,
+    handlers: [...flow, ...manage.handlers],
     links: (headers) => ({
       ...links,
       listing(provider) {

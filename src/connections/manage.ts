@@ -1,0 +1,201 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { asFailure, Failure, type Clock, type LocalHandler, type Log, Secret } from '../core/index.ts'
+import {
+  beginFlow,
+  type BrowserEndpoint,
+  CONSENT_FORM_BYTES,
+  cookieName,
+  type createPendingLogins,
+  endFlow,
+  type Flow,
+  readForm,
+  type Reply,
+  setCookie,
+  storeFailure,
+  type Visit,
+} from '../authserver/index.ts'
+import { createSealedRecords, type Seal, type Store } from '../storage/index.ts'
+import type { Accounts } from './accounts.ts'
+import type { PersonLogin } from './flow.ts'
+import { type Owner, ownerOf } from './owner.ts'
+import { connectionsPage, issuersPage, lostPage } from './pages.ts'
+import type { Match } from './tickets.ts'
+
+/** The identities under which a person connected accounts, found by the claims that the person proves in the browser. */
+export interface Persons {
+  /** Remembers that a caller with these claims is this owner. */
+  note(match: Match, owner: Owner): Promise<void>
+  /** The owners with these claims at an issuer. */
+  find(issuer: string, match: Match): Promise<readonly Owner[]>
+}
+
+const KEPT_MS = 360 * 86_400_000
+const MOST_IDENTITIES = 10
+const TRIES = 8
+
+export function createPersons(store: Store, seal: Seal): Persons {
+  const records = createSealedRecords(seal)
+  const keysOf = (issuer: string, match: Match): readonly string[] =>
+    seal
+      .lookupKeys(
+        'person',
+        JSON.stringify([issuer, Object.entries(match ?? {}).toSorted(([one], [other]) => (one < other ? -1 : 1))]),
+      )
+      .map((lookup) => `person:${lookup}`)
+  const read = async (issuer: string, match: Match): Promise<readonly string[]> => {
+    for (const key of keysOf(issuer, match)) {
+      const found = await records.read<readonly string[]>(key, await store.get(key))
+      if (found !== undefined) return found
+    }
+    return []
+  }
+  return {
+    async note(match, { issuer, identity }) {
+      const [key = ''] = keysOf(issuer, match)
+      for (let tries = 0; tries < TRIES; tries++) {
+        const known = await read(issuer, match)
+        const stored = await store.get(key)
+        const next = [identity, ...known.filter((one) => one !== identity)].slice(0, MOST_IDENTITIES)
+        if (await store.compareAndSet(key, stored?.version, records.write(key, next), KEPT_MS)) return
+      }
+    },
+    find: async (issuer, match) => (await read(issuer, match)).map((identity) => ({ issuer, identity })),
+  }
+}
+
+export interface ManageParts {
+  readonly baseUrl: string
+  readonly providers: readonly string[]
+  readonly logins: readonly PersonLogin[]
+  readonly isSingleUser: boolean
+  readonly label: (provider: string) => string
+  readonly accounts: Pick<Accounts, 'info' | 'disconnect'>
+  readonly persons: Persons
+  readonly pending: ReturnType<typeof createPendingLogins>
+  readonly seal: Seal
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A person who logged in to see the own connections; in a sealed cookie. */
+interface Visitor {
+  readonly issuer: string
+  readonly match: Match
+  readonly name: string
+  readonly endsAtMs: number
+}
+
+const COOKIE = 'extauth-connections'
+const VISIT_MS = 15 * 60_000
+
+/** The page `/connections`, on which people see and end their own connections. */
+export interface Manage {
+  readonly handlers: readonly LocalHandler[]
+  /** The person came back from the own issuer: sets the cookie and shows the page. */
+  entered(issuer: string, match: Match, name: string, flow: Flow): Reply
+}
+
+export function createManage(parts: ManageParts, page: BrowserEndpoint): Manage {
+  const { baseUrl, logins, accounts, persons, pending, seal, clock, log, label } = parts
+  const { origin, pathname } = new URL(baseUrl)
+  const path = `${pathname.replace(/\/$/, '')}/connections`
+  const cookie = cookieName(COOKIE, origin)
+  // Forms name the cookie that they were made for, so that another site can't post them.
+  const tokenOf = (value: string): string => createHash('sha256').update(value).digest('base64url')
+
+  const visitorOf = async (visit: Visit): Promise<{ visitor: Visitor; token: string } | undefined> => {
+    const value = visit.cookies.get(cookie)
+    if (value === undefined || !/^[A-Za-z0-9_-]{1,4096}$/.test(value)) return undefined
+    const opened = await seal.open(COOKIE, Buffer.from(value, 'base64url')).catch(() => undefined)
+    if (opened === undefined) return undefined
+    const visitor = JSON.parse(opened.plain.toString('utf8')) as Visitor
+    return clock.now() < visitor.endsAtMs ? { visitor, token: tokenOf(value) } : undefined
+  }
+  const cookieFor = (visitor: Visitor): string =>
+    setCookie(COOKIE, seal.seal(COOKIE, Buffer.from(JSON.stringify(visitor))).toString('base64url'), origin, VISIT_MS)
+
+  const ownersOf = async ({ issuer, match }: Visitor): Promise<readonly Owner[]> =>
+    parts.isSingleUser ? [ownerOf({ kind: 'anonymous' }, true)] : persons.find(issuer, match)
+
+  const show = async (visitor: Visitor, token: string, done?: string): Promise<Reply> => {
+    const owners = await ownersOf(visitor)
+    const found = await Promise.all(
+      owners.flatMap((owner) => parts.providers.map((provider) => accounts.info(owner, provider))),
+    )
+    const connections = found.flatMap((one) => (one === undefined ? [] : [{ ...one, label: label(one.provider) }]))
+    return connectionsPage({ connections, person: visitor.name, action: path, token, done })
+  }
+
+  const logIn = async (login: PersonLogin, visit: Visit): Promise<Reply> => {
+    const { flow, setCookies } = beginFlow(visit.cookies, origin, clock.now())
+    const state = `${flow.id}.${randomBytes(32).toString('base64url')}`
+    const [nonce, codeVerifier] = [randomBytes(16).toString('base64url'), randomBytes(32).toString('base64url')]
+    const redirectUri = `${baseUrl}/connect/callback`
+    const leg = { state, nonce, codeVerifier: new Secret(codeVerifier), redirectUri }
+    const url = await login.upstream.authorizationUrl(leg)
+    const record = { step: 'manage', link: '', ticket: undefined, at: login.issuer, nonce, codeVerifier }
+    await pending.put('connect', state, flow, { ...record, endsAtMs: clock.now() + VISIT_MS }, VISIT_MS)
+    return { kind: 'redirect', url: url.href, setCookies }
+  }
+
+  const open = async (query: string, visit: Visit): Promise<Reply> => {
+    const known = await visitorOf(visit)
+    if (known !== undefined) return show(known.visitor, known.token)
+    if (parts.isSingleUser) {
+      const visitor: Visitor = {
+        issuer: '',
+        match: undefined,
+        name: 'the local user',
+        endsAtMs: clock.now() + VISIT_MS,
+      }
+      return { kind: 'redirect', url: path, setCookies: [cookieFor(visitor)] }
+    }
+    const wanted = new URLSearchParams(query).get('issuer')
+    const [only] = logins
+    const login = logins.length === 1 ? only : logins.find(({ issuer }) => issuer === wanted)
+    return login === undefined
+      ? issuersPage(
+          path,
+          logins.map(({ issuer }) => issuer),
+        )
+      : logIn(login, visit)
+  }
+
+  const submit = async (form: URLSearchParams, visit: Visit): Promise<Reply> => {
+    const known = await visitorOf(visit)
+    const given = Buffer.from(form.get('token') ?? '')
+    const own = Buffer.from(known?.token ?? '')
+    if (known === undefined || given.length !== own.length || !timingSafeEqual(given, own))
+      return lostPage(visit.requestId)
+    const provider = form.get('disconnect') ?? ''
+    if (!parts.providers.includes(provider))
+      throw new Failure('bad_request', { detail: 'the form names no connection provider' })
+    const { visitor, token } = known
+    try {
+      const ended = await Promise.all((await ownersOf(visitor)).map((owner) => accounts.disconnect(owner, provider)))
+      const isEnded = ended.includes(true)
+      if (isEnded) log.info({ provider, request: visit.requestId }, 'account disconnected by its owner')
+      return await show(
+        visitor,
+        token,
+        isEnded ? `${label(provider)} was disconnected.` : `${label(provider)} was not connected.`,
+      )
+    } catch (error) {
+      throw asFailure(storeFailure(error))
+    }
+  }
+
+  return {
+    handlers: [
+      page(
+        path,
+        (request, visit) => (request.method === 'POST' ? submit(readForm(request), visit) : open(request.query, visit)),
+        { methods: ['GET', 'POST'], bodyLimitBytes: CONSENT_FORM_BYTES },
+      ),
+    ],
+    entered(issuer, match, name, flow) {
+      const visitor: Visitor = { issuer, match, name, endsAtMs: clock.now() + VISIT_MS }
+      return { kind: 'redirect', url: path, setCookies: [endFlow(flow.id, origin), cookieFor(visitor)] }
+    },
+  }
+}
