@@ -19,7 +19,7 @@ import { type ConnectionProvider, FORM_POST } from '../resources/index.ts'
 import type { Upstream, UpstreamLeg, UpstreamLogin } from '../upstreams/index.ts'
 import type { Accounts } from './accounts.ts'
 import type { ApiKeys } from './api-keys.ts'
-import type { Manage, Persons } from './manage.ts'
+import type { Manage } from './manage.ts'
 import {
   canceledPage,
   completedPage,
@@ -29,14 +29,8 @@ import {
   otherPersonPage,
   unknownLinkPage,
 } from './pages.ts'
-import type { Match, Ticket, Tickets } from './tickets.ts'
-
-/** An issuer of callers at which people log in. */
-export interface PersonLogin {
-  readonly issuer: string
-  readonly match: readonly string[]
-  readonly upstream: Upstream
-}
+import { isPerson, matchIn, type PersonLogin, type Persons } from './persons.ts'
+import type { Ticket, Tickets } from './tickets.ts'
 
 export interface FlowParts {
   /** `baseUrl` without a trailing slash. */
@@ -93,29 +87,12 @@ const claimsOf = ({ tokens }: UpstreamLogin): Readonly<Record<string, unknown>> 
   return readJsonObject(Buffer.from(payload, 'base64url')) ?? {}
 }
 
-/** The claims of these names; undefined unless all are there. */
-export function matchIn(names: readonly string[], claims: Readonly<Record<string, unknown>>): Match {
-  const found: Record<string, string | number> = {}
-  for (const name of names) {
-    const value = Object.hasOwn(claims, name) ? claims[name] : undefined
-    if ((typeof value !== 'string' || value === '') && typeof value !== 'number') return undefined
-    found[name] = value
-  }
-  return found
-}
-
 /** The name of a person to show. */
 const nameOf = ({ claims, subject }: UpstreamLogin): string => {
   const name = [claims['name'], claims['email'], claims['preferred_username']].find(
     (one) => typeof one === 'string' && one !== '',
   )
   return typeof name === 'string' ? name : subject
-}
-
-/** Whether the ID token is of the person for whom the ticket was made: every claim must be equal. */
-export function isPerson(match: Match, claims: Readonly<Record<string, unknown>>): boolean {
-  const entries = Object.entries(match ?? {})
-  return entries.length > 0 && entries.every(([name, value]) => Object.hasOwn(claims, name) && claims[name] === value)
 }
 
 /** The pages behind a link: login, consent, the provider or the form for a key, completion (connections.md §3). */

@@ -14,54 +14,12 @@ import {
   storeFailure,
   type Visit,
 } from '../authserver/index.ts'
-import { createSealedRecords, type Seal, type Store } from '../storage/index.ts'
+import type { Seal } from '../storage/index.ts'
 import type { Accounts } from './accounts.ts'
-import type { PersonLogin } from './flow.ts'
 import { type Owner, ownerOf } from './owner.ts'
 import { connectionsPage, issuersPage, lostPage } from './pages.ts'
+import type { PersonLogin, Persons } from './persons.ts'
 import type { Match } from './tickets.ts'
-
-/** The identities under which a person connected accounts, found by the claims that the person proves in the browser. */
-export interface Persons {
-  /** Remembers that a caller with these claims is this owner. */
-  note(match: Match, owner: Owner): Promise<void>
-  /** The owners with these claims at an issuer. */
-  find(issuer: string, match: Match): Promise<readonly Owner[]>
-}
-
-const KEPT_MS = 360 * 86_400_000
-const MOST_IDENTITIES = 10
-const TRIES = 8
-
-export function createPersons(store: Store, seal: Seal): Persons {
-  const records = createSealedRecords(seal)
-  const keysOf = (issuer: string, match: Match): readonly string[] =>
-    seal
-      .lookupKeys(
-        'person',
-        JSON.stringify([issuer, Object.entries(match ?? {}).toSorted(([one], [other]) => (one < other ? -1 : 1))]),
-      )
-      .map((lookup) => `person:${lookup}`)
-  const read = async (issuer: string, match: Match): Promise<readonly string[]> => {
-    for (const key of keysOf(issuer, match)) {
-      const found = await records.read<readonly string[]>(key, await store.get(key))
-      if (found !== undefined) return found
-    }
-    return []
-  }
-  return {
-    async note(match, { issuer, identity }) {
-      const [key = ''] = keysOf(issuer, match)
-      for (let tries = 0; tries < TRIES; tries++) {
-        const known = await read(issuer, match)
-        const stored = await store.get(key)
-        const next = [identity, ...known.filter((one) => one !== identity)].slice(0, MOST_IDENTITIES)
-        if (await store.compareAndSet(key, stored?.version, records.write(key, next), KEPT_MS)) return
-      }
-    },
-    find: async (issuer, match) => (await read(issuer, match)).map((identity) => ({ issuer, identity })),
-  }
-}
 
 export interface ManageParts {
   readonly baseUrl: string

@@ -24,10 +24,11 @@ import { createSeal } from '../storage/index.ts'
 import { createUpstream } from '../upstreams/index.ts'
 import { createAccounts } from './accounts.ts'
 import { createApiKeys } from './api-keys.ts'
-import { createFlow, matchIn, type PersonLogin } from './flow.ts'
-import { createManage, createPersons } from './manage.ts'
+import { createFlow } from './flow.ts'
+import { createManage } from './manage.ts'
 import { ownerOf } from './owner.ts'
 import { failurePage } from './pages.ts'
+import { createPersons, matchIn, type PersonLogin } from './persons.ts'
 import { createTickets, type Match } from './tickets.ts'
 
 /** The connections of one process, and the routes that use them. */
