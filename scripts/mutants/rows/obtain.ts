@@ -82,7 +82,7 @@ export default [
       [
         'what is refused to the proxy itself is not the caller’s fault',
         'context, OWN_GRANT)',
-        'context, callerGrant())',
+        "context, { ...OWN_GRANT, refused: () => 'invalid_token' })",
       ],
       [
         'an endpoint that fails is asked for our own token again at once',
