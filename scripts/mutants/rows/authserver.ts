@@ -177,11 +177,17 @@ export default [
     ],
   ),
   ...within(
+    'src/authserver/browser-endpoint.ts',
+    ['test/unit/authserver/guards.test.ts'],
+    [
+      ['pages of a login have a rate', 'limit(request.client.address)\n', '\n'],
+      ['a form is a form', "if (type !== 'application/x-www-form-urlencoded')", "if (type === '')"],
+    ],
+  ),
+  ...within(
     'src/authserver/endpoints.ts',
     ['test/unit/authserver/guards.test.ts'],
     [
-      ['pages of a login have a rate', 'limits.authorize(request.client.address)\n', '\n'],
-      ['a form is a form', "if (type !== 'application/x-www-form-urlencoded')", "if (type === '')"],
       [
         'a callback takes forms of other sites only where an upstream posts them',
         'takesForeignForms ? { ...withForm, takesForeignForms } : undefined',
