@@ -119,15 +119,15 @@ export type Provider = z.output<ReturnType<typeof provider>>
 
 const sharedProvider = once(provider)
 
-/** Every file that a provider names. */
+/** The files that a provider references. */
 export const filesOfProvider = (settings: Provider): readonly FoundContent<string>[] =>
   markedContents<string>(sharedProvider(), settings, FILE_PATHS)
 
-/** Every secret that a provider names. */
+/** The secrets that a provider references. */
 export const secretsOfProvider = (settings: Provider): readonly FoundContent<SecretRef>[] =>
   markedContents<SecretRef>(sharedProvider(), settings, SECRET_REFS)
 
-/** The same in a manifest, where files may be keys of Secrets and ConfigMaps (kubernetes.md §3). */
+/** A provider in a manifest: files may be keys of Secrets and ConfigMaps (kubernetes.md §3). */
 const manifestProvider = () =>
   withRules(
     z.strictObject({
@@ -155,8 +155,8 @@ export interface AuthSectionDefaults {
 }
 
 /**
- * Defaults where the section says who may call a proxy: clients ask the identity provider for every scope that is
- * advertised, and none that knows nothing of a registry grants the registry's (ADR 0004).
+ * Defaults for the callers of a proxy. Clients request every advertised scope, and most identity providers don't know
+ * the registry's scopes (ADR 0004).
  */
 export const PROXY_DEFAULTS: AuthSectionDefaults = { scopesSupported: [], realm: null }
 
@@ -228,7 +228,9 @@ export interface AnonymousSection {
   readonly mode: 'anonymous'
 }
 
-/** Who may call: the `auth` section of the registry file and of ProxyConfig (specification A), with its defaults. */
+/**
+ * The `auth` section of the registry file and of ProxyConfig with its defaults (specification A): the accepted callers.
+ */
 export type AuthSection = OAuthSection | AnonymousSection
 
 export const authSection = (defaults: AuthSectionDefaults = {}) =>
@@ -237,7 +239,7 @@ export const authSection = (defaults: AuthSectionDefaults = {}) =>
     return { mode, oauth: { ...section, publicPaths: union(section.publicPaths, more) } }
   })
 
-/** The section in a manifest, before the files that it refers to are looked up. */
+/** The section in a manifest, before file references are resolved. */
 export type ManifestSection =
   | AnonymousSection
   | {

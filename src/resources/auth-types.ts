@@ -38,7 +38,9 @@ export const AUTH_TYPES = [
 ] as const
 export type AuthType = (typeof AUTH_TYPES)[number]
 
-/** One record per type: a new type does not compile without its own, and without a source where it runs on routes. */
+/**
+ * The type records: a new type does not compile without a record, nor without a credential source if it runs on routes.
+ */
 const RECORDS = {
   tokenExchange: tokenExchangeRecord,
   headerInjection: headerInjectionRecord,
@@ -53,104 +55,104 @@ const RECORDS = {
 } satisfies { readonly [T in AuthType]: TypeRecord<unknown> }
 type Records = typeof RECORDS
 
-/** What each type is configured with: the sub-object of `spec` that `type` names; nothing for a type without one. */
+/** Configuration per type: the sub-object of `spec` that `type` names, `{}` for a type without one. */
 export type AuthSpecs = {
   [T in AuthType]: Records[T]['schema'] extends (() => infer S extends z.ZodType)
     ? z.output<S>
     : Readonly<Record<string, never>>
 }
 
-/** The types that run for each request of a route: `obtain` has a source for each. */
+/** Types that run for each request of a route; `obtain` has a source for each. */
 export type RunnableType = { [T in AuthType]: Records[T]['runsOn'] extends 'route' ? T : never }[AuthType]
 
-/** The types whose credential is that of a role, which rules choose by the caller's claims. */
+/** Types whose credential belongs to a role, selected by rules over the caller's claims. */
 export type RoleType = RunnableType &
   { [T in AuthType]: 'role' extends ReturnType<Records[T]['checkProbe']> ? T : never }[AuthType]
 
-/** The record of each type, with the spec that belongs to it. */
+/** The record of each type with its spec type. */
 export const TYPE_RECORDS: { readonly [T in AuthType]: TypeRecord<AuthSpecs[T]> } = RECORDS
 
-/** `spec` as it is after loading: one type, its sub-object with defaults, aliases gone. */
+/** `spec` after loading: one type, its sub-object with defaults, no aliases. */
 export type ExternalAuthSpec = { [T in AuthType]: SpecOf<T> }[AuthType]
 type SpecOf<T extends AuthType> = { readonly type: T } & (Records[T]['schema'] extends undefined
   ? unknown
   : { readonly [K in T]: AuthSpecs[K] })
 
-/** A type with its configuration, as the records take it. */
+/** A type with its configuration. */
 export interface TypedSpec<T extends AuthType = AuthType> {
   readonly type: T
   readonly spec: AuthSpecs[T]
 }
 
-/** The sub-object that `type` names; `{}` for a type that has none. */
+/** Returns the sub-object that `type` names; `{}` for a type without one. */
 export function typedSpec(spec: ExternalAuthSpec): TypedSpec {
   const { type, ...subObjects }: { readonly type: AuthType } & Partial<AuthSpecs> = spec
   return { type, spec: subObjects[type] ?? {} }
 }
 
-/** The headers that the credential of a config is put into. */
+/** Headers that the credential of a config sets. */
 export const headersSetBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly SetHeader[] =>
   TYPE_RECORDS[type].sets(spec)
 
-/** Every secret that a config names. */
+/** Secrets that a config references. */
 export const secretsNamedBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly FoundContent<SecretRef>[] =>
   TYPE_RECORDS[type].secrets(spec)
 
-/** Every file that a config names. */
+/** Files that a config references. */
 export const filesNamedBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly FoundContent<string>[] =>
   TYPE_RECORDS[type].files(spec)
 
-/** Every URL of a config that this product calls. */
+/** URLs of a config that mcp-extauth calls. */
 export const urlsCalledBy = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly CalledUrl[] =>
   TYPE_RECORDS[type].urls(spec)
 
-/** Who we are at the authorization servers that a config names; undefined where we don't say. */
+/** OAuth client identities at the authorization servers of a config; undefined for unauthenticated requests. */
 export const clientsOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly (ClientAuth | undefined)[] =>
   TYPE_RECORDS[type].clients(spec)
 
-/** The token of an upstream provider that a config may use in place of the caller's. */
+/** The upstream token that a config may use instead of the caller's. */
 export const upstreamTokenOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): UpstreamTokenUse | undefined =>
   TYPE_RECORDS[type].upstreamToken(spec)
 
-/** What tells a credential from others of the same config and caller; undefined where none is fetched and kept. */
+/** Distinguishes a credential from others of the same config and caller; undefined if none is fetched and cached. */
 export const cacheKeyOf = <T extends AuthType>({
   type,
   spec,
 }: TypedSpec<T>): Readonly<Record<string, string>> | undefined => TYPE_RECORDS[type].cacheKey(spec)
 
-/** Whether the credential of a config is that of a role, which rules choose. */
+/** Whether rules select a role for the credential of a config. */
 export const hasRoles = <A extends TypedSpec>(auth: A): auth is Extract<A, { readonly type: RoleType }> =>
   checkProbeOf(auth) === 'role'
 
-/** What `check` asks for a config. */
+/** The probe of `check` for a config. */
 export const checkProbeOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): CheckProbe =>
   TYPE_RECORDS[type].checkProbe(spec)
 
-/** Whose credential a config gives. */
+/** The owner of a config's credential. */
 export const credentialOf = <T extends AuthType>({ type, spec }: TypedSpec<T>): CredentialOf =>
   TYPE_RECORDS[type].credentialOf(spec)
 
-/** The type that a name in files stands for; undefined for none. */
+/** The type for a name in files, aliases included; undefined if unknown. */
 export const typeWrittenAs = (name: string): AuthType | undefined =>
   WRITTEN_TYPES.find((written) => written.name === name)?.type
 
-/** What is allowed in a config but should be known. */
+/** Warnings about a valid config. */
 export const remarksOn = <T extends AuthType>({ type, spec }: TypedSpec<T>): readonly Remark[] =>
   TYPE_RECORDS[type].remarks(spec)
 
-/** What of a config does not fit the host that its requests go to, though it is allowed. */
+/** Warnings about a config and the target host of its requests. */
 export const remarksOnTarget = <T extends AuthType>(
   { type, spec }: TypedSpec<T>,
   hostname: string,
 ): readonly string[] => TYPE_RECORDS[type].remarksOnTarget(spec, hostname)
 
-/** What of a config does not fit tokens of an audience that callers of its route show, though it is allowed. */
+/** Warnings about a config and the audience of its callers' tokens. */
 export const remarksOnAudience = <T extends AuthType>(
   { type, spec }: TypedSpec<T>,
   audience: string,
 ): readonly string[] => TYPE_RECORDS[type].remarksOnAudience(spec, audience)
 
-/** A type as `type` and sub-object are named in files, its aliases included. */
+/** A name of a type and its sub-object in files, aliases included. */
 export interface WrittenType {
   readonly name: string
   readonly type: AuthType
@@ -158,7 +160,7 @@ export interface WrittenType {
   readonly summary: string
 }
 
-/** All names that types have in files, in the order of the specification, aliases behind their original. */
+/** All names of types in files, in the order of the specification; aliases follow their type. */
 export const WRITTEN_TYPES: readonly WrittenType[] = AUTH_TYPES.flatMap((type) => {
   const { schema, summary, aliases = {} }: TypeRecord<unknown> = TYPE_RECORDS[type]
   const names: WrittenType[] = [{ name: type, type, schema, summary }]

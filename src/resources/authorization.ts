@@ -18,7 +18,7 @@ const globs = (what: string) =>
     .optional()
     .describe(`${what}; \`*\` stands for any characters.`)
 
-/** The shorthands that say which requests are meant; without any of them, all. */
+/** Shorthand conditions on requests; without any, every request matches. */
 export const requestSelector = () => ({
   tools: globs('Names of tools'),
   prompts: globs('Names of prompts'),
@@ -101,7 +101,7 @@ function usableConditions(entries: unknown, context: z.core.$RefinementCtx): voi
   }
 }
 
-/** Each name once, and every expression compiles. */
+/** Names must be unique, and every expression must compile. */
 function usableRules(rules: unknown, context: z.core.$RefinementCtx): void {
   if (!Array.isArray(rules) || rules.length > MOST_RULES) return
   const first = new Map<string, number>()
@@ -121,7 +121,7 @@ function usableRules(rules: unknown, context: z.core.$RefinementCtx): void {
   }
 }
 
-/** Why an expression over requests can never be evaluated, with the place in its text; undefined for one that can. */
+/** Why an expression over requests can't be evaluated, with its location in the text; undefined for a valid one. */
 export function problemOf(when: unknown): string | undefined {
   const compiled = compile(when)
   return compiled instanceof MatcherError
@@ -159,7 +159,7 @@ const ANNOTATIONS_NARROW: Rule = {
 
 const widens = (rule: unknown): boolean => isRecord(rule) && rule.effect === 'allow' && readsAnnotations(rule.when)
 
-/** Rules that can never decide, because an earlier one without a condition matches all that they match. */
+/** Warns about rules that never decide, because an earlier unconditional rule matches the same requests. */
 export function remarksOnRules({
   rules,
 }: Authorization): readonly { readonly index: number; readonly message: string }[] {

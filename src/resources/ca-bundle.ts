@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { SECRET_REFS, withMark, withRules, dataKey, objectName, secretRef } from '../fields/index.ts'
 
-/** Found beside the secrets, so it is one of them to all who look for files. */
+/** Listed with the secrets, so that code that collects files finds it. */
 const configMapKeyRef = () =>
   withMark(
     z.strictObject({

@@ -6,8 +6,8 @@ const METHODS = ['clientSecretBasic', 'clientSecretPost', 'privateKeyJwt', 'toke
 type Method = (typeof METHODS)[number]
 
 /**
- * The algorithms of signatures (decisions §2.3). `none` and HMAC are not in it and never will be: a shared secret cannot be
- * published in a key set. `EdDSA` means Ed25519.
+ * Signature algorithms (decisions §2.3). `none` and HMAC are excluded: a key set can't publish a shared secret. `EdDSA`
+ * means Ed25519.
  */
 export const SIGNATURE_ALGORITHMS = [
   'RS256',
@@ -49,7 +49,7 @@ const tokenFile = () =>
       .describe('What the token is: of an issuer that is trusted for this client, or a JWT-SVID of SPIFFE.'),
   })
 
-/** The part is there exactly with these methods. */
+/** The part is required with these methods and not allowed with others. */
 function goesWith(part: string, methods: readonly Method[]): Rule {
   const isOne = (method: unknown): boolean => methods.some((name) => name === method)
   const names = methods.map((name) => `"${name}"`).join(' or ')
@@ -68,7 +68,7 @@ function goesWith(part: string, methods: readonly Method[]): Rule {
   }
 }
 
-/** The record `clientAuth`: who we are to an authorization server, and how we show it (decisions §3.9). */
+/** `clientAuth`: how mcp-extauth authenticates at an authorization server (decisions §3.9). */
 export const clientAuth = () =>
   withRules(
     z.strictObject({
@@ -120,7 +120,7 @@ export const clientAuth = () =>
   )
 export type ClientAuth = z.output<ReturnType<typeof clientAuth>>
 
-/** The same said by fields beside each other, as the specification has it. */
+/** The client identity in top-level fields (specification). */
 export interface FlatClient {
   readonly clientAuth?: ClientAuth | undefined
   readonly clientId?: string | undefined
@@ -129,7 +129,10 @@ export interface FlatClient {
   readonly clientKeySecretRef?: SecretRef | undefined
 }
 
-/** The record that a spec stands for, written as one or by flat fields; undefined where we are no client at all. */
+/**
+ * The client identity of a spec as `clientAuth`, from that object or top-level fields; undefined without a client
+ * identity.
+ */
 export function clientAuthOf(spec: FlatClient): ClientAuth | undefined {
   const { clientId, clientSecretRef, clientKeySecretRef } = spec
   if (spec.clientAuth !== undefined) return spec.clientAuth
@@ -145,7 +148,7 @@ export function clientAuthOf(spec: FlatClient): ClientAuth | undefined {
   return { method, clientId, secretRef: clientSecretRef }
 }
 
-/** Assertions can't be for an issuer where none is discovered: one is by the field `unless`. */
+/** An assertion audience `issuer` needs a discovered issuer; the field `unless` provides one too. */
 export function noIssuerToName(record = 'clientAuth', unless?: string): Rule {
   const found = unless === undefined ? '' : ` || has(self.${unless})`
   const wrong = { properties: { assertionAudience: { not: { const: 'issuer' } } } }
@@ -163,7 +166,7 @@ export function noIssuerToName(record = 'clientAuth', unless?: string): Rule {
   }
 }
 
-/** A certificate is presented in TLS (RFC 8705): a URL of `urls` with plain http would present none. */
+/** A client certificate needs TLS (RFC 8705): the URLs in `urls` must be https. */
 export function certificateNeedsTls(urls: readonly string[], record = 'clientAuth'): Rule {
   const isPlain = (url: unknown): boolean => typeof url === 'string' && /^http:/i.test(url)
   const named = urls.map((name) => `"${name}"`).join(' or ')
@@ -189,7 +192,7 @@ export function certificateNeedsTls(urls: readonly string[], record = 'clientAut
   }
 }
 
-/** `record` is another way to say what the flat fields say: only one of the ways. Those of `defaults` may say their default. */
+/** `record` and the top-level fields are mutually exclusive. Fields of `defaults` may have their default value. */
 export function oneClient(
   flat: readonly string[],
   { record = 'clientAuth', defaults = {} }: { record?: string; defaults?: Readonly<Record<string, string>> } = {},

@@ -23,7 +23,7 @@ import {
 } from './client-fields.ts'
 import { type CalledUrl, named, ORDINARY, type TypeRecord } from './type-record.ts'
 
-/** Parameters of a token request that are said by other fields, or by how the client authenticates. */
+/** Token request parameters that other fields or the client authentication set. */
 const RESERVED_TOKEN_PARAMS = [
   'grant_type',
   'client_id',
@@ -43,7 +43,7 @@ const onePlace: Rule = {
   json: { oneOf: [{ required: ['tokenUrl'] }, { required: ['issuerUrl'] }] },
 }
 
-/** Written flat or as a record; a public client can't have this grant. */
+/** A client identity is required: a public client can't use this grant. */
 const isAuthenticated: readonly Rule[] = [
   saidHereOrInClientAuth('clientId'),
   {
@@ -71,7 +71,7 @@ const isAuthenticated: readonly Rule[] = [
   },
 ]
 
-/** What is asked for, where and as whom, and how long it is used. */
+/** Fields of the grant: endpoint, client, requested token, caching. */
 const grantFields = () => ({
   tokenUrl: httpUrl().optional().describe('Token endpoint.'),
   issuerUrl: httpUrl().optional().describe('Authorization server whose metadata name the token endpoint (RFC 8414).'),
@@ -98,7 +98,7 @@ const GRANT_RULES: readonly Rule[] = [
   reservedNames('additionalParams', RESERVED_TOKEN_PARAMS, 'the proxy'),
 ]
 
-/** A token of the proxy's own by this grant, wherever it goes. */
+/** A service token of the proxy by this grant. */
 export const clientCredentialsGrant = () => withRules(z.strictObject(grantFields()), GRANT_RULES)
 
 /** `spec.clientCredentials` (RFC 6749 §4.4): only a client that authenticates may use this grant. */
@@ -117,7 +117,7 @@ export type ClientCredentials = z.output<ReturnType<typeof clientCredentials>>
 /** The grant with its defaults. */
 export type ClientCredentialsGrant = z.output<ReturnType<typeof clientCredentialsGrant>>
 
-/** The URLs of a grant that are called; `path` is where it stands. */
+/** URLs that the grant calls; `path` is the grant's location in the spec. */
 export const urlsOfGrant = (
   { tokenUrl, issuerUrl, insecureAllowHttp, caCertPath }: ClientCredentialsGrant,
   path: readonly string[] = [],

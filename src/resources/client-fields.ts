@@ -5,7 +5,7 @@ import { clientAuth, oneClient } from './client-auth.ts'
 /** How the client authenticates at the token endpoint (RFC 6749 §2.3.1, RFC 7523 §2.2). */
 const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 
-/** The fields of a type that is a client of a token endpoint, beside its URL, its client identifier and secret. */
+/** Fields of an OAuth client besides its URL, identifier and secret. */
 export const clientFields = () => ({
   clientAuth: clientAuth()
     .optional()
@@ -26,7 +26,7 @@ export const clientFields = () => ({
     .describe('Allow plain http beyond loopback and in-cluster names. Extends the specification.'),
 })
 
-/** The header that a token goes into; `Authorization` when empty or unset. */
+/** The header for the token; `Authorization` when empty or unset. */
 export const tokenHeaderName = () =>
   z
     .string()
@@ -35,12 +35,12 @@ export const tokenHeaderName = () =>
     .optional()
     .transform((name) => (name === '' ? undefined : name))
 
-/** The record or the flat fields; `clientAuthMethod` may say what it is when nothing does. */
+/** `clientAuth` excludes the top-level fields; `clientAuthMethod` may repeat its default. */
 export const exclusiveClientAuthentication: Rule = oneClient(['clientId', 'clientSecretRef', 'clientKeySecretRef'], {
   defaults: { clientAuthMethod: 'client_secret_basic' },
 })
 
-/** Said by this field or by the record. */
+/** Required: either this field or `clientAuth`. */
 export const saidHereOrInClientAuth = (field: string): Rule => ({
   message: 'missing, needed where there is no "clientAuth"',
   at: field,
@@ -49,7 +49,7 @@ export const saidHereOrInClientAuth = (field: string): Rule => ({
   json: { anyOf: [{ required: [field] }, { required: ['clientAuth'] }] },
 })
 
-/** `private_key_jwt` has a client and a key. */
+/** `private_key_jwt` needs a client identifier and a key. */
 export const keyForAssertions: Rule = {
   message: '"private_key_jwt" needs "clientId" and "clientKeySecretRef"',
   at: 'clientAuthMethod',
@@ -65,7 +65,7 @@ export const keyForAssertions: Rule = {
   },
 }
 
-/** Map of short strings, as query and form parameters are. */
+/** Map of short strings, such as query and form parameters. */
 export const stringMap = (max: number) =>
   withCel(
     z
@@ -76,7 +76,7 @@ export const stringMap = (max: number) =>
     'expected names of 1 to 256 characters',
   )
 
-/** The map has none of the parameters that are set here anyway; `who` sets them. */
+/** Rejects parameters that mcp-extauth sets itself; `who` sets them. */
 export function reservedNames(field: string, names: readonly string[], who: string): Rule {
   return {
     message: `expected none of the parameters that ${who} sets itself: ${names.join(', ')}`,

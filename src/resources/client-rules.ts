@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isLoopbackHost } from '../core/index.ts'
 import { goDuration, int32, isRecord, parseGoDuration, type Rule, scope, withRules } from '../fields/index.ts'
 
-/** Bounds of how long a metadata document counts that says nothing of it itself. */
+/** Bounds of the cache time for a metadata document without caching headers. */
 const [LEAST_FALLBACK_MS, MOST_FALLBACK_MS] = [1_000, 24 * 3_600_000]
 
 const sensibleFallback: Rule = {
@@ -10,7 +10,7 @@ const sensibleFallback: Rule = {
   at: 'cacheFallbackTtl',
   holds: ({ cacheFallbackTtl: text }) => {
     const ms = typeof text === 'string' ? parseGoDuration(text) : undefined
-    // What is no duration is a problem of its own.
+    // An invalid duration is reported separately.
     return ms === undefined || (ms >= LEAST_FALLBACK_MS && ms <= MOST_FALLBACK_MS)
   },
   cel: "!has(self.cacheFallbackTtl) || (duration(self.cacheFallbackTtl) >= duration('1s') && duration(self.cacheFallbackTtl) <= duration('24h'))",
@@ -28,12 +28,12 @@ const cimd = () =>
     [sensibleFallback],
   )
 
-/** RFC 3986 without query and fragment: it is compared byte for byte. */
+/** RFC 3986 without query and fragment, because it is compared exactly. */
 const HTTPS_WITHOUT_QUERY = /^https:\/\/[!-"$->@-~]+$/
 
 /**
- * Fields of an authorization server about the clients that register themselves. None has a default in its schema: an API server
- * would write it into the objects of both groups, where it is not the same.
+ * Fields about clients that register themselves. The schema has no defaults: an API server would write them into
+ * objects of both groups, whose defaults differ.
  */
 export const clientRuleFields = () => ({
   baselineClientScopes: z
@@ -70,7 +70,7 @@ const isConfidential = ({ allowConfidentialClientRegistration }: Fields): boolea
   allowConfidentialClientRegistration !== false
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** None of these can be said in CEL: what is absent is not the same in both groups. */
+/** CEL can't express these rules: the defaults of the two groups differ. */
 export const CLIENT_RULES: readonly Rule[] = [
   {
     message: 'needs "allowConfidentialClientRegistration"',
@@ -101,17 +101,14 @@ export const CLIENT_RULES: readonly Rule[] = [
   },
 ]
 
-/**
- * What these fields mean where a manifest of the other group leaves them out, by their path: there, nothing that gives clients more
- * is on by itself.
- */
+/** Defaults by path for manifests of the other group: nothing that grants clients more is enabled automatically. */
 export const CLIENT_PRESETS: readonly (readonly [path: readonly [string, ...string[]], value: boolean])[] = [
   [['allowConfidentialClientRegistration'], false],
   [['insecureAllowConfidentialOverLoopbackHTTP'], false],
   [['cimd', 'enabled'], false],
 ]
 
-/** An authorization server of the other group with what it means without saying it. Anything else is given back as it is. */
+/** Adds the defaults of the other group to an authorization server. Returns any other value unchanged. */
 export function withClientPresets(server: unknown): unknown {
   if (!isRecord(server)) return server
   return CLIENT_PRESETS.reduce<Fields>((filled, [path, value]) => preset(filled, path, value), server)
@@ -121,7 +118,7 @@ function preset(object: Fields, [name, ...rest]: readonly [string, ...string[]],
   const [next, ...others] = rest
   const is = object[name] ?? undefined
   if (next === undefined) return is === undefined ? { ...object, [name]: value } : object
-  // What is no object is a problem that its schema tells.
+  // The schema reports values that aren't objects.
   if (is !== undefined && !isRecord(is)) return object
   return { ...object, [name]: preset(is ?? {}, [next, ...others], value) }
 }

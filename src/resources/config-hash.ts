@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * JSON with the keys of every object in code-unit order and nothing optional in it, so that equal values give equal
- * texts (RFC 8785 for what can be in our documents). Properties that are undefined are left out.
+ * JSON with object keys in code-unit order and without optional whitespace: equal values give equal strings (RFC 8785
+ * for the values in documents). Undefined properties are omitted.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`

@@ -20,7 +20,7 @@ import { unique } from './programs/grants-without-login.ts'
 import { oneClientHere, upstreamClientFields } from './upstream/upstream-client.ts'
 import { oauth2Config, oidcConfig, providerName, type UpstreamProvider } from './upstream/upstream-provider.ts'
 
-/** How callers of one issuer prove in the browser who they are. */
+/** Browser login for the callers of one issuer. */
 const login = () =>
   withRules(
     z.strictObject({
@@ -93,7 +93,7 @@ const fixedRedirect: Rule = {
   holds: ({ redirectUri }) => redirectUri === undefined,
 }
 
-/** A service at which people connect their accounts. */
+/** A service whose accounts users connect. */
 const provider = () =>
   withRules(
     z.strictObject({
@@ -190,5 +190,5 @@ export const upstreamOfLogin = (entry: Connections['login'][number]): UpstreamPr
   allowPrivateIP: entry.allowPrivateIP,
 })
 
-/** Longest life of a connection in milliseconds; Infinity: until it is revoked. */
+/** Maximum age of a connection in milliseconds; Infinity: until it is revoked. */
 export const maxAgeMs = ({ maxAge }: ConnectionProvider): number => parseGoDuration(maxAge) || Infinity

@@ -55,7 +55,7 @@ const isIssuer = (text: string, isInsecure: boolean): boolean =>
 
 const lifespan = (fallback: string) => goDuration().prefault(fallback)
 
-/** Bounds of lifespans (authserver.md §5), each as Go durations. */
+/** Bounds of lifespans as Go durations (authserver.md §5). */
 const LIFESPANS = {
   accessTokenLifespan: ['1m', '24h'],
   refreshTokenLifespan: ['1h', '720h'],
@@ -67,7 +67,7 @@ const bounded = ([name, [least, most]]: [string, readonly [string, string]]): Ru
   at: name,
   holds: ({ [name]: text }) => {
     const ms = typeof text === 'string' ? parseGoDuration(text) : undefined
-    // What is no duration is a problem of its own.
+    // An invalid duration is reported separately.
     return ms === undefined || (ms >= (parseGoDuration(least) ?? 0) && ms <= (parseGoDuration(most) ?? 0))
   },
   cel: `!has(self.${name}) || (duration(self.${name}) >= duration('${least}') && duration(self.${name}) <= duration('${most}'))`,
@@ -86,7 +86,7 @@ const tokenLifespans = () =>
 const rate = (perSecond: number, burst: number) =>
   z
     .strictObject({
-      // A whole number is compared with a whole bound by the API server, so that 0 would pass.
+      // The API server compares integers with an integer bound, so that 0 would be accepted.
       perSecond: withCel(z.number().min(0.001).max(10_000), 'self >= 0.001', 'expected at least 0.001')
         .default(perSecond)
         .describe('Requests per second of one client address.'),
@@ -104,7 +104,7 @@ const limits = () =>
       .describe('Registered clients that are kept; the oldest that was never used goes first.'),
   })
 
-/** Claims that the server makes itself, or that would say something else in a token of ours: no upstream's are taken over. */
+/** Claims that the server sets, or that would mean something else in its tokens: upstream values are not copied. */
 export const RESERVED_CLAIMS: readonly string[] =
   'iss sub aud exp nbf iat jti client_id scope auth_time tsid gty azp cnf act may_act nonce at_hash c_hash sid'.split(
     ' ',
@@ -129,7 +129,7 @@ const knownPrimary: Rule = {
   cel: '!has(self.primaryUpstreamProvider) || self.upstreamProviders.exists(p, p.name == self.primaryUpstreamProvider)',
 }
 
-/** Fields of others' manifests that are refused by name; those of its parts are refused there. */
+/** Fields of other programs' manifests that are rejected by name, nested fields excluded. */
 const OWN_FIELDS: FieldTable = Object.fromEntries(
   Object.entries(AUTH_SERVER_FIELDS).filter(([path]) => !path.includes('.')),
 )
@@ -223,7 +223,7 @@ export const embeddedAuthServer = () =>
 /** `spec.embeddedAuthServer` with its defaults. */
 export type EmbeddedAuthServer = z.output<ReturnType<typeof embeddedAuthServer>>
 
-/** The upstream providers as a login visits them: the first says who it is (authserver.md §4.5). */
+/** The upstream providers in login order: the first identifies the user (authserver.md §4.5). */
 export function upstreamsInOrder(
   spec: Pick<EmbeddedAuthServer, 'upstreamProviders' | 'primaryUpstreamProvider'>,
 ): readonly UpstreamProvider[] {
@@ -237,7 +237,7 @@ export const embeddedAuthServerRecord = {
   ...named(embeddedAuthServer),
   summary: 'Only with type embeddedAuthServer.',
   runsOn: 'server',
-  credentialOf: () => 'nobody',
+  credentialOf: () => 'none',
   checkProbe: () => 'session',
   init: FIRST_LOGIN,
   urls: ({ upstreamProviders }) => upstreamProviders.flatMap((one, index) => upstreamUrls(one, index)),
@@ -249,7 +249,7 @@ export const embeddedAuthServerRecord = {
   ],
 } satisfies TypeRecord<EmbeddedAuthServer>
 
-/** What an upstream is called by, or its users are sent to. */
+/** URLs of an upstream that the server calls or redirects to. */
 export function upstreamUrls(
   { oidcConfig, oauth2Config }: Pick<UpstreamProvider, 'oidcConfig' | 'oauth2Config'>,
   index: number,
@@ -278,7 +278,7 @@ function plainHttp(spec: EmbeddedAuthServer): Remark[] {
     }))
 }
 
-/** Names of the upstreams that never say who logged in. */
+/** Upstreams that never identify the user. */
 export const synthesizedIdentities = ({ upstreamProviders }: EmbeddedAuthServer): readonly string[] =>
   upstreamProviders.filter(hasSynthesizedIdentity).map(({ name }) => name)
 

@@ -99,7 +99,7 @@ export type KvStore = z.output<ReturnType<typeof kvstore>>
 
 const STORAGE_TYPES = ['memory', 'kvstore', 'redis'] as const
 
-/** `embeddedAuthServer.storage`; `redis` is normalised to `kvstore`. */
+/** `embeddedAuthServer.storage`; `redis` is normalized to `kvstore`. */
 export const storage = () =>
   withRules(
     z.strictObject({

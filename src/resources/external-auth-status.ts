@@ -7,7 +7,7 @@ const CONDITION_TYPE =
 /** A generation of an object. */
 export const generation = () => z.int().meta({ format: 'int64' })
 
-/** What `observedGeneration` of a status says. */
+/** Description of `observedGeneration`. */
 export const OBSERVED_GENERATION = 'The `metadata.generation` that the status is about; -1 before the first look.'
 
 const condition = () =>

@@ -5,7 +5,7 @@ import { later, goesWithType, withRules } from '../fields/index.ts'
 
 const NAMES = WRITTEN_TYPES.map(({ name }) => name)
 
-/** `spec` with one sub-object for each name that a type has in files. */
+/** `spec` with a sub-object for each name of a type in files. */
 function spec() {
   const subObjects = WRITTEN_TYPES.flatMap(({ name, schema, summary }) =>
     schema === undefined ? [] : [[name, later(schema).optional().describe(summary)] as const],
@@ -19,7 +19,7 @@ function spec() {
   )
 }
 
-/** The rules have made sure that exactly the named sub-object is there; what is left is to drop the alias. */
+/** Drops the alias. The rules ensure that exactly the named sub-object is present. */
 function normalise(parsed: { readonly [name: string]: unknown }): ExternalAuthSpec {
   const written = WRITTEN_TYPES.find(({ name }) => name === parsed['type'])
   if (written === undefined) throw new TypeError('a type that the schema does not know')

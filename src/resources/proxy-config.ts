@@ -102,7 +102,7 @@ const admin = () =>
       ),
   })
 
-/** How long a backend may take. */
+/** Timeouts of a backend. */
 export const timeouts = () =>
   z.strictObject({
     connect: timerDuration().prefault('5s').describe('For a connection to the backend, TLS included; 0s = none.'),
@@ -112,7 +112,7 @@ export const timeouts = () =>
     idle: timerDuration().prefault('0s').describe('Longest silence within an answer; 0s = none.'),
   })
 
-/** How large what is kept of a request may be. */
+/** Size limits of requests. */
 export const limits = () =>
   z.strictObject({
     bufferedBody: size(0, 1024 * 1024 * 1024)

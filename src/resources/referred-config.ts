@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { later, metadata, type Metadata } from '../fields/index.ts'
 import { externalAuthStatus, type ExternalAuthStatus } from './external-auth-status.ts'
 
-/** A resource that workloads refer to: what a person wrote, and what the operator says of it. */
+/** A resource that workloads reference: `spec` by the author, `status` by the operator. */
 export interface ReferredConfig<Kind extends string, Spec> {
   readonly apiVersion: string
   readonly kind: Kind

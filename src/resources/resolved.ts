@@ -8,7 +8,7 @@ import type { Storage } from './embedded-storage.ts'
 import type { ProxyRoute } from './proxy-config.ts'
 import type { SecretRef } from '../fields/index.ts'
 
-/** Where a document was read. */
+/** Location of a document. */
 export interface SourcePlace {
   readonly file: string
   /** First line of the document, from 1. */
@@ -24,7 +24,7 @@ export interface ResolvedAuthOf<T extends RunnableType> {
   /** First 16 hex digits of SHA-256 over the canonical JSON of the defaulted spec (decisions §6). */
   readonly configHash: string
   readonly source: SourcePlace
-  /** The token of an upstream provider that is used for callers who logged in at the authorization server of the route. */
+  /** The upstream token for callers who logged in at the route's authorization server. */
   readonly upstream?: UpstreamUse | undefined
 }
 
@@ -32,17 +32,17 @@ export interface ResolvedAuthOf<T extends RunnableType> {
 export interface UpstreamUse {
   readonly provider: string
   readonly kind: 'access_token' | 'id_token'
-  /** Issuer of the callers with such a token; undefined without an authorization server. */
+  /** Issuer of callers with an upstream token; undefined without an authorization server. */
   readonly issuer: string | undefined
-  /** The config names the provider: callers from elsewhere get `no_session`. Otherwise their own token is used. */
+  /** The config names the provider: callers of other issuers get `no_session`. Otherwise their own token is used. */
   readonly isExplicit: boolean
-  /** The token is that of an account that the caller connected, not of a login. */
+  /** The token belongs to a connected account instead of a login. */
   readonly isConnection?: true
 }
 
 /** An embedded authorization server that routes use. */
 export interface ResolvedAuthServer {
-  /** `namespace/name` of its document; what it stores is kept apart by it. */
+  /** `namespace/name` of its document; isolates its stored data. */
   readonly name: string
   readonly namespace: string
   readonly spec: EmbeddedAuthServer
@@ -50,17 +50,17 @@ export interface ResolvedAuthServer {
   readonly source: SourcePlace
 }
 
-/** The authorization server that the callers of a route log in to. */
+/** The authorization server for logins of a route's callers. */
 export interface RouteAuthServer {
   /** The same object for all routes that use it. */
   readonly server: ResolvedAuthServer
-  /** The upstream providers that a login for this route visits, in their order: the first, and those whose tokens it uses. */
+  /** Upstream providers of a login for this route, in order: the first, and those whose tokens it uses. */
   readonly providers: readonly string[]
 }
 
 /** Credentials that replicas share. */
 export interface ResolvedCache {
-  /** Name of the ProxyConfig in its namespace; what is kept is kept apart by it. */
+  /** Name of the ProxyConfig in its namespace; isolates its stored data. */
   readonly name: string
   readonly storage: Storage
   readonly keySecretRefs: readonly SecretRef[]
@@ -68,31 +68,31 @@ export interface ResolvedCache {
 
 /** The connections of a process. */
 export interface ResolvedConnections {
-  /** `namespace/name` of the ProxyConfig; what is stored is kept apart by it. */
+  /** `namespace/name` of the ProxyConfig; isolates its stored data. */
   readonly name: string
   readonly namespace: string
   readonly spec: Connections
 }
 
-/** Where the traces of a route go. */
+/** The trace receiver of a route. */
 export interface ResolvedTelemetry {
-  /** `namespace/name` of the MCPTelemetryConfig, or of the workload that says it itself. */
+  /** `namespace/name` of the MCPTelemetryConfig, or of the workload with inline settings. */
   readonly name: string
-  /** Where spans are posted. */
+  /** Endpoint for spans. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly secretHeaders: readonly { readonly name: string; readonly ref: SecretRef }[]
-  /** Absolute; undefined: the roots of the system. */
+  /** Absolute path; undefined: the system's CA certificates. */
   readonly caCertPath: string | undefined
-  /** Share of the traces that begin here, 0 to 1. */
+  /** Sampling ratio of traces without a parent, 0 to 1. */
   readonly samplingRate: number
-  /** Attributes of the resource, `service.name` among them. */
+  /** Resource attributes, including `service.name`. */
   readonly attributes: Readonly<Record<string, string>>
 }
 
 export type ResolvedAuth = { [T in RunnableType]: ResolvedAuthOf<T> }[RunnableType]
 
-/** What of a route stays as its schema gives it. */
+/** Route fields that keep their parsed form. */
 type AsParsed = Omit<
   ProxyRoute,
   'target' | 'externalAuthConfigRef' | 'authServerRef' | 'auth' | 'resourceUrl' | 'credentials'
@@ -109,23 +109,26 @@ export interface ResolvedCredential extends RequestSelector {
  * resolved references.
  */
 export interface ResolvedRoute extends Readonly<AsParsed> {
-  /** Exactly the target's path is sent, whatever follows the prefix (manifests and short form whose target has a path). */
+  /**
+   * Sends exactly the target's path and ignores the rest of the request path (manifests, and the short form whose
+   * target has a path).
+   */
   readonly exactTarget: boolean
   readonly target: RouteTarget
   readonly auth: ResolvedAuth
-  /** The first that matches a request replaces `auth`. */
+  /** The first match replaces `auth` for a request. */
   readonly credentials: readonly ResolvedCredential[]
-  /** Who may call. Mode `oauth` without providers where only the route's authorization server lets callers in. */
+  /** The accepted callers. Mode `oauth` without providers if only the route's authorization server issues tokens. */
   readonly callers: AuthSection
-  /** Where callers log in, beside the providers of `callers`; in process (authserver.md §2.6). */
+  /** Embedded authorization server for logins, in addition to the providers of `callers` (authserver.md §2.6). */
   readonly authServer: RouteAuthServer | undefined
-  /** Where its traces go; undefined where its document does not say. */
+  /** Trace receiver; undefined if the document sets none. */
   readonly telemetry: ResolvedTelemetry | undefined
   /** Undefined only on a loopback or Unix-socket bind, and on routes for anonymous callers. */
   readonly resourceUrl: string | undefined
 }
 
-/** The configs whose credentials requests of a route may get, its own first. */
+/** The configs of a route: its own first, then those of `credentials`. */
 export const authsOf = ({
   auth,
   credentials,

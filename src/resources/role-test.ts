@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isRecord, metadata, withRules, type Rule, filePath, objectName } from '../fields/index.ts'
 
-/** Why a caller gets no role, as far as that depends on rules and claims (decisions §3.5). */
+/** Reasons from rules and claims why a caller gets no role (decisions §3.5). */
 export const ROLE_REFUSALS = [
   'no_role',
   'role_denied',
@@ -121,7 +121,7 @@ const roleCase = () =>
     ],
   )
 
-/** The resource RoleTest: callers, and the roles that the rules must give them. A file for `extauth test`, never in a cluster. */
+/** The resource RoleTest: callers and their expected roles. A file for `extauth test` only, not a cluster resource. */
 export const roleTest = () =>
   z.strictObject({
     apiVersion: z.string(),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { injectable, withRules, headerName, type Rule, secretRef } from '../fields/index.ts'
 import { FIRST_LOGIN, named, ORDINARY, type TypeRecord, type UpstreamTokenUse } from './type-record.ts'
 
-/** A connection of the ProxyConfig: each caller's own credential instead of a secret. Its name is checked with the route. */
+/** A connection of the ProxyConfig: each caller's own credential instead of a secret. The route validates its name. */
 const connectionName = () => z.string().max(63).optional().describe('Connection, instead of the secret.')
 
 const oneCredential = (secret: string): Rule => ({
@@ -22,7 +22,7 @@ const ofConnection = (provider: string | undefined): UpstreamTokenUse | undefine
     ? undefined
     : { field: 'connectionName', provider, kind: 'access_token', ownTokenDoes: false, source: 'connection' }
 
-/** Type `unauthenticated`: nothing is added, and it has no sub-object. */
+/** Type `unauthenticated`: adds nothing and has no sub-object. */
 export const unauthenticatedRecord = {
   ...ORDINARY,
   schema: undefined,
@@ -30,7 +30,7 @@ export const unauthenticatedRecord = {
   files: () => [],
   summary: '',
   runsOn: 'route',
-  credentialOf: () => 'nobody',
+  credentialOf: () => 'none',
   checkProbe: () => 'credential',
   init: { secrets: {}, callersHave: 'nothing' },
 } satisfies TypeRecord<Readonly<Record<string, never>>>
@@ -113,6 +113,6 @@ export const upstreamInjectRecord = {
     ownTokenDoes: false,
     source: 'login or connection',
   }),
-  // The one type where a login at our side gives another credential.
+  // Only for this type, a login at mcp-extauth obtains a new credential.
   whenRejected: 'no_session',
 } satisfies TypeRecord<UpstreamInject>

@@ -26,7 +26,7 @@ const tokenType = () =>
     .max(256)
     .regex(TOKEN_TYPE, { error: 'expected "access_token", "id_token", "jwt" or the URN of a token type' })
 
-/** The actor, with a token of the proxy itself. */
+/** The actor, with the proxy's own service token. */
 const actor = () =>
   z.strictObject({
     clientCredentials: clientCredentialsGrant()
@@ -121,7 +121,7 @@ export const tokenExchangeRecord = {
   }),
 } satisfies TypeRecord<TokenExchange>
 
-/** The URN of a token type that may be written short (`access_token`). */
+/** The URN of a token type; accepts short names (`access_token`). */
 export function tokenTypeUrn(type: string): string {
   return type.startsWith('urn:') ? type : `urn:ietf:params:oauth:token-type:${type}`
 }

@@ -11,47 +11,47 @@ export interface SetHeader {
   readonly shown?: string
 }
 
-/** A URL of a spec that this product calls, and what may be done about plain http there (decisions §2.6). */
+/** A URL of a spec that mcp-extauth calls, and its setting for plain HTTP (decisions §2.6). */
 export interface CalledUrl {
-  /** Below the sub-object. */
+  /** Path below the sub-object. */
   readonly path: readonly PropertyKey[]
   readonly url: string
-  /** `insecureAllowHttp` of the spec; undefined where it has no such field. */
+  /** `insecureAllowHttp` of the spec; undefined without such a field. */
   readonly insecureAllowHttp: boolean | undefined
-  /** The field that says so. Default `insecureAllowHttp`. */
+  /** Name of that field. Default `insecureAllowHttp`. */
   readonly allowedBy?: string
-  /** The file with the authorities to trust there; undefined: the system's. */
+  /** File with trusted CA certificates; undefined: the system's. */
   readonly caCertPath?: string | undefined
 }
 
-/** Which token of an upstream provider a config uses. */
+/** The upstream token that a config uses. */
 export interface UpstreamTokenUse {
   /** The field that names the provider. */
   readonly field: string
-  /** Undefined where the config leaves it open. */
+  /** Undefined if the config sets none. */
   readonly provider: string | undefined
   readonly kind: 'access_token' | 'id_token'
-  /** Whether the caller's own token does where no provider is named. */
+  /** Whether the caller's own token is used without a provider name. */
   readonly ownTokenDoes: boolean
   /**
-   * What holds the token: a login at the embedded authorization server (default), a connected account, or the one of
-   * the two that has a provider of this name.
+   * Owner of the token: a login at the embedded authorization server (default), a connected account, or the one of the
+   * two that has a provider of this name.
    */
   readonly source?: 'connection' | 'login or connection'
-  /** The client whose ID token the caller's own token has to be, to do; undefined: any token does. */
+  /** The caller's own token must be an ID token of this client; undefined: any token is accepted. */
   readonly ownTokenFor?: string | undefined
 }
 
-/** Something of a spec that is allowed but should be known. */
+/** A warning about a valid spec. */
 export interface Remark {
-  /** Below the sub-object. */
+  /** Path below the sub-object. */
   readonly path: readonly PropertyKey[]
   readonly message: string
 }
 
 /**
- * Where a type runs: for each request of a route, or as a server of its own beside the routes; `nowhere` is a type that
- * this version loads and validates only (decisions §1).
+ * Scope of a type: each request of a route, or an own server beside the routes. Types with `nowhere` are only loaded
+ * and validated (decisions §1).
  */
 export type RunsOn = 'route' | 'server' | 'nowhere'
 
@@ -59,48 +59,50 @@ export type RunsOn = 'route' | 'server' | 'nowhere'
  * Owner of a type's credential: each caller (who must be authenticated), the proxy (one for all callers), or none
  * (decisions §2.1).
  */
-export type CredentialOf = 'caller' | 'proxy' | 'nobody'
+export type CredentialOf = 'caller' | 'proxy' | 'none'
 
 /**
- * What `check` asks to know whether requests of a type would have their credential. `credential`: for the credential itself, as
- * a request does, at the URLs that the type calls; nobody has to be known for it. `exchange`: for that of the caller of
- * `--token-file`, else with a made-up token, which must be refused. `role`: the same with a role that rules choose, which
- * `explain` and role tests show too. `session`: nothing, because it takes somebody who logged in.
+ * How `check` tests the credential of a type. `credential`: fetches it at the configured URLs, without a caller.
+ * `exchange`: exchanges the token of `--token-file`, or else an invalid token that must be rejected. `role`: like
+ * `exchange` with a role selected by rules, shown by `explain` and role tests too. `session`: no test, because a
+ * logged-in user is required.
  */
 export type CheckProbe = 'credential' | 'exchange' | 'role' | 'session'
 
-/** Where the first value of a secret comes from: a file of the lab's secrets, or it is made. */
+/** Source of a secret's first value: a file of the lab's secrets, or generated. */
 export type FirstSecret = { readonly ofLab: string } | 'random' | 'signingKey'
 
-/** A first configuration as `extauth init` writes it: `config/init/<type>.yaml` with its secrets. It runs against the lab. */
+/**
+ * The configuration that `extauth init` writes: `config/init/<type>.yaml` with its secrets. It runs against the lab.
+ */
 export interface FirstConfig {
   /** The template's secrets, as `name/key`. */
   readonly secrets: Readonly<Record<string, FirstSecret>>
-  /** How a caller of its route comes to a token of the lab. */
+  /** How a caller of its route gets a token of the lab. */
   readonly callersHave: 'nothing' | 'token' | 'login'
 }
 
-/** The schema of a sub-object under one of the names that it has in files. */
+/** The schema of a sub-object under one of its names in files. */
 export interface SubObjectSchema<Spec> {
   readonly schema: () => z.ZodType<Spec>
   /** The field's description in schemas. */
   readonly summary: string
 }
 
-/** Everything that has to be known of one type of external auth outside of its own code; the rest of the product reads it. */
+/** All properties of an external auth type that other modules need. */
 export interface TypeRecord<Spec> {
   /** Undefined for a type without a sub-object. */
   readonly schema: SubObjectSchema<Spec>['schema'] | undefined
   readonly summary: string
-  /** Other names of the type and of its sub-object in files, each with a schema that gives the same spec. */
+  /** Aliases of the type and its sub-object in files, each with a schema of the same output. */
   readonly aliases?: Readonly<Record<string, SubObjectSchema<Spec>>>
   readonly runsOn: RunsOn
   readonly init: FirstConfig
   credentialOf(spec: Spec): CredentialOf
   checkProbe(spec: Spec): CheckProbe
-  /** Every secret that a spec names. */
+  /** Secrets that a spec references. */
   secrets(spec: Spec): readonly FoundContent<SecretRef>[]
-  /** Every file that a spec names. */
+  /** Files that a spec references. */
   files(spec: Spec): readonly FoundContent<string>[]
   urls(spec: Spec): readonly CalledUrl[]
   /** The client identities at the authorization servers of a spec; undefined for an unauthenticated one. */
@@ -109,7 +111,7 @@ export interface TypeRecord<Spec> {
   sets(spec: Spec): readonly SetHeader[]
   /** The token of an upstream provider that may be used in place of the caller's; undefined for types that use none. */
   upstreamToken(spec: Spec): UpstreamTokenUse | undefined
-  /** The request body is hashed, so it has to be kept. */
+  /** The request body is hashed, so it must be buffered. */
   readonly signsBody: boolean
   /** The failure after the backend rejected the last credential (decisions §4). */
   readonly whenRejected: FailureCode
@@ -125,7 +127,7 @@ export interface TypeRecord<Spec> {
   remarksOnAudience(spec: Spec, audience: string): readonly string[]
 }
 
-/** A row's `secrets` and `files`, read from its schema, so that a new field needs no second mention. */
+/** Derives `secrets` and `files` of a record from its schema, so that new fields are included. */
 export function named<S extends z.ZodType>(
   schema: () => S,
 ): Pick<TypeRecord<z.output<S>>, 'secrets' | 'files'> & { readonly schema: () => S } {
@@ -137,7 +139,7 @@ export function named<S extends z.ZodType>(
   }
 }
 
-/** A first configuration whose callers log in at the proxy itself. */
+/** A first configuration with logins at the proxy itself. */
 export const FIRST_LOGIN: FirstConfig = {
   secrets: {
     'login/hmac': 'random',

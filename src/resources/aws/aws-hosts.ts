@@ -1,14 +1,14 @@
 import { DNS_SUFFIXES } from './aws-partitions.ts'
 
-/** Region of AWS, as the specification has it, and those of the European sovereign cloud. */
+/** AWS region: the specification's pattern, and the European sovereign cloud. */
 export const REGION = /^([a-z]{2}|eusc)(-[a-z]+)+-\d+$/
 
-/** What the hosts of AWS end in (public, China, dual stack, function URLs). */
+/** Suffixes of AWS hosts (public, China, dual stack, function URLs). */
 const SUFFIX = new RegExp(`\\.(${DNS_SUFFIXES}|api\\.aws|api\\.amazonwebservices\\.com\\.cn|on\\.aws)$`)
-/** Hosts below them that are customers' own: what stands behind them signs with what it likes. */
+/** Hosts with AWS suffixes that customers run: any signing name may be correct. */
 const CUSTOMERS = /(^|\.)(elb|compute|compute-1|rds|vpce-svc-[0-9a-f]+)(\.|$)/
 
-/** Names to sign with that have another name in hosts; all others have the one in the other, or begin with it. */
+/** Signing names that differ in hosts. For all others, one name equals or starts the other. */
 const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   'aws-marketplace': ['marketplace'],
   awsssoportal: ['portal'],
@@ -20,13 +20,12 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   ses: ['email', 'mail-manager'],
   'sso-oauth': ['oidc'],
 }
-/** Shorter labels say nothing. */
+/** Shorter labels are ambiguous. */
 const SHORTEST_NAME = 3
 
 /**
- * Says where a host of AWS does not have the service or the region in its name that requests to it are signed for (AWS
- * General Reference, service endpoints). Nothing is said of other hosts, of customers' own below AWS's names, and of the
- * region where the host names none.
+ * Returns warnings when the service or region in an AWS host differs from those that requests are signed for (AWS
+ * General Reference, service endpoints). Other hosts, customers' hosts and hosts without a region are not checked.
  */
 export function awsHostMismatches(hostname: string, signed: { service: string; region: string }): string[] {
   const host = hostname.toLowerCase().replace(/\.$/, '')

@@ -1,13 +1,13 @@
-/** A partition of AWS: regions of its own, which share nothing with those of others. */
+/** An AWS partition: a set of regions that is isolated from those of other partitions. */
 interface Partition {
   readonly name: string
-  /** What the names of its regions begin with; the first that fits counts. */
+  /** Prefix of its region names; the first match applies. */
   readonly regions: string
-  /** What the names of its hosts end in. */
+  /** DNS suffix of its hosts. */
   readonly suffix: string
-  /** The same of hosts that have addresses of both versions of IP. */
+  /** DNS suffix of its dual-stack hosts (IPv4 and IPv6). */
   readonly dualStack: string
-  /** Its ordinary hosts are those with FIPS 140 too. */
+  /** Its default hosts comply with FIPS 140. */
   readonly isFips?: true
 }
 
@@ -27,10 +27,10 @@ const PARTITIONS: readonly Partition[] = [
 const partition = (region: string): Partition | undefined =>
   PARTITIONS.find(({ regions }) => region.startsWith(regions))
 
-/** Partition that a region belongs to, by its name. */
+/** The partition of a region, derived from the region's name. Default: `aws`. */
 export const partitionOf = (region: string): string => partition(region)?.name ?? 'aws'
 
-/** The host of STS in a region: with FIPS 140 and for both versions of IP where that is wanted (AWS SDKs, rules of endpoints). */
+/** The STS host of a region, optionally FIPS 140 or dual-stack (AWS SDKs, endpoint rules). */
 export function stsHost(
   region: string,
   { fips = false, dualStack = false }: { fips?: boolean | undefined; dualStack?: boolean | undefined },
@@ -40,10 +40,10 @@ export function stsHost(
   return `${name}.${region}.${dualStack ? both : suffix}`
 }
 
-/** All that hosts of AWS end in, for a pattern; those of dual stacks aside. */
+/** Pattern of the DNS suffixes of AWS, dual stack excluded. */
 export const DNS_SUFFIXES = [...new Set(PARTITIONS.map(({ suffix }) => suffix.replaceAll('.', '\\.')))].join('|')
 
-/** Partitions of ARNs, for a pattern: those of the specification, and the real ones (decisions §1). */
+/** Pattern of ARN partitions: those of the specification and the real ones (decisions §1). */
 export const ARN_PARTITIONS = [
   'cloud',
   'cloud-cn',

@@ -28,7 +28,7 @@ import {
 import { subjectProviderName } from '../upstream/upstream-provider.ts'
 import { named, ORDINARY, type Remark, type TypeRecord } from '../type-record.ts'
 
-/** Goes into the scope of signatures, between slashes. */
+/** Part of a signature's credential scope, between slashes. */
 const SERVICE = /^[A-Za-z0-9._-]+$/
 
 const roleMapping = () =>
@@ -110,7 +110,7 @@ const roleMapping = () =>
     ],
   )
 
-/** Of these a mapping needs one. */
+/** A mapping needs at least one of these conditions. */
 const CONDITIONS = ['claim', 'matcher', 'tools', 'prompts', 'resources', 'methods'] as const
 
 /** `spec.cloudSts` (and its alias `spec.awsSts`, whose `service` defaults to `aws-mcp`). */
@@ -196,7 +196,7 @@ export const cloudSts = (defaultService: 'cloud-mcp' | 'aws-mcp') =>
     ],
   )
 
-/** Compiles what has a chance to be used: a list that is too long is refused without the cost of all its matchers. */
+/** Compiles the matchers, except those of a list that is too long: it is rejected without that cost. */
 function usableMatchers(mappings: unknown, context: z.core.$RefinementCtx): void {
   if (!Array.isArray(mappings) || mappings.length > MOST_MAPPINGS) return
   for (const [index, mapping] of mappings.entries()) {
@@ -209,7 +209,7 @@ function usableMatchers(mappings: unknown, context: z.core.$RefinementCtx): void
 
 /** `spec.cloudSts` with its defaults. */
 export type CloudSts = z.output<ReturnType<typeof cloudSts>>
-/** One entry of `roleMappings`. */
+/** An entry of `roleMappings`. */
 export type RoleMapping = NonNullable<CloudSts['roleMappings']>[number]
 
 export const cloudStsRecord = {
@@ -252,7 +252,7 @@ export const cloudStsRecord = {
   remarksOnTarget: ({ service, region }, hostname) => awsHostMismatches(hostname, { service, region }),
 } satisfies TypeRecord<CloudSts>
 
-/** Matchers that can be evaluated and hardly say what was meant. */
+/** Warnings about valid matchers that are probably mistakes. */
 const doubtfulMatchers = ({ roleMappings = [] }: CloudSts): Remark[] =>
   roleMappings.flatMap(({ matcher }, index) =>
     matcher === undefined
@@ -260,7 +260,7 @@ const doubtfulMatchers = ({ roleMappings = [] }: CloudSts): Remark[] =>
       : matcherRemarks(matcher).map((message) => ({ path: ['roleMappings', index, 'matcher'], message })),
   )
 
-/** Roles and policies that STS of this region doesn't know. */
+/** Warnings about roles and policies of another partition than the region's. */
 function arnsElsewhere({
   region,
   fallbackRoleArn,

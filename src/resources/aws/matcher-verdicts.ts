@@ -10,38 +10,41 @@ import type { Claims } from '../../core/index.ts'
 
 interface Verdict {
   readonly problem: string | undefined
-  /** What an expression gives that asks for no claim. */
+  /** Result of an expression without claims. */
   readonly constant?: string
   readonly remarks: readonly string[]
 }
 
-/** Entries of `roleMappings`: more are no longer read by anybody, and each costs every new caller. */
+/** Maximum number of `roleMappings`: each entry costs every new caller. */
 export const MOST_MAPPINGS = 500
 /** Session tags of one session (AWS STS). */
 export const MOST_TAGS = 50
-/** What was found of matchers, the latest last: an operator reads the same config at each of its changes. */
+/** Cached verdicts on matchers, newest last: an operator validates the same config at each of its changes. */
 const known = new Map<string, Verdict>()
-/** Characters of all texts in it. */
+/** Total characters of the cached expressions. */
 let kept = 0
-/** More than the largest object that an API server stores. */
+/** More than the largest object in an API server. */
 const MOST_KEPT = 4 * 1024 * 1024
-/** Milliseconds after which others have their turn. */
+/** Milliseconds of work before yielding to the event loop. */
 const SLICE_MS = 10
 
-/** Why a matcher can never be evaluated, with the place in its text (decisions §3.5); undefined for one that can. */
+/** Why a matcher can't be evaluated, with its location in the text (decisions §3.5); undefined for a valid one. */
 export const matcherProblem = (text: string): string | undefined => verdictOn(text).problem
 
-/** What a matcher that can be evaluated hardly means, with the places in its text. */
+/** Warnings about a valid matcher that is probably a mistake, with locations in its text. */
 export const matcherRemarks = (text: string): readonly string[] => verdictOn(text).remarks
 
-/** The same of an expression that gives a text; of one that asks for no claim, also that STS would not take what it gives. */
+/**
+ * Why an expression that returns a string is invalid; undefined for a valid one. A constant result must match `form`,
+ * which STS accepts.
+ */
 export function textProblem(text: string, form?: RegExp): string | undefined {
   const { problem, constant } = verdictOn(text, TEXT)
   const isRefused = form !== undefined && constant !== undefined && !form.test(constant)
   return isRefused ? 'this text has characters or a length that STS does not take' : problem
 }
 
-/** Whether an expression that asks for no claim gives this text. */
+/** Whether an expression without claims returns this string. */
 export const isConstantText = (expression: string, text: string): boolean =>
   verdictOn(expression, TEXT).constant === text
 
@@ -84,20 +87,20 @@ function constantOf(text: string, expression: TextExpression): Pick<Verdict, 'co
   return result.outcome === 'text' ? { constant: result.text } : {}
 }
 
-/** How long somebody waits for a judgement. */
+/** Limits of a validation. */
 export interface TimeLimit {
-  /** Aborted when nobody waits any more. */
+  /** Aborted when the caller no longer waits. */
   readonly signal?: AbortSignal | undefined
-  /** Milliseconds of work, others' turns between not counted. */
+  /** Milliseconds of work, excluding the time yielded to the event loop. */
   readonly mostMs: number
 }
 
-/** Whether every matcher was looked at, and why not. */
+/** Result of a validation: complete, or why it was aborted. */
 export type MatcherValidation = 'done' | 'too_long' | 'gone'
 
 /**
- * Judges the matchers of an MCPExternalAuthConfig a few milliseconds at a time, so that one with hundreds of them holds
- * nobody up; whoever parses the object afterwards finds them judged. Only after `judged` that costs next to nothing.
+ * Validates the matchers of an MCPExternalAuthConfig in slices of a few milliseconds, so that hundreds of matchers
+ * don't block the event loop. Parsing the object afterwards uses the cached verdicts.
  */
 export async function validateMatchers(object: unknown, { signal, mostMs }: TimeLimit): Promise<MatcherValidation> {
   let startedMs = performance.now()
@@ -114,14 +117,14 @@ export async function validateMatchers(object: unknown, { signal, mostMs }: Time
   return 'done'
 }
 
-/** What compiles each matcher, and each expression of session tags and source identities. */
+/** Yields a compilation for each matcher, session tag and source identity. */
 function* expressionsOf(object: unknown): Generator<() => void> {
   const spec = member(object, 'spec')
   for (const type of ['cloudSts', 'awsSts']) {
     const config = member(spec, type)
     const mappings = member(config, 'roleMappings')
     yield* textsOf(config)
-    // A longer list is refused without a look at them.
+    // A longer list is rejected without compiling its matchers.
     if (!Array.isArray(mappings) || mappings.length > MOST_MAPPINGS) continue
     for (const mapping of mappings) {
       const matcher = member(mapping, 'matcher')

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ARN_PARTITIONS } from './aws-partitions.ts'
 
 const ROLE_NAME = String.raw`[\w+=,.@\-_/]`
-/** A claim path in braces, without blanks around it. */
+/** A claim path in braces, without surrounding spaces. */
 export const PLACEHOLDER = String.raw`\{claims\.[^{} \t\n\r](?:[^{}]{0,254}[^{} \t\n\r])?\}`
 
 /** Pattern of the specification, widened to the real partitions (decisions §1). */
@@ -10,7 +10,7 @@ export const ROLE_ARN = new RegExp(String.raw`^arn:(${ARN_PARTITIONS}):iam::\d{1
 const ROLE_ARN_TEMPLATE = new RegExp(
   String.raw`^arn:(${ARN_PARTITIONS}):iam::(\d{12}|${PLACEHOLDER}):role\/(${ROLE_NAME}|${PLACEHOLDER})+$`,
 )
-/** What stands before the account in a template whose account is a placeholder. */
+/** The text before a placeholder for the account. */
 const BEFORE_ACCOUNT = ':iam::{'
 
 export const roleArn = () =>
@@ -22,16 +22,16 @@ export const roleArnTemplate = () =>
       'expected a role ARN with placeholders for the account or in the name, such as "arn:aws:iam::{claims.account}:role/mcp-{claims.team}"',
   })
 
-/** Whether claims say in which account a role of this template is. */
+/** Whether claims determine the account of this template's role. */
 export const hasAccountPlaceholder = (template: string): boolean => template.includes(BEFORE_ACCOUNT)
 
-/** The same in CEL over `self`. */
+/** `hasAccountPlaceholder` in CEL over `self`. */
 export const ACCOUNT_PLACEHOLDER_CEL = `self.roleArnTemplate.contains('${BEFORE_ACCOUNT}')`
 
-/** A role ARN in pieces: texts as they are, and claims that stand between them. */
+/** A part of a role ARN template: literal text or a claim. */
 export type TemplatePart = string | { readonly claim: string }
 
-/** The pieces of a template that the schema let through. */
+/** The parts of a valid template. */
 export const templateParts = (template: string): readonly TemplatePart[] =>
   template
     .split(new RegExp(`(${PLACEHOLDER})`))

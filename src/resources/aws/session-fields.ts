@@ -6,17 +6,17 @@ import { ARN_PARTITIONS } from './aws-partitions.ts'
 import { externalIdField } from './sts-source.ts'
 
 const POLICY_ARN = new RegExp(`^arn:(${ARN_PARTITIONS}):iam::(\\d{12}|aws):policy\\/[\\w+=,.@\\-_/]+$`)
-/** Characters of a tag's key (AWS STS, `Tag`), in a form that RE2 knows too. */
+/** Allowed characters of a tag key (AWS STS, `Tag`), in RE2 syntax. */
 const TAG_KEY = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]+$/u
-/** Characters of an expression; longer ones belong into the identity provider. */
+/** Maximum characters of an expression; longer logic belongs in the identity provider. */
 const LONGEST_EXPRESSION = 1024
 
-/** Characters of a tag's value (AWS STS, `Tag`). */
+/** Allowed characters and length of a tag value (AWS STS, `Tag`). */
 export const TAG_VALUE = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]{0,256}$/u
-/** What STS takes as a source identity. */
+/** Source identities that STS accepts. */
 export const SOURCE_IDENTITY = /^[A-Za-z0-9_+=,.@-]{2,64}$/
 
-/** CEL over the claims that gives a text of this form. */
+/** CEL over the claims that returns a string of this form. */
 const textExpression = (form: RegExp) =>
   z
     .string()
@@ -118,7 +118,7 @@ const tags = () =>
     })
     .optional()
 
-/** The session policy of all roles of a config that have none of their own, the fallback too. */
+/** Session policy of all roles of a config without their own, fallback included. */
 export const sessionPolicyTemplate = () =>
   z
     .string()
@@ -133,7 +133,7 @@ export const sessionPolicyTemplate = () =>
       'Session policy with {claims.PATH} in Resource and Condition, for roles without one of their own. Extends the specification.',
     )
 
-/** What a session is made of besides its role: in a mapping, or for all roles of a config that have none of their own. */
+/** Session attributes besides the role: of a mapping, or the default for all roles of a config. */
 export const attributeFields = () => ({
   sessionTags: tags().describe('Session tags, with a source of type ambient or role. Extends the specification.'),
   sourceIdentity: textExpression(SOURCE_IDENTITY)
@@ -143,7 +143,7 @@ export const attributeFields = () => ({
     ),
 })
 
-/** The same of one mapping. */
+/** Session attributes of one mapping. */
 export const mappingFields = () => ({
   ...attributeFields(),
   externalId: externalIdField(
@@ -162,7 +162,7 @@ export type SessionPolicy = z.output<ReturnType<typeof sessionPolicy>>
 const HOW =
   'AssumeRoleWithWebIdentity takes none from the proxy: let the identity provider put them into its tokens (claims "https://aws.amazon.com/tags" and "https://aws.amazon.com/source_identity"), or use "source: { type: ambient }" or "role"'
 
-/** What only `AssumeRole` takes, and what else to do. */
+/** Attributes that only `AssumeRole` accepts, and their alternatives. */
 const OF_ASSUME_ROLE = {
   sessionTags: HOW,
   sourceIdentity: HOW,
@@ -170,7 +170,7 @@ const OF_ASSUME_ROLE = {
     'needs roles that are assumed with a source of type ambient or role; AssumeRoleWithWebIdentity takes none',
 } as const
 
-/** Tags, source identity and external id are for sources that STS takes them from. */
+/** Tags, source identity and external ID need a source whose STS operation accepts them. */
 export const attributeRules = (
   isForRoles: (value: Readonly<Record<string, unknown>>) => boolean,
   isForRolesCel: string,

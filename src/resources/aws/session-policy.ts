@@ -1,14 +1,14 @@
 import { isRecord } from '../../fields/index.ts'
 import { PLACEHOLDER } from './role-arn.ts'
 
-/** Characters of a session policy (AWS STS, `Policy`). */
+/** Maximum characters of a session policy (AWS STS, `Policy`). */
 export const LONGEST_POLICY = 2048
 const EVERY_PLACEHOLDER = new RegExp(PLACEHOLDER, 'g')
 /** A policy variable of IAM (IAM User Guide, policy variables). */
 const VARIABLE = /\$\{[^{}]{0,256}\}/g
-/** What was meant for a placeholder, in a text that has none. */
+/** A probable typo of a placeholder in a text without any. */
 const MEANT = /\{\s{0,9}claims?\b[^{}]{0,256}\}/i
-/** The elements of a statement that may depend on claims: what it is about, not what it allows, excludes or whom. */
+/** Statement elements that may contain placeholders: resource and condition, not effect, action or principal. */
 const FREE: ReadonlySet<string> = new Set(['resource', 'condition'])
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
@@ -43,7 +43,7 @@ const lengthProblem = (length: number, has: string): string | undefined =>
     ? `a session policy has at most ${LONGEST_POLICY} characters, this ${has} ${length}`
     : undefined
 
-/** A template as JSON; undefined for what is none. */
+/** The template as JSON; undefined if it isn't JSON. */
 export function parsedTemplate(template: string): Json | undefined {
   try {
     return JSON.parse(template) as Json
@@ -52,7 +52,7 @@ export function parsedTemplate(template: string): Json | undefined {
   }
 }
 
-/** Why a placeholder in a template is none, or in the wrong place; `at`: the names that lead to `value`. */
+/** Why a placeholder is invalid or misplaced; `at`: the property names that lead to `value`. */
 function misplaced(value: unknown, at: readonly string[], isFree: boolean): string | undefined {
   if (typeof value === 'string') {
     const unknown = unknownPlaceholder(value)
@@ -85,13 +85,13 @@ function unknownPlaceholder(text: string): string | undefined {
 
 const blanks = (text: string): string => ' '.repeat(text.length)
 
-/** Characters of a text that a message shows. */
+/** Maximum characters of a quotation in a message. */
 const SHOWN = 64
 const quoted = (text: string): string => JSON.stringify(text.slice(0, SHOWN))
 
 const hasPlaceholder = (text: string): boolean => text.search(EVERY_PLACEHOLDER) >= 0
 
-/** JSON in the characters that STS takes: others are written as `\\uXXXX`. */
+/** JSON in the characters that STS accepts: others are escaped as `\\uXXXX`. */
 export const asciiJson = (json: string): string =>
   json.replace(/[^\t\n\r\x20-\x7e]/g, (unit) => String.raw`\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { goesWithType, isRecord, type Rule, withRules } from '../../fields/index.ts'
 import { roleArn } from './role-arn.ts'
 
-/** Where an identity of the process's own may come from, in the order of the AWS SDKs. */
+/** Sources of the process's own AWS identity, in the order of the AWS SDKs. */
 export const AMBIENT_SOURCES = [
   'environment',
   'webIdentityFile',
@@ -12,11 +12,11 @@ export const AMBIENT_SOURCES = [
   'profile',
 ] as const
 export type AmbientName = (typeof AMBIENT_SOURCES)[number]
-/** All but `profile`, which is a developer's own. */
+/** The default: all but `profile`, which belongs to a developer. */
 const USUAL: readonly AmbientName[] = AMBIENT_SOURCES.slice(0, -1)
-/** These may hold keys of a user: a role that is assumed with them is not chained. */
+/** These may contain keys of an IAM user: assuming a role with them is not role chaining. */
 const LONG_TERM: ReadonlySet<string> = new Set(['environment', 'profile'])
-/** Seconds that a role which was assumed by a role may last (AWS STS, role chaining). */
+/** Longest session in seconds for a role assumed by a role (AWS STS, role chaining). */
 const LONGEST_CHAINED = 3600
 
 const ambientFields = () => ({
@@ -37,7 +37,7 @@ const ambientFields = () => ({
     ),
 })
 
-/** The property is there with one type only, and need not be. */
+/** The property is optional and allowed with one type only. */
 const onlyWith = (property: string, type: string): Rule => ({
   message: `"${property}" must be absent unless type is "${type}"`,
   at: property,
@@ -91,7 +91,7 @@ const through = () =>
 
 const TYPES = ['callerToken', 'ambient', 'role'] as const
 
-/** `cloudSts.source`: whose identity goes to STS (extends the specification). */
+/** `cloudSts.source`: the identity that is presented to STS (extends the specification). */
 export const stsSource = () =>
   withRules(
     z.strictObject({
@@ -116,7 +116,7 @@ export const stsSource = () =>
   )
 export type StsSource = z.output<ReturnType<typeof stsSource>>
 
-/** An identity of the process's own: where it may come from. */
+/** The sources of the process's own identity. */
 export interface AmbientSpec {
   readonly chain?: readonly AmbientName[] | undefined
   readonly profile?: string | undefined
@@ -133,11 +133,11 @@ type WithSource = {
 const hasRoles = ({ roleMappings = [], fallbackRoleArn }: Readonly<Record<string, unknown>>): boolean =>
   fallbackRoleArn !== undefined || (Array.isArray(roleMappings) && roleMappings.length > 0)
 
-/** Whether requests are signed with the identity of the process as it is, whoever calls. */
+/** Whether all requests are signed with the process's own identity, without a role per caller. */
 export const signsAsService = (spec: WithSource): boolean =>
   spec.source?.type === 'ambient' && (spec.source.signAs ?? (hasRoles({ ...spec }) ? 'role' : 'service')) === 'service'
 
-/** Whether the caller's own token goes to STS. */
+/** Whether the caller's own token is presented to STS. */
 export const showsCallerToken = ({ source }: Pick<WithSource, 'source'>): boolean =>
   source === undefined || source.type === 'callerToken'
 
@@ -153,12 +153,12 @@ const isService = (value: Readonly<Record<string, unknown>>): boolean =>
 const isCallers = ({ source }: Readonly<Record<string, unknown>>): boolean =>
   source === undefined || !isRecord(source) || source.type === 'callerToken'
 
-/** Whether roles are assumed with an identity of the process's own; of a spec that may be half valid. */
+/** Whether roles are assumed with the process's own identity; `value` may be invalid. */
 export const assumesRoles = (value: Readonly<Record<string, unknown>>): boolean =>
   !isCallers(value) && !isService(value)
 export const ASSUMES_ROLES_CEL = `!(${CALLER_CEL} || ${SERVICE_CEL})`
 
-/** Rules between the source and the rest of `cloudSts`. */
+/** Rules between the source and other fields of `cloudSts`. */
 export const SOURCE_RULES: readonly Rule[] = [
   {
     message: 'expected "fallbackRoleArn" or at least one entry in "roleMappings"',
@@ -203,7 +203,7 @@ export const SOURCE_RULES: readonly Rule[] = [
   },
 ]
 
-/** Whether the identity that assumes roles is itself that of a role, wherever it comes from. */
+/** Whether the identity that assumes roles is itself a role. */
 function isChained(source: unknown): boolean {
   if (!isRecord(source)) return false
   if (source.type === 'role') return true

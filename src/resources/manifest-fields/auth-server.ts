@@ -3,7 +3,10 @@ import { rejected, supported, type FieldTable } from './verdict.ts'
 const isTrue = (value: unknown): boolean => value === true
 const NO_EXCHANGE = rejected('tokens are not exchanged here (RFC 8693); expected "jwtBearerGrant" alone')
 
-/** What becomes of fields of `embeddedAuthServer`, and of `authServerConfig` of a VirtualMCPServer; others run as they are. */
+/**
+ * Support of fields of `embeddedAuthServer` and of a VirtualMCPServer's `authServerConfig`; unlisted fields are
+ * supported.
+ */
 export const AUTH_SERVER_FIELDS: FieldTable = {
   issuer: supported(),
   authorizationEndpointBaseUrl: supported(),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isRecord, type Rule } from '../../fields/index.ts'
 import { fieldsBelow, type FieldTable } from './verdict.ts'
 
-/** Whether a field is written with something in it. */
+/** Whether a field has a non-empty value. */
 const isWritten = (value: unknown): boolean => {
   if (value === undefined || value === null) return false
   if (Array.isArray(value)) return value.length > 0
@@ -13,7 +13,7 @@ const isWritten = (value: unknown): boolean => {
 const valueAt = (value: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((part, name) => (isRecord(part) ? part[name] : undefined), value)
 
-/** Whether a document asks for a field that is refused. */
+/** Whether a document uses a rejected field. */
 export function asksFor(spec: unknown, path: string, asks: ((value: unknown) => boolean) | undefined): boolean {
   const value = valueAt(spec, path)
   return isWritten(value) && (asks === undefined || asks(value))
@@ -30,8 +30,8 @@ export const refusals = (table: FieldTable, prefix = ''): Rule[] =>
     }))
 
 /**
- * Schemas of the fields of an object that a table has and the schema does not: they are there to be told about. Where a table
- * has only parts of a field, those are named.
+ * Schemas for the fields that a table lists and the schema lacks, so that they can be reported. If the table lists only
+ * parts of a field, the field itself is included.
  */
 export function tabledFields(table: FieldTable, prefix: string, known: readonly string[]): object {
   const rows = (['rejected', 'ignored'] as const).flatMap((verdict) =>

@@ -1,20 +1,20 @@
 /** Support of a manifest field that was written for another program. */
 export type FieldVerdict =
-  /** It does here what it did there; `says` is what is different, if anything. */
+  /** Supported as by the other program; `says` is the difference, if any. */
   | { readonly is: 'supported'; readonly says: string }
-  /** It restricts, or carries a credential, and nothing here does that: the document is refused with `says`. */
+  /** Rejected with `says`: the field restricts access or carries a credential, and mcp-extauth does not support it. */
   | {
       readonly is: 'rejected'
       readonly says: string
-      /** Whether this value asks for it. Default: anything but `null`, `{}` and `[]`. */
+      /** Whether this value uses the field. Default: anything but `null`, `{}` and `[]`. */
       readonly asks?: (value: unknown) => boolean
-      /** An option of the command line, or a ProxyConfig, may say it instead (`manifestCallers`). */
+      /** A command-line option or a ProxyConfig may replace it (`manifestCallers`). */
       readonly isOverridable?: true
     }
-  /** It has no effect here and restricts nothing: `validate --verbose` lists it with `says`. */
+  /** Ignored: the field restricts nothing. `validate --verbose` lists it with `says`. */
   | { readonly is: 'ignored'; readonly says: string }
 
-/** The fields of one kind below `spec`, by their path: `config.audit`, `upstreamProviders[].oauth2Config.dcrConfig`. */
+/** Fields of one kind below `spec` by path: `config.audit`, `upstreamProviders[].oauth2Config.dcrConfig`. */
 export type FieldTable = Readonly<Record<string, FieldVerdict>>
 
 export const supported = (says = ''): FieldVerdict => ({ is: 'supported', says })
@@ -23,7 +23,7 @@ export const rejected = (says: string, asks?: (value: unknown) => boolean): Fiel
   asks === undefined ? { is: 'rejected', says } : { is: 'rejected', says, asks }
 export const rejectedCallers = (says: string): FieldVerdict => ({ is: 'rejected', says, isOverridable: true })
 
-/** The fields of `table` below a prefix that are of this verdict, by what is left of their path. */
+/** The fields of `table` below a prefix with this verdict, by the rest of their path. */
 export function fieldsBelow<V extends FieldVerdict['is']>(
   table: FieldTable,
   prefix: string,

@@ -3,10 +3,10 @@ import { rejected, rejectedCallers, supported, ignored, type FieldTable } from '
 
 const isTrue = (value: unknown): boolean => value === true
 
-/** How the rows of what is about pods begin. */
+/** Start of the text for fields about pods. */
 export const IN_A_CLUSTER = 'in a cluster'
 
-/** Fields that both kinds of remote servers have. */
+/** Fields of both kinds of remote servers. */
 const REMOTE: FieldTable = {
   remoteUrl: supported(),
   externalAuthConfigRef: supported(),
@@ -29,7 +29,7 @@ const NO_TRAIL = rejected(
 const NO_RATES = rejected('requests are not counted here; expected none, and a limit in the gateway before the proxy')
 const NO_WEBHOOKS = rejected('no webhooks are asked about requests here; expected none')
 
-/** Fields that restrict callers in ways that nothing here can; whoever says otherwise who may call takes them on. */
+/** Fields that restrict callers in unsupported ways; other caller settings override them. */
 const NOT_EVALUATED: FieldTable = {
   authzConfig: rejectedCallers('holds policies that are not evaluated here'),
   authzConfigRef: rejectedCallers('refers to policies that are not evaluated here'),
@@ -62,7 +62,7 @@ const MCPRemoteProxy: FieldTable = {
   trustProxyHeaders: ignored('whose `Forwarded` is believed is `listen.trustedProxies` of a ProxyConfig'),
 }
 
-/** A list of tools of which one hides or refuses something, or refers to what may. */
+/** Whether a list of tools hides or rejects a tool, or references a config that may. */
 const hidesTools = (value: unknown): boolean =>
   Array.isArray(value) &&
   value.some((one) => {
@@ -123,5 +123,5 @@ const MCPServer: FieldTable = {
   ),
 }
 
-/** What becomes of each field of a workload that was written for the group that these kinds come from. */
+/** Support of each workload field of the other program's group. */
 export const WORKLOAD_FIELDS = { MCPServer, MCPRemoteProxy, MCPServerEntry, VirtualMCPServer } as const

@@ -15,11 +15,11 @@ import { saidHereOrInClientAuth } from '../client-fields.ts'
 import { named, ORDINARY, type TypeRecord } from '../type-record.ts'
 import { providerName } from '../upstream/upstream-provider.ts'
 
-/** A GUID, or a name with a dot in it: `common`, `organizations` and `consumers` are no tenant. */
+/** A GUID or a domain name: `common`, `organizations` and `consumers` are not tenants. */
 const TENANT =
   /^([0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?[.])+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9])$/
 
-/** What of the record Entra ID takes with this grant: the credential stands in the body, and the client names itself. */
+/** Client authentication methods that Entra ID accepts with this grant: in the body, with `client_id`. */
 const METHODS = ['clientSecretPost', 'privateKeyJwt', 'tokenFile'] as const
 
 const inTheBody: Rule = {
@@ -106,13 +106,13 @@ export const obo = () =>
 /** `spec.obo` with its defaults. */
 export type Obo = z.output<ReturnType<typeof obo>>
 
-/** What of a tenant is called, or named to people: its endpoints below the authority. */
+/** The endpoints of a tenant, for requests and for messages. */
 export function oboEndpoints({ authority, tenantId }: Pick<Obo, 'authority' | 'tenantId'>) {
   const tenant = `${authority.replace(/\/+$/, '')}/${tenantId}`
   return {
     token: `${tenant}/oauth2/v2.0/token`,
     authorize: `${tenant}/oauth2/v2.0/authorize`,
-    /** Where an administrator grants what the application asks for. */
+    /** Page for an administrator's consent. */
     consent: `${tenant}/adminconsent`,
   }
 }
@@ -121,13 +121,13 @@ export function oboEndpoints({ authority, tenantId }: Pick<Obo, 'authority' | 't
 export const oboScope = ({ scopes = [], audience }: Pick<Obo, 'scopes' | 'audience'>): string =>
   scopes.length > 0 ? scopes.join(' ') : `${audience}/.default`
 
-/** Who we are at the tenant, in fields beside each other: the secret goes in the body. */
+/** The OAuth client identity at the tenant in top-level fields: the secret is sent in the body. */
 export const oboClient = ({ clientAuth: record, clientId, clientSecretRef }: Obo): FlatClient =>
   record === undefined ? { clientId, clientSecretRef, clientAuthMethod: 'client_secret_post' } : { clientAuth: record }
 
 const clientIdOf = (spec: Obo): string => clientAuthOf(oboClient(spec))?.clientId ?? ''
 
-/** Entra ID takes only tokens that were issued for the very application that shows them. */
+/** Entra ID accepts only tokens issued for the application that presents them. */
 const isForUs = (clientId: string, audience: string): boolean =>
   audience === clientId || audience.startsWith(`api://${clientId}`)
 

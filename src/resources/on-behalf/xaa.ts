@@ -22,7 +22,7 @@ import {
 import { named, ORDINARY, type TypeRecord } from '../type-record.ts'
 import { subjectProviderName } from '../upstream/upstream-provider.ts'
 
-/** The two authorization servers, as the names of their fields begin. */
+/** Field prefixes of the two authorization servers. */
 const LEGS = ['idp', 'target'] as const
 type Leg = (typeof LEGS)[number]
 
@@ -41,7 +41,7 @@ const authorities = (where: string) =>
 /** Short and full names, the empty one included (specification, `subjectTokenType`). */
 const SUBJECT_TOKEN_TYPE = /^(id_token|urn:ietf:params:oauth:token-type:id_token)?$/
 
-/** Who we are there is said, flat or in the record: an assertion names the client that it is for, an ID token the one that it is of. */
+/** The client identifier is required, top-level or in `clientAuth`: assertions and ID tokens name the client. */
 const isNamed = (leg: Leg): readonly Rule[] => {
   const [id, record] = [`${leg}ClientId`, `${leg}ClientAuth`]
   return [
@@ -118,15 +118,15 @@ export const xaa = () =>
 /** `spec.xaa` with its defaults. */
 export type Xaa = z.output<ReturnType<typeof xaa>>
 
-/** A token endpoint, and who we are there. */
+/** A token endpoint with the OAuth client identity. */
 export interface XaaEndpoint extends FlatClient {
   readonly tokenUrl: string
-  /** Whose endpoint it is, where that is known. */
+  /** Issuer of the endpoint, if known. */
   readonly issuer: string | undefined
   readonly caCertPath: string | undefined
 }
 
-/** The two token endpoints of a config, by the leg. */
+/** The two token endpoints of a config by step. */
 export const xaaEndpoints = (spec: Xaa): Readonly<Record<Leg, XaaEndpoint>> => ({
   idp: {
     tokenUrl: spec.idpTokenUrl,

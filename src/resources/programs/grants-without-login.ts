@@ -13,7 +13,7 @@ import {
   withRules,
 } from '../../fields/index.ts'
 
-/** Tokens that no login stands behind can't be ended before their time: they live an hour at most. */
+/** Maximum lifetime of tokens without a login, because they can't be revoked. */
 const MOST_LIFETIME = '1h'
 const LEAST_LIFETIME = '1m'
 
@@ -21,7 +21,10 @@ const LEAST_LIFETIME = '1m'
 export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const CLIENT_CREDENTIALS = 'client_credentials'
 
-/** An identifier that is no URL of a metadata document, in RFC 6749's characters without space and colon (Basic splits there). */
+/**
+ * An identifier that isn't the URL of a metadata document, in the characters of RFC 6749 without space and colon (Basic
+ * splits at it).
+ */
 const clientId = (what: string) =>
   z
     .string()
@@ -30,7 +33,7 @@ const clientId = (what: string) =>
     .regex(/^[A-Za-z0-9][A-Za-z0-9._~-]*$/, { error: 'expected letters, digits, ".", "_", "~" and "-"' })
     .describe(what)
 
-/** Each entry of a list has another value of the property. */
+/** The property must be unique among the entries of a list. */
 export const unique = (list: string, name: string): Rule => ({
   message: `expected each ${name} once`,
   at: list,
@@ -43,7 +46,7 @@ export const unique = (list: string, name: string): Rule => ({
   cel: `!has(self.${list}) || self.${list}.all(p, self.${list}.exists_one(q, q.${name} == p.${name}))`,
 })
 
-/** For a list in a list, where it would cost the API server too much. */
+/** Removes CEL for nested lists, where the API server's cost limit would be exceeded. */
 export const withoutCel = ({ cel: _cel, ...rule }: Rule): Rule => rule
 
 export const shortLifetime: Rule = {
@@ -119,7 +122,7 @@ export const identityAssertions = () =>
     [unique('issuers', 'issuerUrl')],
   )
 
-/** RSA of 2048 to 8192 bits, P-256, P-384, P-521 or Ed25519: what the algorithms of assertions are made with. */
+/** Keys for the assertion algorithms: RSA of 2048 to 8192 bits, P-256, P-384, P-521 or Ed25519. */
 function isClientKey(pem: string): boolean {
   try {
     const { asymmetricKeyType: type, asymmetricKeyDetails: details } = createPublicKey(pem)
@@ -131,7 +134,7 @@ function isClientKey(pem: string): boolean {
 }
 const CURVES: ReadonlySet<string> = new Set(['prime256v1', 'secp384r1', 'secp521r1'])
 
-/** A private key in this place is refused: it would lie open. */
+/** A public key; a private key is rejected, because the document is not secret. */
 const publicKey = () =>
   z
     .string()

@@ -27,7 +27,7 @@ const jwtBearerGrant = () =>
     [withoutCel(tokenLifetime('maxAssertionAge'))],
   )
 
-/** `trustedIssuers` of the group that these kinds come from: its part that needs no exchange of tokens runs as `workloads` does. */
+/** `trustedIssuers` of the other program's group: the part without token exchange runs like `workloads`. */
 export const trustedIssuers = () =>
   z
     .array(

@@ -3,7 +3,7 @@ import type { TrustedIssuer } from './grants-without-login.ts'
 
 /** Accepted workload tokens, from either form of configuration. */
 export interface WorkloadEntry {
-  /** Its place in the configuration. */
+  /** Location in the configuration. */
   readonly place: string
   readonly issuer: TrustedIssuer
   /** CEL over `claims`. */
@@ -15,19 +15,19 @@ export interface WorkloadEntry {
   readonly scopes: readonly string[]
   /** Go duration. */
   readonly lifetime: string | undefined
-  /** A token counts once. */
+  /** Each token is accepted once. */
   readonly isSingleUse: boolean
-  /** Our token ends with the one that was shown. */
+  /** The issued token expires with the presented one. */
   readonly endsWithToken: boolean
 }
 
 type WithWorkloads = Pick<EmbeddedAuthServer, 'workloads' | 'trustedIssuers'>
 
-/** Whether a server takes tokens of workloads. */
+/** Whether a server accepts workload tokens. */
 export const takesWorkloads = ({ workloads = [], trustedIssuers = [] }: WithWorkloads): boolean =>
   workloads.length + trustedIssuers.length > 0
 
-/** The entries of a server in their order: of those of an issuer, the first that fits counts. */
+/** The entries of a server in order: for an issuer, the first match applies. */
 export function workloadEntries(
   { issuer, workloads = [], trustedIssuers = [] }: WithWorkloads & Pick<EmbeddedAuthServer, 'issuer'>,
   tokenUrl: string,
@@ -61,7 +61,7 @@ export function workloadEntries(
   return [...own, ...theirs]
 }
 
-/** Everybody whose assertions about users or programs give tokens at a server, each once. */
+/** Trusted issuers of user and workload assertions at a server, without duplicates. */
 export function trustedIssuersOf(
   spec: WithWorkloads & Pick<EmbeddedAuthServer, 'issuer' | 'identityAssertions'>,
 ): readonly TrustedIssuer[] {

@@ -10,7 +10,7 @@ const usable = (match: string, context: z.core.$RefinementCtx): void => {
   if (message !== undefined) context.addIssue({ code: 'custom', message })
 }
 
-/** `workloads` (clientauth.md §3, RFC 7523 §2.1): whose own tokens are taken of programs that no client stands behind. */
+/** `workloads` (clientauth.md §3, RFC 7523 §2.1): issuers whose tokens are accepted from workloads without a client. */
 export const workloads = () =>
   z
     .array(

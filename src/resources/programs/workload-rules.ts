@@ -1,9 +1,9 @@
 import { parseGoDuration, type Rule } from '../../fields/index.ts'
 
-/** Tokens of workloads live a day at most. */
+/** Maximum lifetime of workload tokens: one day. */
 const MOST_TOKEN_LIFETIME_MS = 24 * 3_600_000
 
-/** A field that says for how long tokens of workloads may be made. */
+/** A field with the maximum lifetime of workload tokens. */
 export const tokenLifetime = (name: string): Rule => ({
   message: 'expected more than 0s and 24h at most',
   at: name,

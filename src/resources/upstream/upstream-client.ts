@@ -12,7 +12,7 @@ export const upstreamClientFields = () => ({
     .describe('How we authenticate, in place of clientId and clientSecretRef. Extends the specification.'),
 })
 
-/** How we register ourselves at an upstream (RFC 7591). */
+/** Dynamic client registration at an upstream (RFC 7591). */
 export const dcrConfig = () =>
   withRules(
     z.strictObject({
@@ -33,7 +33,7 @@ export const dcrConfig = () =>
     ],
   )
 
-/** Browsers are sent with a client identifier, so that it has to be known, also beside a token in a file that says it. */
+/** Redirects need a client identifier, even when a token file contains it. */
 const loginsNeedAnId: Rule = {
   message: 'logins need "clientAuth.clientId", with method "tokenFile", too',
   at: 'clientAuth',
@@ -49,7 +49,7 @@ const loginsNeedAnId: Rule = {
   },
 }
 
-/** Exactly one of the ways to say who we are; `dcrConfig` is one where it can be. */
+/** Exactly one form of client identity is required; `dcrConfig` is one if listed. */
 export function oneClientHere(...others: readonly 'dcrConfig'[]): readonly Rule[] {
   const ways = ['clientId', 'clientAuth', ...others]
   const instead = ways.slice(1).map((name) => `"${name}"`)
@@ -77,7 +77,7 @@ export function namedClient(name: string, config: FlatClient): UpstreamClientAut
   return { ...auth, clientId: auth.clientId }
 }
 
-/** An upstream, as far as it says who we are there. */
+/** The client identity fields of an upstream. */
 interface UpstreamClientSpec {
   readonly name: string
   readonly oidcConfig?: FlatClient | undefined

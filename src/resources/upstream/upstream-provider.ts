@@ -93,14 +93,14 @@ const commonFields = () => ({
     ),
 })
 
-/** OpenID issuers are https wherever they are (OpenID Connect Discovery §3); the endpoints of `oauth2` need not be on this machine. */
+/** OpenID issuers always need https (OpenID Connect Discovery §3); endpoints of `oauth2` may use http on loopback. */
 const ISSUER_URL =
   'an https URL, on this machine too (caBundleRef trusts an own CA; plain http is for loopback endpoints of type oauth2),'
 
-/** A claim at the top of an ID token, as an identifier; empty means the same as absent. */
+/** Name of a top-level ID token claim; empty means absent. */
 const CLAIM_NAME = /^([A-Za-z_][A-Za-z0-9_]*)?$/
 
-/** Where the fields of an upstream are in the table of manifests. */
+/** Path of upstream fields in the manifest tables. */
 const OIDC = 'upstreamProviders[].oidcConfig'
 const OAUTH2 = 'upstreamProviders[].oauth2Config'
 
@@ -137,9 +137,9 @@ export type OidcConfig = z.output<ReturnType<typeof oidcConfig>>
 
 const dotPath = () => z.string().min(1).max(256)
 
-/** Printable ASCII of which no reader of such paths makes a query. */
+/** Printable ASCII without the query syntax of dot path libraries. */
 const PLAIN_PATH = String.raw`[!-"$-)+->A-\[\]-{}~]+`
-/** A dot path, and one into the payload of the JWT that is there. */
+/** A dot path, optionally followed by a path into the payload of the JWT at the first. */
 const IDENTITY_PATH = new RegExp(String.raw`^${PLAIN_PATH}(\|@upstreamjwt\|${PLAIN_PATH})?$`)
 const identityPath = () =>
   dotPath().regex(IDENTITY_PATH, { error: 'expected a dot path, or two with "|@upstreamjwt|" between them' })
@@ -155,7 +155,7 @@ const identityFromToken = () =>
   })
 export type IdentityFromToken = z.output<ReturnType<typeof identityFromToken>>
 
-/** A field that asks for more than is done here. What is plain http without it is warned of where URLs are judged. */
+/** Rejects a field with a wider meaning than supported. URL validation warns about plain HTTP without it. */
 const httpInside: Rule = {
   message: 'plain http is for loopback and in-cluster names only; expected none, and endpoints with https',
   at: 'insecureAllowHTTP',
@@ -217,7 +217,7 @@ export type OAuth2Config = z.output<ReturnType<typeof oauth2Config>>
 
 const UPSTREAM_TYPES = ['oidc', 'oauth2'] as const
 
-/** The name of an upstream provider, by which others refer to it (specification, `upstreamProviders[]`). */
+/** Name of an upstream provider for references (specification, `upstreamProviders[]`). */
 export const providerName = () =>
   z
     .string()
@@ -225,7 +225,7 @@ export const providerName = () =>
     .max(63)
     .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, { error: 'expected lower-case letters, digits and hyphens' })
 
-/** Reference to an upstream provider; empty means the same as absent (specification, `subjectProviderName`). */
+/** Reference to an upstream provider; empty means absent (specification, `subjectProviderName`). */
 export const subjectProviderName = () =>
   z
     .string()
@@ -253,7 +253,7 @@ export const upstreamProvider = () =>
   )
 export type UpstreamProvider = z.output<ReturnType<typeof upstreamProvider>>
 
-/** Whether an upstream never says who logged in: each login gets a subject of its own. */
+/** Whether an upstream never identifies the user: each login gets its own subject. */
 export const hasSynthesizedIdentity = ({ oauth2Config: oauth2 }: UpstreamProvider): boolean =>
   oauth2 !== undefined && oauth2.userInfo === undefined && oauth2.identityFromToken === undefined
 

@@ -13,10 +13,10 @@ import {
   withRules,
 } from '../../fields/index.ts'
 
-/** More are a mistake, and each costs each request. */
+/** More are probably a mistake, and each header costs every request. */
 export const MAX_HEADERS = 32
 
-/** A value on one line; what else it may not be is said below. */
+/** A single-line value; further rules follow below. */
 const headerText = () =>
   z
     .string()
@@ -52,7 +52,7 @@ const fromSecret = () =>
     )
     .max(MAX_HEADERS)
 
-/** Headers that each request to a remote server gets, beside the credential of its type (manifests.md §5). */
+/** Headers added to each request to a remote server, besides the credential (manifests.md §5). */
 export const headerForward = () =>
   withRules(
     z.strictObject({
@@ -71,7 +71,7 @@ export const headerForward = () =>
   )
 export type HeaderForward = z.output<ReturnType<typeof headerForward>>
 
-/** Names of headers as they are written, of what may be half valid. */
+/** Header names as written; the value may be invalid. */
 function namesIn({ addPlaintextHeaders, addHeadersFromSecret }: Readonly<Record<string, unknown>>): string[] {
   const rows: unknown[] = Array.isArray(addHeadersFromSecret) ? addHeadersFromSecret : []
   return [
@@ -84,7 +84,7 @@ function namesIn({ addPlaintextHeaders, addHeadersFromSecret }: Readonly<Record<
 export const forwardedNames = (written: HeaderForward | undefined): readonly string[] =>
   written === undefined ? [] : namesIn(written).map((name) => name.toLowerCase())
 
-/** The secrets that `headerForward` names. */
+/** Secrets that `headerForward` references. */
 export const forwardedSecrets = (written: HeaderForward | undefined): readonly FoundContent<SecretRef>[] =>
   (written?.addHeadersFromSecret ?? []).map(({ valueSecretRef }, index) => ({
     path: ['headerForward', 'addHeadersFromSecret', index, 'valueSecretRef'],

@@ -21,7 +21,10 @@ const spec = () =>
     TYPES.map((type) => goesWithType(type, type, TYPES)),
   )
 
-/** The resource MCPOIDCConfig: who calls, for all workloads that refer to it (`oidcConfigRef`). Extends the specification. */
+/**
+ * The resource MCPOIDCConfig: accepted callers for all workloads that reference it (`oidcConfigRef`). Extends the
+ * specification.
+ */
 export const mcpOidcConfig = () => referredConfig('MCPOIDCConfig', spec())
 
 export interface MCPOIDCConfig extends ReferredConfig<'MCPOIDCConfig', z.output<ReturnType<typeof spec>>> {}

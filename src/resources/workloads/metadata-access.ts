@@ -1,7 +1,7 @@
 import { isMetadataHost, metadataIn } from '../../core/index.ts'
 import { isRecord, type Rule } from '../../fields/index.ts'
 
-/** No target is a metadata service (kubernetes.md §3): answers of it would be credentials of the machine. */
+/** Rejects metadata services as targets (kubernetes.md §3): their responses contain credentials of the machine. */
 export const noMetadataTarget = (field: 'remoteUrl' | 'remoteURL'): Rule => ({
   message: 'is a link-local address or a metadata service, which is no MCP server',
   at: field,
@@ -15,8 +15,8 @@ interface EgressProblem {
 }
 
 /**
- * What of an egress rule of a NetworkPolicy would open the way to a metadata service (kubernetes.md §3): no peers at all,
- * which means everybody, and networks that are or hold one. Whether it is a rule at all is the API server's to judge.
+ * Problems of a NetworkPolicy egress rule that permits access to a metadata service (kubernetes.md §3): no peers, which
+ * means all destinations, or networks that contain one. The API server validates the rule itself.
  */
 export function metadataEgress(rule: Readonly<Record<string, unknown>>): EgressProblem[] {
   const { to } = rule

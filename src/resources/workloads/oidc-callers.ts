@@ -13,7 +13,7 @@ import {
   secretRef,
 } from '../../fields/index.ts'
 
-/** Fields that earlier versions of the manifests spell with capitals; both at once is an error. */
+/** Older spellings of fields; setting both spellings is an error. */
 const SPELLINGS = {
   jwksUrl: 'jwksURL',
   introspectionUrl: 'introspectionURL',
@@ -57,8 +57,8 @@ const flag = () => z.boolean().optional()
 const audience = () => z.string().min(1).max(2048).optional().describe('Expected aud claim of access tokens.')
 
 /**
- * Callers are those of one OpenID provider. Fields that are not known here let the document through: they are told about
- * where it matters who may call, unless somebody else says that.
+ * Callers of one OpenID provider. Unknown fields pass the schema: they are reported where this section decides who may
+ * call.
  */
 const inline = () =>
   withRules(
@@ -99,7 +99,7 @@ const kubernetes = () =>
 
 const TYPES = ['kubernetes', 'configMap', 'inline'] as const
 
-/** `oidcConfig` of a manifest: who may call it (decisions §1). */
+/** `oidcConfig` of a manifest: its accepted callers (decisions §1). */
 export const oidcConfig = () =>
   withRules(
     z.looseObject({
@@ -126,7 +126,10 @@ export type OidcConfig = z.output<ReturnType<typeof oidcConfig>>
 export type InlineOidc = NonNullable<OidcConfig['inline']>
 export type KubernetesOidc = NonNullable<OidcConfig['kubernetes']>
 
-/** `oidcConfigRef` of a workload: who may call it is said by an MCPOIDCConfig of its namespace. Extends the specification. */
+/**
+ * `oidcConfigRef` of a workload: an MCPOIDCConfig of its namespace defines the accepted callers. Extends the
+ * specification.
+ */
 export const oidcConfigRef = () =>
   z
     .looseObject({

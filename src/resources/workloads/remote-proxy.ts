@@ -52,7 +52,7 @@ const resourceOverrides = () =>
   })
 export type ResourceOverrides = z.output<ReturnType<typeof resourceOverrides>>
 
-/** A name in the DNS, whose first label may be `*`. */
+/** A DNS name whose first label may be `*`. */
 const hostname = () =>
   z
     .string()
@@ -64,7 +64,7 @@ const hostname = () =>
 /** A Kubernetes object, which the API server validates when it is applied. */
 const anything = (description: string) => z.record(z.string(), z.unknown()).describe(description)
 
-/** How many pods a HorizontalPodAutoscaler runs. */
+/** Settings of the HorizontalPodAutoscaler. */
 const autoscaling = () =>
   withCel(
     z.strictObject({
@@ -82,8 +82,8 @@ const autoscaling = () =>
 export type Autoscaling = z.output<ReturnType<typeof autoscaling>>
 
 /**
- * Fields of an MCPRemoteProxy that say how its pods run in a cluster (kubernetes.md §3); `extauth proxy` does not need them.
- * All extend the specification.
+ * Fields of an MCPRemoteProxy for its pods in a cluster (kubernetes.md §3); `extauth proxy` ignores them. All extend
+ * the specification.
  */
 export const podFields = () => ({
   replicas: int32(0, 1000).optional().describe('Pods. Absent: left to an autoscaler, 1 at first.'),
@@ -160,7 +160,7 @@ export const podFields = () => ({
   allowedOrigins: origins().optional().describe('Origins that browsers may call from, or "*".'),
 })
 
-/** Status of kinds that the operator does not run. */
+/** Status of kinds without pods of the operator. */
 export const referringStatus = () =>
   z.strictObject({
     observedGeneration: generation().optional().describe(OBSERVED_GENERATION),

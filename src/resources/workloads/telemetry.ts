@@ -21,7 +21,7 @@ const flag = () => z.boolean().optional()
 const withScheme = (endpoint: string, scheme: string): string =>
   /^https?:\/\//.test(endpoint) ? endpoint : `${scheme}://${endpoint}`
 
-/** The URL that spans are posted to (OTLP/HTTP); undefined for an endpoint that is none. */
+/** The URL for spans (OTLP/HTTP); undefined for an invalid endpoint. */
 export function tracesUrl(endpoint: string, insecure: boolean | undefined): URL | undefined {
   const url = URL.parse(withScheme(endpoint, insecure === true ? 'http' : 'https'))
   if (url === null) return undefined
@@ -30,7 +30,7 @@ export function tracesUrl(endpoint: string, insecure: boolean | undefined): URL 
   return url
 }
 
-/** Where a receiver is, as the manifests of others write it: mostly without a scheme, which `insecure` then says. */
+/** A receiver's endpoint in manifests of other programs: often without a scheme, which `insecure` then determines. */
 const endpoint = () =>
   withCel(
     z
@@ -89,7 +89,7 @@ const BUNDLE: Rule = {
   json: { not: { properties: { insecure: { const: true } }, required: ['insecure', 'caBundleRef'] } },
 }
 
-/** Names of headers, of what may be half valid. */
+/** Header names; the value may be invalid. */
 function namesIn({ headers, sensitiveHeaders }: Readonly<Record<string, unknown>>): string[] {
   const rows: unknown[] = Array.isArray(sensitiveHeaders) ? sensitiveHeaders : []
   const plain: unknown[] = Array.isArray(headers) ? headers : isRecord(headers) ? Object.keys(headers) : []
@@ -169,7 +169,10 @@ const spec = () =>
     prometheus: prometheus(),
   })
 
-/** The resource MCPTelemetryConfig: where traces go, for all workloads that refer to it (`telemetryConfigRef`). Extends the specification. */
+/**
+ * The resource MCPTelemetryConfig: trace receivers for all workloads that reference it (`telemetryConfigRef`). Extends
+ * the specification.
+ */
 export const mcpTelemetryConfig = () => referredConfig('MCPTelemetryConfig', spec())
 
 export interface MCPTelemetryConfig extends ReferredConfig<'MCPTelemetryConfig', z.output<ReturnType<typeof spec>>> {}
@@ -187,7 +190,7 @@ export const telemetryConfigRef = () =>
   })
 export type TelemetryConfigRef = z.output<ReturnType<typeof telemetryConfigRef>>
 
-/** `telemetry` of a workload: the earlier way to say it, without secrets and authorities. */
+/** `telemetry` of a workload: the older inline form, without secrets and CA certificates. */
 export const inlineTelemetry = () =>
   z.looseObject({
     openTelemetry: withRules(

@@ -24,7 +24,10 @@ const spec = () =>
       .describe('New names and descriptions of tools. A proxy that refers to it is refused: tools are not renamed.'),
   })
 
-/** The resource MCPToolConfig: the tools of all workloads that refer to it (`toolConfigRef`). Extends the specification. */
+/**
+ * The resource MCPToolConfig: the tools of all workloads that reference it (`toolConfigRef`). Extends the
+ * specification.
+ */
 export const mcpToolConfig = () => referredConfig('MCPToolConfig', spec())
 
 export interface MCPToolConfig extends ReferredConfig<'MCPToolConfig', z.output<ReturnType<typeof spec>>> {}

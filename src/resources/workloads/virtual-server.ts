@@ -5,14 +5,14 @@ import { exclusive, withCel, withRules, httpUrl, objectName, segmentName } from 
 import { telemetryConfigRef, TRACES } from './telemetry.ts'
 import { EXTERNAL_AUTH, reference, resourceUrl } from './workload-fields.ts'
 
-/** How a VirtualMCPServer authenticates to backends: by what was discovered with them, or by a config that it names. */
+/** How a VirtualMCPServer authenticates to backends: by discovered configs or by a referenced one. */
 const outgoing = () =>
   z.looseObject({
     type: z.enum(['discovered', 'externalAuthConfigRef']).optional().describe('Where the config comes from.'),
     externalAuthConfigRef: reference().optional().describe(EXTERNAL_AUTH),
   })
 
-/** `spec` of VirtualMCPServer, as far as it is ours (authserver.md §2.4). */
+/** The supported part of a VirtualMCPServer's `spec` (authserver.md §2.4). */
 export const virtualServerSpec = () =>
   z.looseObject({
     outgoingAuth: z
@@ -56,7 +56,7 @@ export const virtualServerSpec = () =>
     telemetryConfigRef: telemetryConfigRef().optional().describe(TRACES),
   })
 
-/** `status` of VirtualMCPServer: what is behind it. An empty text is how Go says that there is none. */
+/** `status` of VirtualMCPServer: its backends. Go writes an empty string for absent values. */
 export const virtualServerStatus = () =>
   z.looseObject({
     discoveredBackends: z

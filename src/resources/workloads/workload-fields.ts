@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { httpUrl, objectName } from '../../fields/index.ts'
 
-// Specs of workloads belong to other controllers: what is not ours is let through, here and in references.
+// Workload specs belong to other controllers: unknown fields are accepted, also in references.
 export const reference = () =>
   z.looseObject({ name: objectName().describe('Name of an MCPExternalAuthConfig in the same namespace.') })
 export const EXTERNAL_AUTH = 'How the workload authenticates to the external service.'

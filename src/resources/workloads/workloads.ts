@@ -52,7 +52,7 @@ const callerFields = () => ({
   oidcConfigRef: oidcConfigRef().optional().describe('Who may call, as an MCPOIDCConfig says.'),
 })
 
-/** How a remote server is reached, as on a route of a ProxyConfig. */
+/** Connection settings of a remote server, as on a route of a ProxyConfig. */
 const routeFields = () => ({
   allowBoundTokens: allowBoundTokens()
     .optional()
@@ -172,7 +172,7 @@ export function whyNotRead(kind: WorkloadKind, field: string): string | undefine
   return row?.is === 'ignored' ? row.says : undefined
 }
 
-/** Why a field that is read does nothing in files: it is about pods, or asks for nothing of what would be refused. */
+/** Why a supported field has no effect in files: it concerns pods, or its value requests nothing. */
 export function whyIdle(kind: WorkloadKind, field: string, value: unknown): string | undefined {
   const table: FieldTable = WORKLOAD_FIELDS[kind]
   const row = Object.hasOwn(table, field) ? table[field] : undefined
@@ -201,12 +201,12 @@ const CALLER_FIELDS: ReadonlySet<string> = new Set([
   'toolConfigRef',
 ])
 
-/** Whether a field of `spec` decides who may call and what a caller may do: a misspelled one would leave that open. */
+/** Whether a field of `spec` decides access: a misspelled one must not be ignored. */
 export const decidesAccess = (kind: WorkloadKind, field: string): boolean =>
   CALLER_FIELDS.has(field) ||
   fieldsBelow(WORKLOAD_FIELDS[kind], '', 'rejected').some(([path]) => path.split('.')[0] === field)
 
-/** Fields of `incomingAuth` of a VirtualMCPServer, all of which decide who may call. */
+/** Fields of a VirtualMCPServer's `incomingAuth`, all of which decide access. */
 export const INCOMING_AUTH_FIELDS: readonly string[] = [
   'type',
   ...Object.keys(WORKLOAD_FIELDS.VirtualMCPServer).flatMap((path) => /^incomingAuth\.(\w+)$/.exec(path)?.[1] ?? []),
@@ -222,7 +222,7 @@ const STATUSES = {
   VirtualMCPServer: virtualServerStatus,
 } satisfies Record<WorkloadKind, () => z.ZodType>
 
-/** Schema of one workload kind; of its spec only our fields are checked. */
+/** Schema of one workload kind; only the supported fields of its spec are validated. */
 export const workload = (kind: WorkloadKind) =>
   z.looseObject({
     apiVersion: z.string(),
@@ -234,9 +234,9 @@ export const workload = (kind: WorkloadKind) =>
 
 export type ParsedWorkload = z.output<ReturnType<typeof workload>>
 
-/** Settings of a route that a manifest may have. */
+/** Route settings in a manifest. */
 export type RouteSettings = { readonly [K in keyof ReturnType<typeof routeFields>]?: RouteField<K> | undefined }
 type RouteField<K extends keyof ReturnType<typeof routeFields>> = z.output<ReturnType<typeof routeFields>[K]>
 
-/** A parsed MCPRemoteProxy; other kinds of remote servers have some of it. */
+/** A parsed MCPRemoteProxy; other kinds of remote servers have some of its fields. */
 export type RemoteSpec = z.output<ReturnType<typeof SPECS.MCPRemoteProxy>>

@@ -210,7 +210,11 @@ test('what an earlier release made under the name of the proxy goes when it is r
 })
 
 /** Counts the reads of a field that only the schema reads; `perParse` is the number for one parse. */
-function countReads(object: KubeObject): { readonly counted: KubeObject; readonly perParse: number; reads(): number } {
+function countReads(object: KubeObject): {
+  readonly counted: KubeObject
+  readonly perParse: number
+  readonly reads: () => number
+} {
   let reads = 0
   const spec = Object.defineProperty({ ...(object.spec as object) }, 'trustProxyHeaders', {
     enumerable: true,
