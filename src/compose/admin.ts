@@ -1,3 +1,5 @@
+import type { ConnectionFilter } from '../connections/index.ts'
+import { asFailure } from '../core/index.ts'
 import type { CacheListing, PurgeFilter } from '../cache/index.ts'
 import { withMaskedQueries } from '../inspect/index.ts'
 import type { OpsHandler, Readiness } from '../ops/index.ts'
@@ -26,6 +28,8 @@ export interface ProxyControls {
   metrics(): Promise<string>
   cache(): Answer<CacheListing>
   purge(filter: PurgeFilter): Answer<Purged>
+  /** Ends connections of one caller; returns their number. Throws `store_unavailable`. */
+  disconnect(filter: ConnectionFilter): Answer<number>
   /** Newest first. */
   decisions(): Answer<readonly object[]>
   reload(): Promise<ReloadResult>
@@ -53,6 +57,24 @@ export function adminEndpoints(controls: ProxyControls): Readonly<Record<string,
       return isTold
         ? { status: 200, json: { purged, told: true, receivers } }
         : { status: 202, json: { purged, ...UNTOLD } }
+    },
+    'DELETE /connections': async ({ query }) => {
+      const unknown = [...query.keys()].find((name) => !['issuer', 'subject', 'provider'].includes(name))
+      if (unknown !== undefined)
+        return refuse(`unknown parameter ${JSON.stringify(unknown)}; known: issuer, subject, provider`)
+      const [issuer, subject, provider] = [query.get('issuer'), query.get('subject'), query.get('provider')]
+      // Nothing is ended for all callers at once.
+      if (!issuer || !subject || provider === '')
+        return refuse('issuer and subject are required, and none may be empty')
+      try {
+        return {
+          status: 200,
+          json: { disconnected: await controls.disconnect({ issuer, subject, provider: provider ?? undefined }) },
+        }
+      } catch (error) {
+        const { code, status } = asFailure(error)
+        return { status, json: { error: code } }
+      }
     },
     'GET /decisions': async () => ({ status: 200, json: { decisions: await controls.decisions() } }),
     'POST /reload': async () => {

@@ -1,4 +1,4 @@
-export type { ConnectionHeader, ConnectionsConfig, ConnectionService } from './service.ts'
+export type { ConnectionFilter, ConnectionHeader, ConnectionsConfig, ConnectionService } from './service.ts'
 export { openConnections } from './service.ts'
 // Loaded together with the connections.
 export { createEphemeralKeys } from '../signing/index.ts'

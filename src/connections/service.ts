@@ -10,6 +10,7 @@ import {
   problemOf,
 } from '../authserver/index.ts'
 import {
+  ANONYMOUS,
   type Caller,
   type ConnectedAccounts,
   type ConnectLinks,
@@ -53,11 +54,22 @@ export interface ConnectionHeader {
   readonly prefix: string
 }
 
+/** Connections of one caller. */
+export interface ConnectionFilter {
+  readonly issuer: string
+  /** `sub` of the caller's tokens. */
+  readonly subject: string
+  /** Default: all. */
+  readonly provider?: string | undefined
+}
+
 export interface ConnectionService {
   readonly accounts: ConnectedAccounts
   readonly handlers: readonly LocalHandler[]
   /** The links of a route; `headers` by provider, for `listing`. */
   links(headers: ReadonlyMap<string, ConnectionHeader>): ConnectLinks
+  /** Ends the connections of a caller; all of them without `provider`. Returns their number. Throws `store_unavailable`. */
+  disconnect(filter: ConnectionFilter): Promise<number>
   readiness(): AuthServerReadiness
   /** Resolves after the first attempt to read the ended connections, even a failed one. */
   opened(): Promise<void>
@@ -210,6 +222,12 @@ export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps)
         return { kind: 'header', name: header.name, value }
       },
     }),
+    async disconnect({ issuer, subject, provider }) {
+      const owner = spec.singleUser ? ownerOf(ANONYMOUS, true) : { issuer, identity: `sub:${subject}` }
+      const names = [...providers.keys()].filter((name) => provider === undefined || name === provider)
+      const ended = await Promise.all(names.map((name) => accounts.disconnect(owner, name)))
+      return ended.filter(Boolean).length
+    },
     readiness() {
       const { isUp, detail } = store.health()
       const looks = [

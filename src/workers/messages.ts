@@ -1,4 +1,5 @@
 import type { CacheListing, PurgeFilter } from '../cache/index.ts'
+import type { ConnectionFilter } from '../connections/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import type { Purged, ReloadResult } from '../compose/index.ts'
 import type { MetricsSnapshot, NamesInUse } from '../report/index.ts'
@@ -34,6 +35,7 @@ export type WorkerMethods = {
   metrics(): Promise<{ readonly snapshot: MetricsSnapshot; readonly names: NamesInUse }>
   cache(): CacheListing
   purge(filter: PurgeFilter): Promise<Purged>
+  disconnect(filter: ConnectionFilter): Promise<number>
   decisions(): readonly object[]
   reload(): Promise<ReloadResult>
   /** A message for a subscription of this worker. */

@@ -99,6 +99,8 @@ export async function runWorkers(
     },
     cache: async () => mergeListings(await every(pool, 'cache', [])),
     purge: async (filter) => mergePurges(await every(pool, 'purge', [filter])),
+    // The first worker that finds a connection ends it for all.
+    disconnect: async (filter) => (await every(pool, 'disconnect', [filter])).reduce((sum, ended) => sum + ended, 0),
     decisions: async () => mergeDecisions(await every(pool, 'decisions', [])),
     reload: async () =>
       isDraining

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { CacheListing, PurgeFilter } from '../../cache/index.ts'
+import type { ConnectionFilter } from '../../connections/index.ts'
 import { type Clock, Failure, type MonotonicClock, SYSTEM_CLOCK } from '../../core/index.ts'
 import { INSPECT_PATH } from '../../inspect/index.ts'
 import { parseListenAddress } from '../../listen/index.ts'
@@ -67,6 +68,8 @@ export interface ProxyProcess extends ProxyControls {
   readiness(): Readiness
   cache(): CacheListing
   purge(filter: PurgeFilter): Promise<Purged>
+  /** Ends connections of one caller; returns their number. */
+  disconnect(filter: ConnectionFilter): Promise<number>
   decisions(): readonly object[]
 }
 
@@ -152,6 +155,7 @@ export async function startProxy(
       const receivers = await told
       return told === undefined ? { purged } : { purged, isTold: receivers !== undefined, receivers }
     },
+    disconnect: async (filter: ConnectionFilter) => (await active.resources.connections?.disconnect(filter)) ?? 0,
     decisions: () => decisions.list(),
     reload() {
       services.audit.reopen()

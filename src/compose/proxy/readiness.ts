@@ -1,4 +1,5 @@
 import type { AuthServer } from '../../authserver/index.ts'
+import type { ConnectionService } from '../../connections/index.ts'
 import {
   asFailure,
   type Clock,
@@ -39,7 +40,7 @@ export interface Resources {
   /** The authorization servers of its routes. */
   readonly authServers?: readonly Pick<AuthServer, 'name' | 'readiness'>[]
   /** The connections that its routes use. */
-  readonly connections?: Pick<AuthServer, 'readiness'> | undefined
+  readonly connections?: Pick<ConnectionService, 'readiness' | 'disconnect'> | undefined
 }
 
 interface Missing {

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
+import { adminEndpoints } from '../../../src/compose/admin.ts'
 import { Browser, type Seen, textOf } from '../../support/authserver/browser.ts'
 import { asPerson, callerOf, connect, type ConnectionRig, MISSING, startRig } from '../../support/connections/rig.ts'
 import { createSockets } from '../../support/sockets.ts'
@@ -69,4 +70,26 @@ test('the login lasts 15 minutes', async () => {
   await enter(rig, browser)
   rig.clock.advance(15 * 60_000)
   expect((await browser.get(`${rig.url}/connections`)).status).toBe(303)
+})
+
+test('an operator ends the connections of one caller', async () => {
+  const rig = await connected()
+  const issuer = rig.people.url
+  expect(await rig.main.disconnect({ issuer, subject: 'bob' })).toBe(0)
+  expect(await rig.main.disconnect({ issuer, subject: SUBJECT, provider: 'other' })).toBe(0)
+  const controls = { disconnect: (filter: Parameters<typeof rig.main.disconnect>[0]) => rig.main.disconnect(filter) }
+  const endpoint = adminEndpoints(controls as unknown as Parameters<typeof adminEndpoints>[0])['DELETE /connections']
+  const call = (query: Readonly<Record<string, string>>) =>
+    endpoint?.({ query: new URLSearchParams(query) } as Parameters<typeof endpoint>[0])
+  for (const query of [
+    {},
+    { issuer },
+    { issuer, subject: '' },
+    { issuer, subject: SUBJECT, provider: '' },
+    { isuer: issuer },
+  ])
+    expect(await call(query)).toMatchObject({ status: 400 })
+  expect(await rig.links.isConnected(callerOf(rig), 'github')).toBe(true)
+  expect(await call({ issuer, subject: SUBJECT })).toEqual({ status: 200, json: { disconnected: 1 } })
+  expect(await rig.links.isConnected(callerOf(rig), 'github')).toBe(false)
 })
