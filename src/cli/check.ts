@@ -51,7 +51,8 @@ export const CHECK_SPEC: CommandSpec = {
   notes: [
     'FILE|DIR is the same as --config; - is standard input.',
     'Tested per route: secrets, files, identity providers (discovery, keys, introspection), token endpoint or STS, and',
-    'backend (DNS, connection, TLS, MCP initialize or server/discover if a credential is available). Then the clock.',
+    'backend (DNS, connection, TLS; with a credential, MCP initialize or server/discover, and the tools that rules name).',
+    'Then the clock.',
     'Token and introspection endpoints get an invalid token, which shows whether they accept the client; upstreams get',
     'an invalid refresh token, which shows how they reject one.',
     'By default, prints failures, warnings and a summary. JSON output is always complete.',

@@ -1,7 +1,18 @@
 export { EventReader, OversizedEvent, type ServerEvent } from './events.ts'
 export { headerText, namedIn, statelessHeaders, textOfHeader, ToolParameters } from './headers.ts'
 export { jsonRpcIdOf } from './json-rpc-id.ts'
-export { DISCOVER, INITIALIZE, type McpRequest, readAnswer, serverOf } from './mcp-request.ts'
+export {
+  DISCOVER,
+  INITIALIZE,
+  initialized,
+  listTools,
+  type McpAnswer,
+  type McpRequest,
+  type McpSession,
+  readAnswer,
+  serverOf,
+  sessionHeaders,
+} from './mcp-request.ts'
 export {
   errorResponse,
   type Id,

@@ -1,16 +1,17 @@
 import { isEventStream } from '../http/index.ts'
 import { EventReader } from './events.ts'
+import { headerText, statelessHeaders } from './headers.ts'
 import { isObject, parseMessages } from './message.ts'
 import { HANDSHAKE_REVISION, STATELESS_REVISION } from './revisions.ts'
 
-/** A request that tests whether a server speaks MCP. */
+/** A message that tests a server: whether it speaks MCP, and which tools it has. */
 export interface McpRequest {
-  readonly method: 'initialize' | 'server/discover'
+  readonly method: 'initialize' | 'server/discover' | 'notifications/initialized' | 'tools/list'
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** The response to `initialize` or `server/discover`. */
+/** The response to one of these requests. */
 export interface McpAnswer {
   /** In the format of the revision; undefined for an error and for other responses. */
   readonly result: Readonly<Record<string, unknown>> | undefined
@@ -24,6 +25,15 @@ const CLIENT = { name: 'extauth-check', version: '1' }
 const ID = 1
 
 const COMMON = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+
+/** The client, in each request of the stateless revisions. */
+const ENVELOPE = {
+  _meta: {
+    'io.modelcontextprotocol/protocolVersion': STATELESS_REVISION,
+    'io.modelcontextprotocol/clientInfo': CLIENT,
+    'io.modelcontextprotocol/clientCapabilities': {},
+  },
+}
 
 /** `initialize` of the latest revision with a handshake, which opens a session. */
 export const INITIALIZE: McpRequest = {
@@ -45,20 +55,50 @@ export const DISCOVER: McpRequest = {
     jsonrpc: '2.0',
     id: ID,
     method: 'server/discover',
-    params: {
-      _meta: {
-        'io.modelcontextprotocol/protocolVersion': STATELESS_REVISION,
-        'io.modelcontextprotocol/clientInfo': CLIENT,
-        'io.modelcontextprotocol/clientCapabilities': {},
-      },
-    },
+    params: ENVELOPE,
   }),
+}
+
+/** How a server wants requests after the first: the version it chose, and its session if it has one. */
+export interface McpSession {
+  readonly version: string
+  readonly id: string | undefined
+  readonly isStateless: boolean
+}
+
+/** Headers of each request in a session. */
+export const sessionHeaders = ({ version, id }: McpSession): Record<string, string> => ({
+  'mcp-protocol-version': headerText(version),
+  ...(id === undefined ? {} : { 'mcp-session-id': id }),
+})
+
+/** The notification after `initialize`, which servers may require before other requests. */
+export const initialized = (session: McpSession): McpRequest => ({
+  method: 'notifications/initialized',
+  headers: { ...COMMON, ...sessionHeaders(session) },
+  body: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }),
+})
+
+/** One page of the server's tools; the first without a cursor. */
+export function listTools(session: McpSession, cursor: string | undefined): McpRequest {
+  const params = {
+    ...(session.isStateless ? ENVELOPE : {}),
+    ...(cursor === undefined ? {} : { cursor }),
+  }
+  const own = session.isStateless ? statelessHeaders(session.version, 'tools/list', params) : sessionHeaders(session)
+  return {
+    method: 'tools/list',
+    headers: { ...COMMON, ...own },
+    body: JSON.stringify({ jsonrpc: '2.0', id: ID, method: 'tools/list', params }),
+  }
 }
 
 /** Required fields of a result by the schema of its revision, which other servers lack. */
 const WANTED: Readonly<Record<McpRequest['method'], Readonly<Record<string, (value: unknown) => boolean>>>> = {
   initialize: { protocolVersion: (value) => typeof value === 'string', capabilities: isObject },
   'server/discover': { supportedVersions: Array.isArray },
+  'notifications/initialized': {},
+  'tools/list': { tools: Array.isArray },
 }
 
 /**

@@ -10,6 +10,7 @@ export type CheckName =
   | 'target.connection'
   | 'target.tls'
   | 'mcp'
+  | 'tools'
   | 'issuer.name'
   | 'issuer.connection'
   | 'issuer.tls'

@@ -21,6 +21,7 @@ import { about, type CheckResult, type Task } from './result.ts'
 import { checkSecret } from './secrets.ts'
 import { checkStore } from './stores.ts'
 import { checkMcp, checkTarget } from './target.ts'
+import { untested } from './tools.ts'
 
 /** A heading and the tests below it, in order. */
 export interface Section {
@@ -67,9 +68,9 @@ async function backendLines(route: ResolvedRoute, context: CheckContext): Promis
   const { lines: targetLines, isConnected } = await target
   const mcp = about('mcp', route.target.host)
   const all = [...lines, ...targetLines]
-  if (!isConnected) return [...all, mcp.skipped('not tried: no connection')]
-  if (credential === undefined) return [...all, mcp.skipped(whyNot(route, caller !== undefined))]
-  return [...all, await checkMcp(route, credential, context)]
+  if (isConnected && credential !== undefined) return [...all, ...(await checkMcp(route, credential, context))]
+  const missing = isConnected ? whyNot(route, caller !== undefined) : 'not tried: no connection'
+  return [...all, mcp.skipped(missing), ...untested(route, missing)]
 }
 
 function whyNot({ auth }: ResolvedRoute, hasCaller: boolean): string {

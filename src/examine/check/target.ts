@@ -10,12 +10,16 @@ import {
   DISCOVER,
   HANDSHAKE_REVISION,
   INITIALIZE,
+  initialized,
   type McpRequest,
+  type McpSession,
   readAnswer,
   serverOf,
+  sessionHeaders,
   STATELESS_REVISION,
 } from '../../mcp/index.ts'
 import { about, type CheckResult } from './result.ts'
+import { checkTools, namesTools, untested } from './tools.ts'
 
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 /** Backends reject signatures at larger clock differences. */
@@ -52,36 +56,62 @@ export async function checkTarget(
   return { lines: [...lines, ...found], isConnected }
 }
 
-/** Sends `initialize`, and `server/discover` if the backend does not support it. */
+/** Sends `initialize`, and `server/discover` if the backend does not support it; then lists tools for the rules. */
 export async function checkMcp(
   route: ResolvedRoute,
   credential: Credential,
   context: CheckContext,
-): Promise<CheckResult> {
+): Promise<readonly CheckResult[]> {
+  const { line, session } = await openSession(route, credential, context)
+  if (session === undefined) return [line, ...untested(route, 'the backend does not speak MCP with this credential')]
+  try {
+    if (!namesTools(route)) return [line]
+    if (!session.isStateless) await send(route, credential, initialized(session), context).catch(() => undefined)
+    return [line, ...(await checkTools(route, session, (request) => ask(route, credential, request, context)))]
+  } finally {
+    await endSession(route, credential, session, context)
+  }
+}
+
+async function openSession(
+  route: ResolvedRoute,
+  credential: Credential,
+  context: CheckContext,
+): Promise<{ readonly line: CheckResult; readonly session?: McpSession }> {
   const line = about('mcp', route.target.host)
   try {
     const first = await ask(route, credential, INITIALIZE, context)
     if (first.answer?.result !== undefined) {
-      await endSession(route, credential, first.response, context)
-      return line.ok(
-        `${serverOf(first.answer)} responds to initialize (${textOf(first.answer.result['protocolVersion'])})`,
-      )
+      const { protocolVersion } = first.answer.result
+      return {
+        line: line.ok(`${serverOf(first.answer)} responds to initialize (${textOf(protocolVersion)})`),
+        session: {
+          version: typeof protocolVersion === 'string' ? protocolVersion.slice(0, 20) : HANDSHAKE_REVISION,
+          id: first.response.headers['mcp-session-id'],
+          isStateless: false,
+        },
+      }
     }
-    if (isRefusal(first)) return refused(line, first.response.status, credential)
+    if (isRefusal(first)) return { line: refused(line, first.response.status, credential) }
     const second = await ask(route, credential, DISCOVER, context)
     if (second.answer?.result !== undefined)
-      return line.ok(`${serverOf(second.answer)} responds to server/discover (${STATELESS_REVISION})`)
-    if (isRefusal(second)) return refused(line, second.response.status, credential)
-    return noMcp(route, first, second)
+      return {
+        line: line.ok(`${serverOf(second.answer)} responds to server/discover (${STATELESS_REVISION})`),
+        session: { version: STATELESS_REVISION, id: undefined, isStateless: true },
+      }
+    if (isRefusal(second)) return { line: refused(line, second.response.status, credential) }
+    return { line: noMcp(route, first, second) }
   } catch (error) {
-    if (!(error instanceof OutboundError)) return line.thrown(error)
+    if (!(error instanceof OutboundError)) return { line: line.thrown(error) }
     const { code } = causeOf(error)
     const known = diagnoseConnection(error)
     const detail = `${error.kind}${code === undefined ? '' : ` (${code})`}`
-    return line.failed(
-      `no response to initialize: ${detail}${known === undefined ? '' : `: ${known.cause}`}`,
-      known?.remedy ?? 'Check the log of the backend; it may require a client certificate (targetTls).',
-    )
+    return {
+      line: line.failed(
+        `no response to initialize: ${detail}${known === undefined ? '' : `: ${known.cause}`}`,
+        known?.remedy ?? 'Check the log of the backend; it may require a client certificate (targetTls).',
+      ),
+    }
   }
 }
 
@@ -151,13 +181,11 @@ function send(
 async function endSession(
   route: ResolvedRoute,
   credential: Credential,
-  { headers }: OutboundResponse,
+  session: McpSession,
   context: CheckContext,
 ): Promise<void> {
-  const session = headers['mcp-session-id']
-  if (session === undefined) return
-  const own = { 'mcp-session-id': session, 'mcp-protocol-version': HANDSHAKE_REVISION }
-  await exchange(route, credential, 'DELETE', own, undefined, context).catch(() => undefined)
+  if (session.id === undefined) return
+  await exchange(route, credential, 'DELETE', sessionHeaders(session), undefined, context).catch(() => undefined)
 }
 
 async function exchange(

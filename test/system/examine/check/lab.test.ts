@@ -51,10 +51,11 @@ describe('extauth check in the lab', () => {
       /✓ upstream\.tls +\S+: TLSv1\.3/,
       /✓ upstream +workspace: users are redirected to/,
       /✓ clock +clock: .*STS/,
+      /✓ tools +\S+: each pattern matches one of the \d+ tools that the backend lists/,
     ])
       expect(out).toMatch(done)
     // Those without a login: the others need the session of a person.
-    expect(out.match(/✓ mcp +\S+ extauth-lab \S+ responds to initialize/g)).toHaveLength(9)
+    expect(out.match(/✓ mcp +\S+ extauth-lab \S+ responds to initialize/g)).toHaveLength(10)
     const secrets = ['lab-bearer-token-that-is-no-secret', token, token.slice(-40)]
     for (const secret of secrets) expect(out).not.toContain(secret)
     expect(lab.backend.sessions()).toEqual([])
@@ -83,7 +84,7 @@ describe('extauth check in the lab', () => {
   it.each([
     [['--route', 'nowhere'], 2, /no route "nowhere"; expected one of unauthenticated/],
     [['--target', 'http://127.0.0.1/'], 2, /--target and --external-auth must be given together/],
-    [['--namespace', 'other'], 1, /✗ .*nothing to serve/],
+    [['--namespace', 'other'], 1, /✗ .*no routes to serve/],
   ])('says of %j what is wrong with it', async (more, expected, message) => {
     const { code, err } = await check(undefined, ...more)
     expect(err).toMatch(message)
