@@ -22,9 +22,10 @@ import {
 import { type Connections, upstreamOfConnection, upstreamOfLogin } from '../resources/index.ts'
 import { createSealingSecrets } from '../signing/index.ts'
 import { createSeal } from '../storage/index.ts'
-import { createUpstream } from '../upstreams/index.ts'
+import { createMcpUpstream, createUpstream } from '../upstreams/index.ts'
 import { createAccounts } from './accounts.ts'
 import { createApiKeys } from './api-keys.ts'
+import { createClientDocuments } from './client-documents.ts'
 import { createFlow } from './flow.ts'
 import { createManage } from './manage.ts'
 import { ownerOf } from './owner.ts'
@@ -43,6 +44,8 @@ export interface ConnectionsConfig {
     readonly name: string
     /** Host of the backend. */
     readonly host: string
+    /** URL of the backend, which is the MCP server of a provider of type `mcp`. */
+    readonly url: string
     readonly providers: readonly string[]
   }[]
 }
@@ -94,12 +97,26 @@ export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps)
     redirectUris: () => [`${baseUrl}/connect/callback`],
   }
   const providers = new Map(spec.providers.map((provider) => [provider.name, provider]))
+  const documents = createClientDocuments(baseUrl)
   const upstreams = new Map(
     spec.providers.flatMap((provider) => {
+      const { name } = provider
       const upstream = upstreamOfConnection(provider)
-      return upstream === undefined
-        ? []
-        : [[provider.name, createUpstream(upstream, { ...deps, registration })] as const]
+      if (upstream !== undefined) return [[name, createUpstream(upstream, { ...deps, registration })] as const]
+      const endpoint = config.routes.find(({ providers }) => providers.includes(name))?.url
+      if (provider.mcp === undefined || endpoint === undefined) return []
+      const { clientMetadata, scopes, ...client } = provider.mcp
+      const mcp = createMcpUpstream(
+        {
+          provider,
+          endpoint,
+          scopes,
+          client: client.clientId === undefined && client.clientAuth === undefined ? undefined : client,
+          clientMetadataUrl: clientMetadata === 'auto' ? documents.urlOf(name) : undefined,
+        },
+        { ...deps, registration },
+      )
+      return [[name, mcp] as const]
     }),
   )
   const keys = new Map(
@@ -211,7 +228,7 @@ export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps)
 
   return {
     accounts,
-    handlers: [...flow, ...manage.handlers],
+    handlers: [...flow, ...manage.handlers, documents.handler],
     links: (headers) => ({
       ...links,
       listing(provider) {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { compileWhole } from '../cel/index.ts'
 import {
+  exclusive,
   goDuration,
   goesWithType,
   headerName,
@@ -43,7 +44,7 @@ const login = () =>
     oneClientHere(),
   )
 
-const TYPES = ['oidc', 'oauth2', 'secret'] as const
+const TYPES = ['oidc', 'oauth2', 'secret', 'mcp'] as const
 
 function isPattern(text: string): boolean {
   try {
@@ -87,6 +88,24 @@ const secret = () =>
     [],
   )
 
+/** A remote MCP server whose authorization server is discovered (connections.md §5). */
+const mcp = () =>
+  withRules(
+    z.strictObject({
+      ...upstreamClientFields(),
+      clientMetadata: z
+        .enum(['auto', 'none'])
+        .default('auto')
+        .describe(
+          'auto: without clientId, the client is a metadata document of the proxy where the server supports it, else it is registered; none: it is registered.',
+        ),
+      scopes: scopes()
+        .default([])
+        .describe('Scopes requested; by default those of the challenge, else those of the metadata.'),
+    }),
+    [exclusive('clientId', 'clientAuth')],
+  )
+
 const fixedRedirect: Rule = {
   message: 'leave "redirectUri" out: it is {baseUrl}/connect/callback',
   at: 'redirectUri',
@@ -100,10 +119,13 @@ const provider = () =>
       name: providerName().describe('Unique, also among the upstream providers of authorization servers.'),
       type: z
         .enum(TYPES)
-        .describe('OpenID Connect with discovery, plain OAuth 2.0, or a key that people enter in a form.'),
+        .describe(
+          'OpenID Connect with discovery, plain OAuth 2.0, a key that people enter in a form, or an MCP server that names its authorization server.',
+        ),
       oidcConfig: withRules(oidcConfig(), [fixedRedirect]).optional().describe('Only with type oidc.'),
       oauth2Config: withRules(oauth2Config(), [fixedRedirect]).optional().describe('Only with type oauth2.'),
       secret: secret().optional().describe('Only with type secret.'),
+      mcp: mcp().optional().describe('Only with type mcp; the MCP server is the target of the routes.'),
       caBundleRef: secretRef('certificates')
         .optional()
         .describe('CA certificates (PEM) that replace the system roots.'),
@@ -123,6 +145,7 @@ const provider = () =>
       goesWithType('oidcConfig', 'oidc', TYPES),
       goesWithType('oauth2Config', 'oauth2', TYPES),
       goesWithType('secret', 'secret', TYPES),
+      goesWithType('mcp', 'mcp', TYPES),
     ],
   )
 
@@ -164,7 +187,7 @@ export const connections = () =>
 export type Connections = z.output<ReturnType<typeof connections>>
 export type ConnectionProvider = Connections['providers'][number]
 
-/** The upstream of a provider of type `oidc` or `oauth2`; undefined for a key. */
+/** The upstream of a provider of type `oidc` or `oauth2`; undefined for other types. */
 export const upstreamOfConnection = ({
   name,
   type,
@@ -173,7 +196,9 @@ export const upstreamOfConnection = ({
   caBundleRef,
   allowPrivateIP,
 }: ConnectionProvider): UpstreamProvider | undefined =>
-  type === 'secret' ? undefined : { name, type, oidcConfig: oidc, oauth2Config: oauth2, caBundleRef, allowPrivateIP }
+  type === 'secret' || type === 'mcp'
+    ? undefined
+    : { name, type, oidcConfig: oidc, oauth2Config: oauth2, caBundleRef, allowPrivateIP }
 
 /** The OpenID provider of a `login` entry. */
 export const upstreamOfLogin = (entry: Connections['login'][number]): UpstreamProvider => ({

@@ -75,7 +75,10 @@ export function createConnectionPool(deps: AuthServersDeps): ConnectionPool {
       const held = pool.hold()
       const { name, spec } = resolved
       const routes = config.routes
-        .map((route) => ({ name: route.name, host: route.target.host, providers: providersOf(route) }))
+        .map((route) => {
+          const { origin, host, path } = route.target
+          return { name: route.name, host, url: `${origin}${path}`, providers: providersOf(route) }
+        })
         .filter(({ providers }) => providers.length > 0)
       const opening: ConnectionsConfig = { name, spec, listenUrl, routes }
       try {

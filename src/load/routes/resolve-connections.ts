@@ -44,6 +44,7 @@ export function resolveConnections(
     ...nameProblems(spec, inputs, problem),
     ...loginProblems(spec, inputs, problem),
     ...urlProblems(spec, problem),
+    ...targetProblems(spec, inputs, problem),
   )
   if (spec.storage === undefined || spec.storage.type === 'memory')
     warnings.push(problem(['storage'], 'connections are kept in memory and are lost at a restart'))
@@ -134,6 +135,22 @@ function loginProblems(spec: Connections, { routes }: ConnectionInputs, at: At):
 
 const issuersOf = ({ callers }: ResolvedRoute): readonly string[] =>
   callers.mode === 'anonymous' ? [] : callers.oauth.providers.map(({ issuerUrl }) => issuerUrl)
+
+/** The tokens of a provider of type `mcp` are for one MCP server. */
+function targetProblems({ providers }: Connections, { routes }: ConnectionInputs, at: At): Problem[] {
+  return providers.flatMap(({ name, type }, index) => {
+    if (type !== 'mcp') return []
+    const using = routes.filter((route) => connectionsOf(route).includes(name))
+    const targets = new Set(using.map(({ target }) => `${target.origin}${target.path}`))
+    if (targets.size < 2) return []
+    return [
+      at(
+        ['providers', index, 'type'],
+        `routes with different targets use the connection "${name}" (${[...targets].join(', ')}), expected one provider for each`,
+      ),
+    ]
+  })
+}
 
 function urlProblems({ providers }: Connections, at: At): Problem[] {
   return providers.flatMap((provider, index) => {

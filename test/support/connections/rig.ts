@@ -63,7 +63,14 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
     outbound: (wanted: Parameters<Parameters<typeof openConnections>[1]['outbound']>[0]) =>
       createOutbound({ ...wanted, clock, breaker: false, retry: false }),
   }
-  const routes = [{ name: 'code', host: 'code.example.com', providers: spec.providers.map(({ name }) => name) }]
+  const routes = [
+    {
+      name: 'code',
+      host: 'code.example.com',
+      url: 'https://code.example.com/mcp',
+      providers: spec.providers.map(({ name }) => name),
+    },
+  ]
   const config = { name: 'default/proxy', spec, listenUrl: url, routes }
   /** One more replica over the same store. */
   const replica = (): ConnectionService => sockets.closing(openConnections(config, deps))

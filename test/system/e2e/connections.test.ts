@@ -9,6 +9,7 @@ import { Browser } from '../../support/authserver/browser.ts'
 import { authConfig, proxyConfig, run, type RunningTestProxy } from '../../support/e2e/run.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { TLS } from '../../support/tls.ts'
+import { startExampleServers } from '../../support/upstreams/example-servers.ts'
 import { ACCESS, type Idp, startIdp } from '../../support/upstreams/idp.ts'
 
 const sockets = createSockets()
@@ -132,5 +133,38 @@ describe('connected accounts in a running proxy', () => {
     await again.connect(new OldTransport(url, options))
     expect((await again.callTool({ name: 'show_request' }))['isError']).not.toBe(true)
     expect(JSON.stringify(world.proxy.log)).not.toContain(ACCESS)
+  })
+})
+
+describe('a connection to a remote MCP server that is discovered', () => {
+  it('is made by a local user, and used by the next call', async () => {
+    const { backend, state } = await startExampleServers(sockets)
+    const proxy = sockets.closing(
+      await run({
+        'own.json': authConfig('own', { type: 'bearerToken', bearerToken: { connectionName: 'notes' } }),
+        'proxy.json': proxyConfig({
+          auth: { mode: 'anonymous' },
+          connections: { singleUser: true, providers: [{ name: 'notes', type: 'mcp', mcp: {} }] },
+          routes: [{ name: 'mcp', path: '/mcp', target: `${backend}/mcp`, externalAuthConfigRef: { name: 'own' } }],
+        }),
+      }),
+    )
+    const call = async (): Promise<string> => {
+      const response = await fetch(`${proxy.url}/mcp`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'read' } }),
+      })
+      return response.text()
+    }
+    const link = /http:\S+\/connect\/\S+/.exec(await call())?.[0] ?? ''
+    const browser = new Browser()
+    const away = await browser.press(await browser.get(link), 'continue')
+    expect(new URL(away.location ?? '').origin).toBe(state.issuer)
+    const back = await fetch(away.location ?? '', { redirect: 'manual' })
+    const done = await browser.get(back.headers.get('location') ?? '')
+
+    expect(done.status).toBe(200)
+    expect(await call()).toContain('from the remote server')
   })
 })

@@ -1,50 +1,14 @@
-import { DemoInMemoryAuthProvider } from '@modelcontextprotocol/sdk/examples/server/demoInMemoryOAuthProvider.js'
-import { mcpAuthRouter } from '@modelcontextprotocol/sdk/server/auth/router.js'
-import express from 'express'
-import { createServer } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/core/index.ts'
 import { createOutbound } from '../../../src/net/index.ts'
 import { createMcpUpstream, type McpUpstreamOptions, type UpstreamDeps } from '../../../src/upstreams/index.ts'
 import { createManualClock, createRecordingLog, createTestSecrets } from '../../support/ports.ts'
-import { createSockets, type Sockets } from '../../support/sockets.ts'
+import { createSockets } from '../../support/sockets.ts'
+import { startExampleServers } from '../../support/upstreams/example-servers.ts'
 import { IN_TIME, LEG, NO_FILES } from '../../support/upstreams/rig.ts'
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
-
-/** The authorization server of the official SDK's examples, and an MCP server that names it. */
-async function startServers(all: Sockets) {
-  const app = express()
-  const server = createServer(app as Parameters<typeof createServer>[1])
-  const issuer = `http://${await all.listen(server)}`
-  const resources: (string | undefined)[] = []
-  const provider = new DemoInMemoryAuthProvider((resource) => resources.push(resource?.href) > 0)
-  app.use(mcpAuthRouter({ provider, issuerUrl: new URL(issuer), scopesSupported: ['mcp:tools'] }))
-  const state = { issuer, challenge: true, resource: '', scope: '' }
-  const backend = await all.http((request, response) => {
-    if (request.url === '/.well-known/oauth-protected-resource/mcp') {
-      response.setHeader('content-type', 'application/json')
-      response.end(
-        JSON.stringify({
-          resource: state.resource,
-          authorization_servers: [state.issuer],
-          scopes_supported: ['mcp:tools'],
-        }),
-      )
-      return
-    }
-    const scope = state.scope === '' ? '' : `, scope="${state.scope}"`
-    const metadata = `${backend}/.well-known/oauth-protected-resource/mcp`
-    response.writeHead(
-      401,
-      state.challenge ? { 'www-authenticate': `Bearer resource_metadata="${metadata}"${scope}` } : {},
-    )
-    response.end()
-  })
-  state.resource = `${backend}/mcp`
-  return { state, backend, provider, resources }
-}
 
 const registrations = (): NonNullable<UpstreamDeps['registration']> => {
   const kept = new Map<string, Buffer>()
@@ -96,7 +60,7 @@ async function visit(url: URL): Promise<URLSearchParams> {
 
 describe('an upstream discovered from an MCP server', () => {
   it('registers, logs in and gets a token for the resource', async () => {
-    const { backend, provider, resources } = await startServers(sockets)
+    const { backend, provider, resources } = await startExampleServers(sockets)
     const { upstream } = open(`${backend}/mcp`)
 
     const url = await upstream.authorizationUrl(LEG)
@@ -117,21 +81,21 @@ describe('an upstream discovered from an MCP server', () => {
     ['those of the challenge', 'a:b c:d', [], 'a:b c:d'],
     ['the configured ones', 'a:b', ['own'], 'own'],
   ])('requests scopes: %s', async (_name, scope, scopes, expected) => {
-    const { backend, state } = await startServers(sockets)
+    const { backend, state } = await startExampleServers(sockets)
     state.scope = scope
     const url = await open(`${backend}/mcp`, { scopes }).upstream.authorizationUrl({ ...LEG, scopes: ['more'] })
     expect(url.searchParams.get('scope')).toBe(`${expected} more`)
   })
 
   it('finds the metadata without a challenge', async () => {
-    const { backend, state } = await startServers(sockets)
+    const { backend, state } = await startExampleServers(sockets)
     state.challenge = false
     const url = await open(`${backend}/mcp`).upstream.authorizationUrl(LEG)
     expect(url.origin).toBe(state.issuer)
   })
 
   it('refuses metadata for a different resource', async () => {
-    const { backend, state } = await startServers(sockets)
+    const { backend, state } = await startExampleServers(sockets)
     state.resource = 'https://other.example/mcp'
     await expect(open(`${backend}/mcp`).upstream.authorizationUrl(LEG)).rejects.toMatchObject({
       code: 'identity_provider_error',
@@ -140,7 +104,7 @@ describe('an upstream discovered from an MCP server', () => {
   })
 
   it('never sends a refresh token to a different authorization server', async () => {
-    const [first, second] = [await startServers(sockets), await startServers(sockets)]
+    const [first, second] = [await startExampleServers(sockets), await startExampleServers(sockets)]
     const { upstream, clock } = open(`${first.backend}/mcp`)
     const login = await upstream.finish(LEG, await visit(await upstream.authorizationUrl(LEG)))
     first.state.issuer = second.state.issuer
@@ -151,7 +115,7 @@ describe('an upstream discovered from an MCP server', () => {
   })
 
   it('uses a configured client without registering', async () => {
-    const { backend, provider } = await startServers(sockets)
+    const { backend, provider } = await startExampleServers(sockets)
     const { upstream } = open(`${backend}/mcp`, { client: { clientId: 'ours' } })
     const url = await upstream.authorizationUrl(LEG)
     expect(url.searchParams.get('client_id')).toBe('ours')

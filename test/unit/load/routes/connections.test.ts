@@ -151,3 +151,22 @@ describe('rules of connections', () => {
     expect(problemsOf(inject, withConnections(single, open))).toContain('would use the same accounts')
   })
 })
+
+describe('a provider of type mcp', () => {
+  const notes = { name: 'notes', type: 'mcp', mcp: {} }
+  const bearer = externalAuth({ type: 'bearerToken', bearerToken: { connectionName: 'notes' } })
+
+  test('is for one target', () => {
+    const routes = [route(), { ...route(), name: 'second', path: '/second', target: 'https://second.example.com/mcp' }]
+    expect(problemsOf(bearer, proxy({ auth, connections: spec({ providers: [notes] }), routes }))).toContain(
+      'routes with different targets use the connection "notes"',
+    )
+    expect(resolved(bearer, withConnections(spec({ providers: [notes] }))).routes).toHaveLength(1)
+  })
+
+  test('needs its section, with one client at most', () => {
+    expect(problemsOf(bearer, withConnections(spec({ providers: [{ name: 'notes', type: 'mcp' }] })))).toContain('mcp')
+    const two = { ...notes, mcp: { clientId: 'c', clientAuth: { method: 'none', clientId: 'c' } } }
+    expect(problemsOf(bearer, withConnections(spec({ providers: [two] })))).toContain('clientAuth')
+  })
+})
