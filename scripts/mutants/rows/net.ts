@@ -56,7 +56,7 @@ export default [
   ),
   ...within(
     'src/net/limits.ts',
-    ['test/system/e2e/limits-named.test.ts'],
+    ['test/system/e2e/limits.test.ts'],
     [
       [
         'the time for a connection is the one that is named',

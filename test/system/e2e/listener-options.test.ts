@@ -40,18 +40,6 @@ const statusOf = async (proxy: RunningTestProxy, head: string): Promise<string> 
   return answer.slice(9, 12)
 }
 
-describe('listen.headerLimit', () => {
-  it.each([
-    ['4Ki', 3000, 5000],
-    [undefined, 15_000, 17_000],
-  ])('%s: headers below it pass, above it are 431', async (headerLimit, below, above) => {
-    const proxy = await start(headerLimit === undefined ? {} : { headerLimit })
-    const head = (bytes: number): string => `Host: localhost\r\nX-Long: ${'x'.repeat(bytes)}`
-    expect(await statusOf(proxy, head(below))).toBe('200')
-    expect(await statusOf(proxy, head(above))).toBe('431')
-  })
-})
-
 describe('listen.connectionLimit', () => {
   it('closes what is over it', async () => {
     const proxy = await start({ connectionLimit: 2 })
