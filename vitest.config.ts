@@ -1,18 +1,20 @@
 import { defineConfig } from 'vitest/config'
 import { TriedAgainReporter } from './test/support/tried-again.ts'
 
-/** Tests that measure their own process (memory, loaded modules): each file needs a worker in which no other test ran. */
-const OWN_WORKER = { system: 'test/system/net/self-check.test.ts', slow: 'test/slow/forward/large-bodies.test.ts' }
+/** Measures its own process (memory, loaded modules): needs a worker in which no other test ran. */
+const OWN_WORKER = 'test/system/net/self-check.test.ts'
 
 /** A layer is a folder of `test`; its files share workers, which saves the start of a process and the loading of all modules. */
-function layer(name: 'system' | 'slow') {
-  const program = 'test/support/fresh-program.ts'
-  const shared = { name, include: [`test/${name}/**/*.test.ts`], exclude: [OWN_WORKER[name]], isolate: false }
-  return [
-    { extends: true, test: { ...shared, globalSetup: program } },
-    { extends: true, test: { name: `${name} alone`, include: [OWN_WORKER[name]] } },
-  ]
-}
+const layer = (name: 'system' | 'slow') => ({
+  extends: true as const,
+  test: {
+    name,
+    include: [`test/${name}/**/*.test.ts`],
+    exclude: [OWN_WORKER],
+    isolate: false,
+    globalSetup: 'test/support/fresh-program.ts',
+  },
+})
 
 /**
  * Layers: `unit` starts no process and does not wait (`npm run test:fast`); `system` shows what only a process shows; `slow`
@@ -31,8 +33,9 @@ export default defineConfig({
     reporters: ['default', new TriedAgainReporter()],
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], isolate: false } },
-      ...layer('system'),
-      ...layer('slow'),
+      layer('system'),
+      { extends: true, test: { name: 'system alone', include: [OWN_WORKER] } },
+      layer('slow'),
     ],
   },
 })
