@@ -23,7 +23,7 @@ interface World {
   readonly service: Idp
   readonly proxy: RunningTestProxy
   readonly backend: Awaited<ReturnType<typeof startLabBackend>>
-  token(sub: string): Promise<string>
+  readonly token: (sub: string) => Promise<string>
 }
 
 /** Callers of `people`, a backend that accepts only tokens of `service`, and the proxy with files. */
