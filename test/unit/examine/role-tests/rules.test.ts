@@ -73,7 +73,10 @@ describe('extauth test with requests', () => {
   it.each([
     ['a request of a config', { config: 'aws', claims: reader, mcp: { name: 'a' }, expect: { allowed: true } }],
     ['allowed without a request', { route: 'github', claims: reader, expect: { allowed: true } }],
-    ['a request that the proxy refuses', { route: 'github', claims: reader, mcp: {}, expect: { allowed: true } }],
+    [
+      'a request that the proxy refuses',
+      { route: 'github', claims: reader, mcp: { method: 'completion/complete' }, expect: { allowed: true } },
+    ],
     ['a role on a route without', { route: 'github', claims: reader, mcp: { name: 'a' }, expect: { role: 'none' } }],
   ])('refuses %s', async (_name, each) => {
     expect((await test([each])).code).toBe(2)
@@ -94,7 +97,8 @@ describe('extauth explain with a request', () => {
   it('takes other methods, and refuses what the proxy would', async () => {
     const { out } = await explain(reader, '--method', 'resources/read', '--uri', 'file:///a')
     expect(out).toContain('allowed       no, by default')
-    expect((await explain(reader, '--method', 'resources/read')).code).toBe(2)
+    expect((await explain(reader, '--method', 'resources/read')).code).toBe(3)
+    expect((await explain(reader, '--method', 'completion/complete')).code).toBe(2)
     expect((await explain(reader, '--args', '{}')).code).toBe(2)
     expect((await explain(reader, '--tool', 'a', '--args', '{"a":1,"a":2}')).code).toBe(2)
   })
