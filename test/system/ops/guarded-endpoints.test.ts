@@ -148,7 +148,7 @@ describe('a Unix socket that is there already', () => {
     expect(statSync(socketPath).isSocket()).toBe(true)
     ops = await start({ address: `unix:${socketPath}`, guarded: { endpoints } })
     expect(await send({ socketPath }, '/health', { headers: LOCAL })).toMatchObject({ status: 200 })
-    await expect(start({ address: `unix:${socketPath}` })).rejects.toThrow('somebody listens')
+    await expect(start({ address: `unix:${socketPath}` })).rejects.toThrow('another process listens')
     expect(await send({ socketPath }, '/health', { headers: LOCAL })).toMatchObject({ status: 200 })
     rmSync(directory, { recursive: true })
   })

@@ -142,7 +142,7 @@ describe('TLS', () => {
     tls.set({ cert: Buffer.from('broken'), key: Buffer.from('broken') })
     const third = await peerOf(proxy.url)
     expect(third.getPeerCertificate().fingerprint256).toBe(after)
-    expect(proxy.log.lines.join()).toContain('new listener certificate is not usable')
+    expect(proxy.log.lines.join()).toContain('new listener certificate is invalid')
     // The first connection still stands.
     first.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await new Promise((resolve) => first.once('data', resolve))

@@ -47,7 +47,7 @@ describe('extauth test --from-decisions', () => {
       expect(await extauth(['validate', cases])).toMatchObject({ code: 0, out: '' })
       const run = await extauth(['test', cases, '--config', 'config/lab', '--verbose'])
       expect(run.out).toContain('✓ recorded 2: lab-developer on cloud-sts')
-      expect(run.out).toMatch(/10 passed, 0 failed/)
+      expect(run.out).toMatch(/14 passed, 0 failed/)
     } finally {
       await lab.close()
     }
