@@ -15,7 +15,7 @@ export interface Callback {
   readonly takesForms: boolean
 }
 
-/** One upstream in the login chain of a resource. */
+/** An upstream in the login chain of a resource. */
 export interface ChainLink {
   readonly provider: string
   readonly callback: Callback

@@ -31,7 +31,7 @@ export type BrowserEndpoint = (
   accepts?: Pick<LocalHandler, 'methods' | 'bodyLimitBytes' | 'takesForeignForms'>,
 ) => LocalHandler
 
-/** Endpoints whose reader is a user with a browser: every failure is a page. */
+/** Endpoints for browsers: every failure is an HTML page. */
 export function createBrowserEndpoints(options: BrowserEndpointOptions): BrowserEndpoint {
   const { clientNetwork, limit, ownOrigins, log, failed = failurePage } = options
   const reply = async (request: LocalRequest, answer: () => Promise<Reply>): Promise<EndpointResponse> => {

@@ -25,7 +25,7 @@ export interface EndpointParts extends Omit<TokenEndpointParts, 'issuer' | 'gran
   readonly addresses: Addresses
   readonly resources: ResourceNames
   readonly offers: Offers
-  /** What clients may say that they want. */
+  /** Limits of client metadata. */
   readonly capabilities: ServerCapabilities
   readonly ring: KeyRing
   readonly authorize: Authorize

@@ -43,7 +43,7 @@ export class OAuthError extends Error {
 
 /** An assertion that does not count: outside it is always the same, the cause is for the log. */
 export class RefusedAssertion extends OAuthError {
-  /** What is wrong, in our words. */
+  /** Reason without external text. */
   readonly why: string
 
   constructor(why: string) {

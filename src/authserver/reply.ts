@@ -25,7 +25,7 @@ export function responseOf(reply: Reply): EndpointResponse {
   return { status, headers: { ...cookies, ...retryAfter, ...PAGE_HEADERS }, body: html }
 }
 
-/** A JSON response that nobody keeps (RFC 6749 §5.1). */
+/** A JSON response with `Cache-Control: no-store` (RFC 6749 §5.1). */
 export function jsonResponse(
   status: number,
   body: object | undefined,
@@ -40,7 +40,7 @@ export function jsonResponse(
   }
 }
 
-/** A document that is the same for everybody; kept for five minutes. */
+/** A public document, cached for five minutes. */
 export const documentResponse = (body: Buffer): EndpointResponse => ({
   status: 200,
   headers: {

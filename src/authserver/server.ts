@@ -52,7 +52,7 @@ export interface AuthServerReadiness {
   readonly remarks: readonly string[]
 }
 
-/** One embedded authorization server with one configuration. Its state is in the store, which outlives it. */
+/** An embedded authorization server with one configuration. Its state is in the store, which outlives it. */
 export interface AuthServer {
   /** `namespace/name` of its document. */
   readonly name: string
@@ -119,7 +119,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     claimsRequests: createClaimsRequests(store, seal),
     pending: createPendingLogins(store, seal),
     tickets: createTickets(seal, clock),
-    remembered: createStoredConsents(spec.issuer, seal, clock),
+    consents: createStoredConsents(spec.issuer, seal, clock),
   })
   const limits = limitsOf(spec, clock)
   const handlers = createEndpoints({

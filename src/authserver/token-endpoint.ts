@@ -98,7 +98,7 @@ export function createTokenEndpoint(parts: TokenEndpointParts): { readonly token
       } catch (error) {
         if (!(error instanceof OAuthError)) throw error
         if (error.status >= 500) throw new Failure('internal_error', { detail: error.description, cause: error })
-        // RFC 6749 §5.2: a client that used the header is told the scheme.
+        // RFC 6749 §5.2: the response to a client that used the header names the scheme.
         const isAsked = error.status === 401 && authorization !== undefined
         const challenge = isAsked ? { 'www-authenticate': `Basic realm="${parts.issuer}"` } : {}
         return jsonResponse(error.status, { error: error.error, error_description: error.description }, challenge)

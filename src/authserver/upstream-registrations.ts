@@ -8,7 +8,7 @@ import { storeFailure } from './store-failure.ts'
 const KEPT_MS = 90 * 24 * 3_600_000
 /** The last use is updated once a day. */
 const NOTED_MS = 24 * 3_600_000
-/** One replica registers while the others wait. */
+/** A single replica registers while the others wait. */
 const LOCK = { ttlMs: 15_000, waitMs: 20_000 }
 
 /** Stores the registrations at upstreams, sealed and shared by all replicas. */

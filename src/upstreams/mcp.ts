@@ -27,7 +27,7 @@ export interface McpUpstreamOptions {
   readonly scopes: readonly string[]
   /** The configured client; undefined: a client metadata document or registration. */
   readonly client: FlatClient | undefined
-  /** URL of the proxy's client metadata document; undefined where it has none that is reachable. */
+  /** URL of the proxy's client metadata document; undefined without a reachable one. */
   readonly clientMetadataUrl: string | undefined
 }
 
@@ -42,9 +42,9 @@ interface Found extends ResourceAccess {
 }
 
 /**
- * An upstream that is discovered from an MCP server (connections.md §5): RFC 9728 from its challenge or well-known
- * URLs, RFC 8414, then a client by metadata document, registration or configuration. Tokens go only to the authorization
- * server that issued them. Throws `config_error` where the server supports no client without configuration.
+ * An upstream discovered from an MCP server (connections.md §5): RFC 9728 by its challenge or well-known URLs, RFC
+ * 8414, then a client by metadata document, registration or configuration. Tokens are sent only to the authorization
+ * server that issued them. Throws `config_error` if the server needs a configured client.
  */
 export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDeps): Upstream {
   const { provider, client: configured, clientMetadataUrl } = options

@@ -46,10 +46,10 @@ function tokensOf(read: TokenResponse, verified: VerifiedIdToken | undefined, be
 const isMissing = (value: ClaimValue | undefined) => typeof value !== 'string' || value === ''
 
 /** The signed claims of the ID token take precedence over those of user info. */
-function merge(signed: Claims, told: Claims): Claims {
-  const merged = Object.assign(Object.create(null) as Record<string, ClaimValue>, told, signed)
+function merge(signed: Claims, userInfo: Claims): Claims {
+  const merged = Object.assign(Object.create(null) as Record<string, ClaimValue>, userInfo, signed)
   // It refers to the other address.
-  if (signed['email_verified'] === undefined && merged['email'] !== told['email']) delete merged['email_verified']
+  if (signed['email_verified'] === undefined && merged['email'] !== userInfo['email']) delete merged['email_verified']
   return Object.freeze(merged)
 }
 
@@ -120,8 +120,8 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
   }
 
   /**
-   * At a refresh the old tokens may be spent already, so that what goes wrong after must not lose the new ones: an ID token
-   * that can't be verified is left out. One of another user ends the session.
+   * The old tokens may already be used, so a failure must not lose the new ones: an invalid ID token is omitted. An ID
+   * token of another user revokes the session.
    */
   const renewed = async (read: TokenResponse, subject: string, tokens: UpstreamTokenSet, endsAtMs: MonotonicMs) => {
     if (read.idToken === undefined) return { tokens: tokensOf(read, undefined, tokens), subject, claims: NO_CLAIMS }
@@ -136,8 +136,8 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     }
     if (verified.subject !== subject)
       throw new Failure('no_session', { detail: 'the refreshed ID token is of another user' })
-    const told = inTime(claimsOf(verified, read, metadata), endsAtMs, 'user-info endpoint')
-    const claims = await told.catch(leaveOut('user info is left out at a refresh'))
+    const pending = inTime(claimsOf(verified, read, metadata), endsAtMs, 'user-info endpoint')
+    const claims = await pending.catch(leaveOut('user info is left out at a refresh'))
     return { tokens: tokensOf(read, verified, tokens), subject, claims: claims ?? verified.claims }
   }
 

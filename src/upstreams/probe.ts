@@ -9,9 +9,9 @@ import { userInfoOf } from './oauth2.ts'
 import { createUpstream } from './upstreams.ts'
 import { askUserInfo, type UserInfoRequest } from './user-info.ts'
 
-/** Asks an upstream, each step by itself, what a login would ask of it, with what nobody has. */
+/** Tests each step of a login at an upstream separately, with invalid credentials. */
 export interface UpstreamProbe {
-  /** Where users are sent, and what is answered there, as far as a login has to do with it. Throws as `Upstream`. */
+  /** Returns the redirect URL for users and the status of its response. Throws as `Upstream`. */
   authorize(): Promise<{ readonly url: URL; readonly status: number }>
   /**
    * Sends an invalid code to the token endpoint. `taken`: it knows the client and rejects the code; `unsaid`: it

@@ -188,8 +188,8 @@ function readAnswer(answer: Claims, asked: Method, nowMs: EpochMs): Kept {
   }
   const clientId = textAt('client_id')
   if (clientId === undefined) throw unusable(`${WHERE}: the response has no client_id`)
-  const told = answer['token_endpoint_auth_method'] ?? asked
-  const method = METHODS.find((one) => one === told)
+  const registered = answer['token_endpoint_auth_method'] ?? asked
+  const method = METHODS.find((one) => one === registered)
   if (method === undefined) throw unusable(`${WHERE}: token_endpoint_auth_method is not supported`)
   const clientSecret = textAt('client_secret')
   if (method !== 'none' && clientSecret === undefined) throw unusable(`${WHERE}: the response has no client_secret`)

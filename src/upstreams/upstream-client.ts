@@ -27,7 +27,7 @@ export interface ConfiguredClient extends UpstreamClient {
 /** A certificate for endpoints with client authentication (RFC 8705 §2). */
 export interface ShownCertificate {
   readonly current: NonNullable<OAuthClient['certificate']>
-  /** Identifies it: with another one an endpoint can fail independently. */
+  /** Identifies the client: failures at an endpoint are counted per client. */
   readonly label: string
 }
 
@@ -49,14 +49,14 @@ export function clientWithSecret(clientId: string, secret: SecretHandle | undefi
 export function createConfiguredClient(name: string, config: FlatClient, deps: ClientDeps): ConfiguredClient {
   const auth = namedClient(name, config)
   const { clientId, tls } = auth
-  const told = openClient(auth, deps)
+  const opened = openClient(auth, deps)
   const isBasic = config.clientAuth === undefined && auth.method === 'clientSecretBasic'
-  const inBody = isBasic ? openClient({ ...auth, method: 'clientSecretPost' }, deps) : told
-  const known: KnownClient = { clientId, authentication: (secretInBody) => (secretInBody ? inBody : told) }
+  const inBody = isBasic ? openClient({ ...auth, method: 'clientSecretPost' }, deps) : opened
+  const known: KnownClient = { clientId, authentication: (secretInBody) => (secretInBody ? inBody : opened) }
   const ref = tls?.certificateSecretRef
   const certificate =
-    told.certificate === undefined || ref === undefined
+    opened.certificate === undefined || ref === undefined
       ? undefined
-      : { current: told.certificate, label: `${ref.name}/${ref.key}` }
+      : { current: opened.certificate, label: `${ref.name}/${ref.key}` }
   return { clientId, certificate, current: () => Promise.resolve(known) }
 }

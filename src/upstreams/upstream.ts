@@ -28,7 +28,7 @@ export interface UpstreamTokenSet {
   readonly expiresAtMs: EpochMs | undefined
   /** `exp` of the ID token. */
   readonly idTokenExpiresAtMs: EpochMs | undefined
-  /** The granted scopes; the requested ones when the upstream does not say (RFC 6749 §5.1). */
+  /** The granted scopes; the requested ones if the response has none (RFC 6749 §5.1). */
   readonly scopes: readonly string[]
 }
 
@@ -45,10 +45,10 @@ export interface UpstreamLogin {
 }
 
 /**
- * An identity provider in front of which the embedded authorization server stands (authserver.md §4). All methods throw
- * `Failure`: `login_refused` when the user or the upstream's policy said no, `identity_provider_unavailable` when it can't
- * be reached, `identity_provider_error` for an answer that can't be used, `config_error` when it refuses us as a client,
- * `secret_unavailable`. No text of the upstream's is in them, only its error codes.
+ * An identity provider upstream of the embedded authorization server (authserver.md §4). All methods throw `Failure`:
+ * `login_refused` when the user or its policy declines, `identity_provider_unavailable` when it is unreachable,
+ * `identity_provider_error` for an unusable response, `config_error` when it rejects the client, `secret_unavailable`.
+ * Failures contain its error codes but none of its messages.
  */
 export interface Upstream {
   readonly name: string
@@ -65,9 +65,9 @@ export interface Upstream {
    */
   finish(leg: UpstreamLeg, callback: URLSearchParams): Promise<UpstreamLogin>
   /**
-   * New tokens for a refresh token; the old refresh token stays where no new one came. With a new ID token its claims, and its
-   * `sub` is the `subject`'s. Nothing of the upstream's is waited for after `endsAtMs`. Throws
-   * `no_session` when the upstream refuses the refresh token (`invalid_grant`) or there is none.
+   * Returns new tokens; keeps the old refresh token if the response has none. A new ID token must have the `sub` of
+   * `subject`; its claims are included. Waits until `endsAtMs` at most. Throws `no_session` when the upstream rejects
+   * the refresh token (`invalid_grant`) or there is none.
    */
   refresh(tokens: UpstreamTokenSet, subject: string, endsAtMs: MonotonicMs): Promise<UpstreamLogin>
   /**

@@ -41,7 +41,7 @@ export class AnswerReader {
     this.#sink = sink
   }
 
-  /** Expects a response: to HEAD or to another method. */
+  /** Expects a response to HEAD or to another method. */
   expect(isHead: boolean): void {
     this.#state = HEAD
     this.#isHead = isHead

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { WireError } from './wire-error.ts'
 
-/** Who waits for the end of a body. */
+/** The exchange that waits for the end of a body. */
 export interface BodyOwner {
   /** The peer does not read; it does again. */
   onBodyStall(isStalled: boolean): void
@@ -40,7 +40,7 @@ export class BodySender {
     stream.resume()
   }
 
-  /** The connection takes more again. */
+  /** The connection accepts more data again. */
   drained(): void {
     if (!this.#isStalled || this.isOver) return
     this.#isStalled = false
@@ -48,7 +48,7 @@ export class BodySender {
     this.#stream.resume()
   }
 
-  /** Nothing more is sent; what is left stays in the stream. */
+  /** Stops sending; the rest stays in the stream. */
   stop(): void {
     if (this.isOver) return
     this.#release()
@@ -69,7 +69,7 @@ export class BodySender {
     if (data.length === 0) return
     this.#sent += data.length
     if (this.#length !== undefined && this.#sent > this.#length) return this.#fail(wrong('longer than it says'))
-    // A large piece that the kernel has taken whole leaves as much room as there was.
+    // A large piece that the kernel accepted completely leaves the buffer empty.
     if (this.#write(data) || this.#socket.writableLength === 0) return
     this.#isStalled = true
     this.#stream.pause()

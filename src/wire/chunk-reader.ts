@@ -78,8 +78,8 @@ export class ChunkReader {
     return at
   }
 
-  /** `room` is the number of bytes that may still follow, including `data`. */
-  #join(data: Buffer, room: number): void {
+  /** `capacity` is the number of bytes that may still follow, including `data`. */
+  #join(data: Buffer, capacity: number): void {
     const joined = this.#joined
     if (joined === undefined) {
       this.#joined = data
@@ -88,7 +88,7 @@ export class ChunkReader {
     }
     let into = joined
     if (joined.length === this.#joinedLength) {
-      into = Buffer.allocUnsafe(joined.length + room)
+      into = Buffer.allocUnsafe(joined.length + capacity)
       joined.copy(into)
       this.#joined = into
     }

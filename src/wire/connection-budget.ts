@@ -2,34 +2,34 @@ import type { Socket } from 'node:net'
 import { type MonotonicMs, monotonicNow } from '../core/index.ts'
 import { WireError } from './wire-error.ts'
 
-/** Who keeps connections that are not in use. */
+/** A pool with idle connections. */
 export interface Keeper {
-  /** Ends one of them; false where there is none. */
-  giveUpOne(): boolean
+  /** Closes an idle connection; false without one. */
+  closeIdle(): boolean
 }
 
-/** Who would open a connection as soon as there is room. */
+/** A request for a connection, queued until the budget allows it. */
 interface Waiter {
   readonly sinceMs: MonotonicMs
   readonly isNeeded: () => boolean
-  /** There is room; false: it is not needed any more. */
+  /** Ends the wait: true: open the connection; false: it is no longer needed. */
   readonly go: (isNeeded: boolean) => void
 }
 
 /**
- * Bounds the connections of several pools together. Who is beyond waits in the order in which he came, whatever the pool;
- * kept connections that nobody uses make room first, and one that becomes free goes to who has waited longest.
+ * Bounds the connections of several pools together. Requests above the bound wait in order of arrival, across pools.
+ * Idle connections are closed for them first; a released connection serves the longest wait.
  */
 export class ConnectionBudget {
   readonly #max: number
   #taken = 0
-  /** Ended for somebody who waits, and not gone yet. */
+  /** Connections being closed for waiting requests. */
   #leaving = 0
   readonly #waiting = new Set<Waiter>()
-  /** Those that were asked in vain are last. */
+  /** Pools without idle connections are last. */
   readonly #keepers = new Set<Keeper>()
-  /** Nobody keeps one that is not in use; whoever gets one while others wait gives it up by himself. */
-  #isBare = false
+  /** No pool has idle connections; a pool closes released ones while requests of other pools wait. */
+  #hasNoIdle = false
 
   /** @param max connections at a time; `Infinity`: no bound */
   constructor(max: number) {
@@ -44,39 +44,39 @@ export class ConnectionBudget {
     this.#keepers.delete(keeper)
   }
 
-  /** Since when the first of those who wait does; `Infinity` while nobody does. */
+  /** Start of the longest wait; `Infinity` without one. */
   get waitedSinceMs(): number {
     if (this.#waiting.size === 0) return Infinity
     return this.#first()?.sinceMs ?? Infinity
   }
 
   /**
-   * Opens a connection when there is room for it; its place is free again when it is closed. Throws `WireError` WIRE_CROWDED
-   * after `waitMs` (0 = no bound), and what `open` throws.
-   * @param isNeeded is asked while it waits, and not again after it said no: what comes is undefined then. Default: it stays so
+   * Opens a connection when the budget allows it; its slot is free again after it is closed. Throws `WireError`
+   * WIRE_CROWDED after `waitMs` (0 = no bound), and the errors of `open`. `isNeeded` is called while waiting until it
+   * returns false; the result is undefined then. Default: always needed.
    */
   open(open: () => Promise<Socket>, waitMs: number): Promise<Socket>
   open(open: () => Promise<Socket>, waitMs: number, isNeeded: () => boolean): Promise<Socket | undefined>
   async open(open: () => Promise<Socket>, waitMs: number, isNeeded = () => true): Promise<Socket | undefined> {
     if (this.#taken < this.#max) this.#taken++
-    else if (!(await this.#room(waitMs, isNeeded))) return undefined
+    else if (!(await this.#waitForSlot(waitMs, isNeeded))) return undefined
     try {
       const socket = await open()
-      if (socket.closed) this.#giveBack()
-      else socket.once('close', this.#giveBack)
+      if (socket.closed) this.#releaseSlot()
+      else socket.once('close', this.#releaseSlot)
       return socket
     } catch (error) {
-      this.#giveBack()
+      this.#releaseSlot()
       throw error
     }
   }
 
-  /** Takes from `keeper` what others wait for. */
+  /** Closes idle connections of `keeper` for waiting requests of other pools. */
   collect(keeper: Keeper): void {
-    while (this.#waiting.size > this.#leaving && keeper.giveUpOne()) this.#leaving++
+    while (this.#waiting.size > this.#leaving && keeper.closeIdle()) this.#leaving++
   }
 
-  #room(waitMs: number, isNeeded: () => boolean): Promise<boolean> {
+  #waitForSlot(waitMs: number, isNeeded: () => boolean): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     const late = (): void => {
       this.#drop(waiter)
@@ -89,12 +89,12 @@ export class ConnectionBudget {
     }
     const waiter = { sinceMs: monotonicNow(), isNeeded, go }
     this.#waiting.add(waiter)
-    this.#makeRoom()
+    this.#reclaimIdle()
     return promise
   }
 
-  #makeRoom(): void {
-    if (this.#isBare) return
+  #reclaimIdle(): void {
+    if (this.#hasNoIdle) return
     for (let asked = this.#keepers.size; asked > 0 && this.#waiting.size > this.#leaving; asked--) {
       const [keeper] = this.#keepers
       if (keeper === undefined) break
@@ -102,10 +102,10 @@ export class ConnectionBudget {
       this.#keepers.delete(keeper)
       this.#keepers.add(keeper)
     }
-    this.#isBare = this.#waiting.size > this.#leaving
+    this.#hasNoIdle = this.#waiting.size > this.#leaving
   }
 
-  /** Whoever waits first and still needs a connection. */
+  /** The longest wait that still needs a connection. */
   #first(): Waiter | undefined {
     for (const waiter of this.#waiting) {
       if (waiter.isNeeded()) return waiter
@@ -117,10 +117,10 @@ export class ConnectionBudget {
 
   #drop(waiter: Waiter): void {
     this.#waiting.delete(waiter)
-    if (this.#waiting.size === 0) this.#isBare = false
+    if (this.#waiting.size === 0) this.#hasNoIdle = false
   }
 
-  readonly #giveBack = (): void => {
+  readonly #releaseSlot = (): void => {
     if (this.#leaving > 0) this.#leaving--
     const next = this.#first()
     if (next === undefined) {

@@ -42,7 +42,7 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
   #framing: Framing | undefined
   #switched: AnswerHead | undefined
   #isLost = false
-  /** For the owner: the end of its reuse. */
+  /** Time until which the owner may reuse it. */
   keptUntilMs = 0
 
   constructor(socket: Socket, owner: ConnectionOwner) {

@@ -1,7 +1,7 @@
 import { after, monotonicNow } from '../core/index.ts'
 /**
- * A deadline that is moved often and rarely reached: moving it costs reading the clock. The timer continues and
- * checks when it fires, at least every `everyMs`, so it is never later than a new deadline.
+ * A deadline that is moved often and rarely reached: moving it only reads the clock. The timer continues and checks
+ * when it fires, at least every `everyMs`, so it is never later than a new deadline.
  */
 export class Deadline {
   readonly #everyMs: number

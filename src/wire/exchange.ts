@@ -20,7 +20,7 @@ export interface ExchangeControl {
  * upgrade or error. An exception ends the exchange with that error.
  */
 export interface ExchangeHandler {
-  /** There is a connection, and the request is sent next unless it is aborted now. */
+  /** A connection is available; the request is sent next unless it is aborted now. */
   onRequestStart(control: ExchangeControl): void
   onResponseStart(control: ExchangeControl, status: number, headers: Fields): void
   onResponseData(control: ExchangeControl, data: Buffer): void
@@ -38,12 +38,12 @@ export interface ExchangePlace {
   abort(exchange: Exchange, reason: Error): void
 }
 
-/** One exchange, from its request to the end of its response. */
+/** An exchange, from its request to the end of its response. */
 export class Exchange implements ExchangeControl {
   readonly handler: ExchangeHandler
   /** Start of waiting for a connection. */
   readonly sinceMs = monotonicNow()
-  /** Undefined once it is on a connection or over: nothing keeps its body from then on but who sends it. */
+  /** Undefined once it is on a connection or over: from then on, only the sender keeps the body in memory. */
   request: WrittenRequest | undefined
   /** Undefined when finished. */
   place: ExchangePlace | undefined

@@ -7,36 +7,35 @@ import { type RequestTarget, type WireRequest, writeRequest } from './request-he
 import { WireError } from './wire-error.ts'
 
 export interface PoolOptions extends RequestTarget {
-  /** Opens a connection, TLS included, within the bound that it has; gives up when `signal` says so. */
+  /** Opens a connection, TLS included, within its own timeout; stops when `signal` is aborted. */
   readonly connect: (signal: AbortSignal) => Promise<Socket>
   readonly bounds: ExchangeBounds
-  /** How long an unused connection is kept at most, in milliseconds. */
+  /** Maximum idle time of a connection, in milliseconds. */
   readonly keepMs: number
-  /** Connections at a time; requests beyond wait in the order in which they came. */
+  /** Maximum number of connections; further requests wait in order of arrival. */
   readonly maxConnections: number
-  /** Bounds them together with those of other pools. */
+  /** Bounds the connections of all pools together. */
   readonly budget: ConnectionBudget
-  /** How long a request waits for a connection while all are taken, in milliseconds; 0 = no bound. */
+  /** Maximum wait for a connection in milliseconds; 0 = no bound. */
   readonly waitMs: number
 }
 
-/** A peer that names the time after which it closes gets this much less, in milliseconds: what is on its way then is lost. */
+/** Subtracted from the peer's keep-alive timeout, in milliseconds: a request in transit at that time would be lost. */
 const HINT_MARGIN_MS = 2000
 const SWEEP_MS = 1000
 
 /**
- * The connections to one peer with one identity: each has one exchange at a time, and there are as many as are needed.
- *
- * A used connection is given to a request only after a whole turn of the event loop without an exchange: an answer that nobody
- * asked for, or the end of the connection, has then been read, and does not meet the next request.
+ * The connections to one peer with one client identity, each with one exchange at a time. A used connection is reused
+ * only after a full turn of the event loop without an exchange: an unsolicited response or the end of the connection
+ * has then been read, and does not affect the next request.
  */
 export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
   readonly bounds: ExchangeBounds
   readonly #options: PoolOptions
   readonly #all = new Set<WireConnection>()
-  /** Ready for use; the one that was used last is last. */
+  /** Idle connections, most recently used last. */
   #ready: WireConnection[] = []
-  /** Freed in this turn. */
+  /** Released in this turn of the event loop. */
   #fresh: WireConnection[] = []
   readonly #waiting = new ExchangeQueue()
   #connecting = 0
@@ -52,8 +51,8 @@ export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
   }
 
   /**
-   * Sends a request as soon as there is a connection. Errors go to the handler, those of the request itself at once; undefined
-   * then.
+   * Sends a request as soon as a connection is available. Errors go to the handler; those of the request itself
+   * immediately, and the result is undefined.
    */
   dispatch(request: WireRequest, handler: ExchangeHandler): ExchangeControl | undefined {
     let exchange: Exchange
@@ -69,7 +68,7 @@ export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
     return exchange
   }
 
-  /** Ends an exchange that waits; whatever was begun for it alone ends with it. */
+  /** Aborts a waiting exchange and the connection attempt made for it. */
   abort(exchange: Exchange, reason: Error): void {
     this.#waiting.remove(exchange)
     exchange.attempt?.abort(reason)
@@ -77,18 +76,18 @@ export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
     if (this.#isClosed) this.#endIfEmpty()
   }
 
-  /** Nothing is read before there is a connection. */
+  /** Nothing is read before a connection exists. */
   pause(): void {}
   resume(): void {}
 
-  /** Takes nothing new; ends when what there is has ended. */
+  /** Rejects new requests; resolves when all exchanges have ended. */
   close(): Promise<void> {
     this.#isClosed = true
     this.#endIfEmpty()
     return this.#empty.promise
   }
 
-  /** Ends everything at once. */
+  /** Aborts all exchanges and closes all connections. */
   destroy(): Promise<void> {
     this.#isClosed = true
     const error = new WireError('WIRE_POOL_CLOSED', 'the connections were closed')
@@ -102,7 +101,7 @@ export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
   free(connection: WireConnection, keepMs: number | undefined): void {
     const hintMs = keepMs === undefined ? Infinity : keepMs - HINT_MARGIN_MS
     const leftMs = Math.min(hintMs, this.#options.keepMs)
-    // Somebody else may wait for longer than anybody here.
+    // A request of another pool may have waited longer.
     const isWanted = this.#options.budget.waitedSinceMs < (this.#waiting.first?.sinceMs ?? Infinity)
     if (leftMs <= 0 || isWanted) return connection.destroy(unused())
     connection.keptUntilMs = after(monotonicNow(), leftMs)
@@ -116,7 +115,7 @@ export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
     if (this.#isClosed) this.#endIfEmpty()
   }
 
-  giveUpOne(): boolean {
+  closeIdle(): boolean {
     for (;;) {
       const connection = this.#ready.shift()
       if (connection === undefined) return false
@@ -140,10 +139,10 @@ export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
       if (connection === undefined) break
       this.#begin(connection)
     }
-    // Those that were freed in this turn are there in the next.
+    // Connections released in this turn are available in the next.
     const missing = this.#waiting.length - this.#fresh.length - this.#connecting
-    const room = this.#options.maxConnections - this.#all.size - this.#connecting
-    this.#connectFor(Math.min(missing, room))
+    const free = this.#options.maxConnections - this.#all.size - this.#connecting
+    this.#connectFor(Math.min(missing, free))
     const hasFresh = this.#fresh.length > 0
     this.#ready.push(...this.#fresh)
     this.#fresh = []
@@ -156,12 +155,12 @@ export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
   #begin(connection: WireConnection): void {
     const exchange = this.#waiting.shift()
     if (exchange === undefined) return this.free(connection, undefined)
-    // Whoever comes next may use it.
+    // A later exchange may use the attempt's connection.
     exchange.attempt = undefined
     connection.begin(exchange)
   }
 
-  /** Begins so many attempts to connect, for those who came last: the attempts of the others have begun already. */
+  /** Starts `count` connection attempts for the newest waiting exchanges; the older ones already have an attempt. */
   #connectFor(count: number): void {
     let exchange = this.#waiting.last
     for (let left = count; left > 0; left--) {
@@ -194,7 +193,7 @@ export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
       else this.free(connection, undefined)
     } catch (error) {
       this.#connecting--
-      // Others may be on their way to those who wait.
+      // Other attempts may still serve the waiting exchanges.
       if (!signal.aborted && this.#waiting.length > this.#connecting + this.#fresh.length)
         this.#failFirst(error as Error)
       else if (this.#waiting.length > 0) this.#schedule()
@@ -202,14 +201,14 @@ export class Pool implements ConnectionOwner, Keeper, ExchangePlace {
     if (this.#isClosed) this.#endIfEmpty()
   }
 
-  /** Whether a connection that is not begun yet is still needed: others may have become free. */
+  /** Whether a queued connection attempt is still needed: other connections may have been released. */
   readonly #isMissing = (): boolean => {
     if (this.#waiting.length - this.#fresh.length >= this.#connecting) return true
     this.#connecting--
     return false
   }
 
-  /** Whoever waits for a connection that will not become free in time is told so. */
+  /** Fails exchanges that have waited for `waitMs` while all connections are in use. */
   #dropLate(): void {
     const { waitMs, maxConnections } = this.#options
     if (waitMs === 0 || this.#all.size < maxConnections) return

@@ -66,9 +66,9 @@ const OURS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Writes the head of a request. Throws `WireError` WIRE_REQUEST for an ambiguous one: a method or a name that is not
- * a token, a target not in origin-form, a value with control characters, two hosts, a length that differs from the
- * body, framing among the headers.
+ * Writes the head of a request. Throws `WireError` WIRE_REQUEST for an ambiguous one: a method or name that is not a
+ * token, a target not in origin-form, a value with control characters, duplicate `Host`, a length that differs from the
+ * body, framing headers.
  */
 export function writeRequest(
   request: WireRequest,

@@ -25,8 +25,8 @@ export interface RequestSink {
 }
 
 /**
- * Reads the requests of a connection, one after the other. It stops after each request for as long as its sink
- * requires. Nothing is read after a request that ends its connection.
+ * Reads the requests of a connection in sequence. It pauses after each request until its sink calls `next`. It reads
+ * nothing after a request that ends its connection.
  */
 export class RequestReader {
   readonly #sink: RequestSink

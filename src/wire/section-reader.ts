@@ -56,7 +56,7 @@ export class SectionReader {
     const before = this.#length
     const most = this.#maxBytes + SECTION_END.length
     const length = Math.min(most, before + bytes.length - at)
-    this.#makeRoom(length, most)
+    this.#grow(length, most)
     bytes.copy(this.#held, before, at, at + length - before)
     const end = this.#held.subarray(0, length).indexOf(SECTION_END, Math.max(0, before - 3), 'latin1')
     if (end !== -1) {
@@ -75,7 +75,7 @@ export class SectionReader {
     this.#length = 0
   }
 
-  #makeRoom(length: number, most: number): void {
+  #grow(length: number, most: number): void {
     if (length <= this.#held.length) return
     const grown = Buffer.allocUnsafeSlow(Math.min(most, Math.max(FIRST_ROOM_BYTES, 2 * length)))
     this.#held.copy(grown, 0, 0, this.#length)

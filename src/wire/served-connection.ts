@@ -69,7 +69,7 @@ export class ServedConnection implements RequestSink, ResponseOwner {
   #isGone = false
   /** Start of the current request or of waiting for one. */
   #sinceMs = monotonicNow()
-  /** Nothing has come at all. */
+  /** No byte has been received. */
   #isFresh = true
   /** No data since the last response. */
   #isIdle = false

@@ -129,7 +129,7 @@ export class ServedResponse extends EventEmitter implements ClientResponse {
     this.emit('drain')
   }
 
-  /** Ends it: it was sent, or its connection has closed. */
+  /** Ends the response: it was sent, or its connection was closed. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true

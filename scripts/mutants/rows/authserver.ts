@@ -159,7 +159,7 @@ export default [
       [
         'only public clients register where the configuration says so',
         '    if (!capabilities.allowsConfidential)\n',
-        "    if (!capabilities.allowsConfidential && told === 'client_secret_basic')\n",
+        "    if (!capabilities.allowsConfidential && method === 'client_secret_basic')\n",
         ['test/unit/authserver/client-rules.test.ts'],
       ],
       [
@@ -231,7 +231,7 @@ export default [
       ['an identity assertion is signed by its issuer', '      await checkSigned(assertion, known.keys.keys)\n', ''],
       [
         'an identity assertion that ended while keys were fetched has ended',
-        '      // Waiting for keys took time.\n      checkTimes(claims, clock.now(), MOST_AHEAD_MS)\n',
+        '      // The assertion may have expired while keys were fetched.\n      checkTimes(claims, clock.now(), MOST_AHEAD_MS)\n',
         '',
       ],
       ['a request names no other resource than its assertion', 'if (asked.url !== named.url)', "if (asked.url === '')"],
@@ -272,7 +272,7 @@ export default [
       ],
       [
         'a token of a workload has not ended, nor ends later than it may',
-        '      checkTimes(claims, clock.now(), mostMs)\n      checkLife(claims, mostMs)\n      await checkSigned(assertion, keys.keys)\n      // Waiting for keys took time.\n      checkTimes(claims, clock.now(), mostMs)\n',
+        '      checkTimes(claims, clock.now(), mostMs)\n      checkLife(claims, mostMs)\n      await checkSigned(assertion, keys.keys)\n      // The token may have expired while keys were fetched.\n      checkTimes(claims, clock.now(), mostMs)\n',
         '      checkLife(claims, mostMs)\n      await checkSigned(assertion, keys.keys)\n',
       ],
       ['a token of a workload was made for no longer than its entry says', '      checkLife(claims, mostMs)\n', ''],
@@ -570,7 +570,7 @@ export default [
       ],
       [
         'a used code stays used when its record is restored',
-        'record.isSpent || spent.peek(key) !== undefined',
+        'record.isSpent || used.peek(key) !== undefined',
         'record.isSpent',
         ['test/unit/authserver/put-back.test.ts'],
       ],

@@ -75,7 +75,7 @@ export default [
       ],
       [
         'an e-mail of user info is not the verified one of the ID token',
-        "if (signed['email_verified'] === undefined && merged['email'] !== told['email']) delete merged['email_verified']",
+        "if (signed['email_verified'] === undefined && merged['email'] !== userInfo['email']) delete merged['email_verified']",
         '',
         ['test/unit/upstreams/oidc.test.ts'],
       ],
@@ -86,8 +86,8 @@ export default [
       ],
       [
         'signed claims take precedence over user info',
-        'Object.assign(Object.create(null) as Record<string, ClaimValue>, told, signed)',
-        'Object.assign(Object.create(null) as Record<string, ClaimValue>, signed, told)',
+        'Object.assign(Object.create(null) as Record<string, ClaimValue>, userInfo, signed)',
+        'Object.assign(Object.create(null) as Record<string, ClaimValue>, signed, userInfo)',
         ['test/unit/upstreams/oidc.test.ts'],
       ],
       [

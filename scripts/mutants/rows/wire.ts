@@ -71,12 +71,12 @@ export default [
       ],
       [
         'a connection that fails gives its place back',
-        '      this.#giveBack()\n      throw error',
+        '      this.#releaseSlot()\n      throw error',
         '      throw error',
       ],
       [
         'idle connections are closed for waiting requests',
-        '    this.#makeRoom()\n    return promise',
+        '    this.#reclaimIdle()\n    return promise',
         '    return promise',
       ],
     ],

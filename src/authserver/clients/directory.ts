@@ -175,11 +175,11 @@ function writeClient(client: Client): Buffer {
   return Buffer.from(JSON.stringify(client))
 }
 
-/** The client of a stored record; undefined for one that is none. */
+/** The client of a stored record; undefined for an invalid record. */
 function readClient(value: Buffer): Client | undefined {
   const record = readJsonObject(value)
   if (record === undefined || typeof record.id !== 'string') return undefined
-  // Written by us and by nobody else; what JSON leaves out is absent again.
+  // Only this server writes records; properties that JSON omits are undefined again.
   const { name, scope, jwksUri, jwks, assertionAlgorithm, secretHash, ...rest } = record as Claims & Client
   return { ...rest, name, scope, jwksUri, jwks, assertionAlgorithm, secretHash }
 }

@@ -87,7 +87,7 @@ export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
   }
 
   const flightTo = (url: string): Promise<T> => {
-    // One fetch per network: joining another network's fetch would mean waiting in its queue.
+    // Each network has its own fetch: joining another network's fetch would mean waiting in its queue.
     const key = hashKey([clientNetwork.network, url])
     const flight = flights.get(key) ?? fetchOnce(url).finally(() => flights.delete(key))
     flights.set(key, flight)

@@ -70,8 +70,8 @@ export function readClientMetadata(
   const grantTypes = readGrantTypes(document, capabilities.grantTypes)
   const isNeeded = grantTypes.includes('authorization_code')
   const redirectUris = readRedirectUris(document, { from, isNeeded, onIgnored })
-  const told = readAuthMethod(document, from)
-  const authMethod = from === 'registration' ? registeredMethod(told, redirectUris, capabilities) : told
+  const method = readAuthMethod(document, from)
+  const authMethod = from === 'registration' ? registeredMethod(method, redirectUris, capabilities) : method
   return {
     name: readName(document),
     redirectUris,
@@ -145,16 +145,16 @@ function readAuthMethod(document: Claims, from: 'registration' | 'document'): Au
  * get a secret anyway (RFC 7591 §3.2.1). Any other client that registers that URI gets a secret whose codes go there.
  */
 function registeredMethod(
-  told: AuthMethod,
+  method: AuthMethod,
   redirectUris: readonly string[],
   capabilities: ServerCapabilities,
 ): AuthMethod {
-  if (told !== 'none') {
+  if (method !== 'none') {
     if (!capabilities.allowsConfidential)
       throw invalid('token_endpoint_auth_method must be none, only public clients are registered here')
-    return told
+    return method
   }
-  if (!redirectUris.some((uri) => capabilities.secretFor.has(uri))) return told
+  if (!redirectUris.some((uri) => capabilities.secretFor.has(uri))) return method
   if (redirectUris.some(isOnOwnDevice))
     throw new OAuthError(
       'invalid_redirect_uri',

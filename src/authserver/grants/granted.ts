@@ -1,6 +1,6 @@
 import type { Claims, GrantWithoutLogin } from '../../core/index.ts'
 
-/** What a token without a login is issued for. */
+/** Scope of a token that is issued without a login. */
 export interface Granted {
   readonly grant: GrantWithoutLogin
   readonly clientId: string

@@ -26,8 +26,8 @@ const MOST_AHEAD_MS = 10 * 60_000
 /** Identity assertions of trusted issuers (clientauth.md §3). */
 export interface IdentityAssertions {
   /**
-   * What an assertion grants its client. Throws `RefusedAssertion`, `OAuthError`, and `Failure` while there are no
-   * keys.
+   * Returns the grant of an assertion. Throws `RefusedAssertion`, `OAuthError`, and `Failure` while keys are
+   * unavailable.
    */
   accept(client: Client, assertion: Assertion, parameters: TokenParameters): Promise<Granted>
   close(): Promise<void>
@@ -69,7 +69,7 @@ export function createIdentityAssertions(
       const asserted = assertedScopes(claims.scope)
       const named = resourceIn(claims.resource, client, resources)
       await checkSigned(assertion, known.keys.keys)
-      // Waiting for keys took time.
+      // The assertion may have expired while keys were fetched.
       checkTimes(claims, clock.now(), MOST_AHEAD_MS)
       const resource = agreed(named, parameters, client, resources)
       return {

@@ -32,7 +32,10 @@ const OF_PERSONS = ['nonce', 'auth_time', 'at_hash', 'c_hash', 'events'] as cons
 
 /** Workload tokens of platforms (clientauth.md §3). */
 export interface Workloads {
-  /** What a workload token grants. Throws `RefusedAssertion`, `OAuthError`, and `Failure` while there are no keys. */
+  /**
+   * Returns the grant of a workload token. Throws `RefusedAssertion`, `OAuthError`, and `Failure` while keys are
+   * unavailable.
+   */
   accept(assertion: Assertion, parameters: TokenParameters): Promise<Granted>
   close(): Promise<void>
 }
@@ -108,7 +111,7 @@ export function createWorkloads(
       checkTimes(claims, clock.now(), mostMs)
       checkLife(claims, mostMs)
       await checkSigned(assertion, keys.keys)
-      // Waiting for keys took time.
+      // The token may have expired while keys were fetched.
       checkTimes(claims, clock.now(), mostMs)
       const { issuerUrl } = entry.issuer
       const resource = targetOf(parameters.resource, resources, entry)

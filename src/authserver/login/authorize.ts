@@ -13,7 +13,7 @@ import type { Destination } from './stored-consents.ts'
 export type Authorize = (query: string, visit: Visit) => Promise<Reply>
 
 export function createAuthorize(parts: LoginParts, consent: ConsentStep): Authorize {
-  const { addresses, tickets, remembered, log } = parts
+  const { addresses, tickets, consents, log } = parts
   const ownOrigin = new URL(addresses.authorizeUrl).origin
 
   /**
@@ -28,24 +28,26 @@ export function createAuthorize(parts: LoginParts, consent: ConsentStep): Author
   ): Promise<Reply> => {
     const url = answerClient(to, error, addresses.issuer)
     const isExpected =
-      redirectKind(to.redirectUri) === 'loopback' || (await remembered.knows(to, visit.cookies, ownOrigin))
+      redirectKind(to.redirectUri) === 'loopback' || (await consents.knows(to, visit.cookies, ownOrigin))
     if (isExpected) return { kind: 'redirect', url }
     return { kind: 'page', status: 400, html: leavePage({ client: to.client, url, error, requestId: visit.requestId }) }
   }
 
   return async (query, visit) => {
-    const judged = await validateRequest(query, parts)
-    if (judged.kind !== 'login') {
-      const { error, description } = judged.error
+    const validated = await validateRequest(query, parts)
+    if (validated.kind !== 'login') {
+      const { error, description } = validated.error
       log.info({ error, description, request: visit.requestId }, 'authorization request refused')
-      return judged.kind === 'page' ? refusalPage(judged.error, visit.requestId) : tell(judged, judged.error, visit)
+      return validated.kind === 'page'
+        ? refusalPage(validated.error, visit.requestId)
+        : tell(validated, validated.error, visit)
     }
-    const { request, isSilent } = judged
+    const { request, isSilent } = validated
     const [link] = addresses.chainOf(request.resource)
     if (link === undefined) throw new Failure('config_error', { detail: `no upstream for ${request.resource}` })
     const { callback } = link
     if (isSilent) {
-      const isKnown = (await remembered.find(request, visit.cookies, callback.origin)) !== undefined
+      const isKnown = (await consents.find(request, visit.cookies, callback.origin)) !== undefined
       // No session exists that could answer without the user.
       const error = new OAuthError(isKnown ? 'login_required' : 'consent_required', 'user interaction is required')
       return tell(request, error, visit)

@@ -5,10 +5,10 @@ import { LOGIN_MS } from '../lifespans.ts'
 /** Maximum concurrent logins per browser; the oldest is dropped. */
 const MOST_LOGINS = 8
 
-/** One login in one browser. Its number is part of a cookie name, so two tabs are two logins. */
+/** A login in a browser. Its number is part of a cookie name, so two tabs have separate logins. */
 export interface Flow {
   readonly id: string
-  /** Known only to this browser. */
+  /** Secret of this browser. */
   readonly secret: string
 }
 

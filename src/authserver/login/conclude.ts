@@ -29,13 +29,13 @@ export interface Conclude {
 
 /** When the user authenticated at the provider (OpenID Connect Core §2), possibly long before this login. */
 function authenticatedAtMs(login: StoredLogin | undefined): number | undefined {
-  const told = login?.claims.auth_time
-  if (login === undefined || typeof told !== 'number' || told <= 0) return login?.atMs
-  return Math.min(told * 1000, login.atMs)
+  const authTime = login?.claims.auth_time
+  if (login === undefined || typeof authTime !== 'number' || authTime <= 0) return login?.atMs
+  return Math.min(authTime * 1000, login.atMs)
 }
 
 export function createConclude(parts: LoginParts): Conclude {
-  const { addresses, clock, log, audit, upstreams, pending, remembered, codes, clients } = parts
+  const { addresses, clock, log, audit, upstreams, pending, consents, codes, clients } = parts
   const count = loginCounter(parts.metrics)
   const firstCallback = (resource: string) => {
     const [link] = addresses.chainOf(resource)
@@ -81,7 +81,7 @@ export function createConclude(parts: LoginParts): Conclude {
       target: { type: 'resource', name: resource },
       details: { providers: logins.map(({ provider }) => provider) },
     })
-    const setCookies = [endFlow(flowId, origin), await remembered.add(request, subject, visit.cookies, origin)]
+    const setCookies = [endFlow(flowId, origin), await consents.add(request, subject, visit.cookies, origin)]
     return { kind: 'redirect', url: answerClient(request, { code }, addresses.issuer), setCookies }
   }
 

@@ -30,7 +30,7 @@ export function createConsentStep(
   upstreamRedirects: UpstreamRedirects,
   conclude: Conclude,
 ): ConsentStep {
-  const { addresses, clock, audit, upstreams, tickets, remembered, pending } = parts
+  const { addresses, clock, audit, upstreams, tickets, consents, pending } = parts
 
   const next = (request: LoginRequest): { name: string; host: string } | undefined => {
     const upstream = upstreams.get(addresses.chainOf(request.resource)[0]?.provider ?? '')
@@ -40,7 +40,7 @@ export function createConsentStep(
   const present: ConsentStep['present'] = async (request, callback, visit) => {
     const { origin } = callback
     const { flow, setCookies } = beginFlow(visit.cookies, origin, clock.now())
-    const rememberedFor = request.mustAsk ? undefined : await remembered.find(request, visit.cookies, origin)
+    const rememberedFor = request.mustAsk ? undefined : await consents.find(request, visit.cookies, origin)
     if (rememberedFor !== undefined) {
       const login = {
         request,

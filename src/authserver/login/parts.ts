@@ -24,7 +24,7 @@ export interface LoginParts {
   readonly pending: PendingLogins
   readonly claimsRequests: Pick<ClaimsRequests, 'take'>
   readonly tickets: Tickets
-  readonly remembered: StoredConsents
+  readonly consents: StoredConsents
   readonly codes: Codes
 }
 

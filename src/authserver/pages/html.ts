@@ -14,7 +14,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Characters that reverse or join text, or are invisible: foreign text must not look like something else. */
+/** Characters that reverse or join text, or are invisible: external text must not be disguised. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu
 
 /** Limits combining marks to three per letter, enough for any script; more would overprint other lines. */

@@ -28,7 +28,7 @@ input[type=password]{width:100%;min-height:2.75rem;padding:.5rem .75rem;font:inh
 @media(forced-colors:active){.primary{border-width:.1875rem}}
 `.trim()
 
-// One string: the CSP hash covers everything between the tags, spaces included.
+// A single string: the CSP hash covers everything between the tags, spaces included.
 const STYLE_ELEMENT = new Markup(`<style>${STYLE}</style>`)
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
 

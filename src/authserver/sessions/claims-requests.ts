@@ -11,7 +11,7 @@ export interface ClaimsRequests {
   take(provider: string, user: string): Promise<string | undefined>
 }
 
-/** The login usually follows at once; otherwise the service asks again. */
+/** The login usually follows immediately; otherwise the service repeats its request. */
 const KEPT_MS = 10 * 60_000
 
 /** Claims requests in the store, keyed by provider and the provider's subject. */

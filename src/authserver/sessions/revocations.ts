@@ -2,7 +2,7 @@ import { asFailure, type Log } from '../../core/index.ts'
 import type { Upstream } from '../../upstreams/index.ts'
 import type { HeldTokens, SessionRecord } from './record.ts'
 
-/** Revokes ended sessions at the upstreams. */
+/** Revokes the tokens of ended sessions at the upstreams. */
 export interface Revocations {
   /** Starts the revocation at all upstreams without waiting; failures are logged. */
   begin(record: SessionRecord): void

@@ -29,11 +29,11 @@ export interface UpstreamSessions extends UpstreamTokens {
    */
   addLeg(tsid: string, provider: string, login: UpstreamLogin): Promise<void>
   /**
-   * Claims for a new access token when our refresh token is used: of the first upstream, which is asked each time
-   * (authserver.md §4.7), so that lost groups, locked users and ended sessions show; those from before where it gave no refresh
-   * token. Undefined when the session is over, here or at the upstream (then there is no new access token). While the upstream
-   * can't be asked those from before, until its tokens are due; then throws `identity_provider_unavailable`. Throws `no_session`
-   * where the upstream refuses in a way that may be a mistake (`mayHeal`): the session is kept.
+   * Claims for a new access token at a refresh: from the first upstream, which is queried each time (authserver.md
+   * §4.7), so that changed groups, locked users and ended sessions take effect. Earlier claims are used if it issued no
+   * refresh token, or is unreachable and its tokens are not yet due; then it throws `identity_provider_unavailable`.
+   * Undefined when the session has ended, here or at the upstream: no access token is issued. Throws `no_session` for a
+   * rejection that may be temporary (`mayHeal`): the session is kept.
    */
   renewClaims(tsid: string): Promise<{ readonly claims: Claims } | undefined>
   /**

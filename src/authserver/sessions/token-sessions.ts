@@ -34,8 +34,8 @@ export interface TokenSessionsOptions {
 }
 
 /**
- * Sessions with upstream tokens, whoever owns them: logins at the embedded authorization server, and connected
- * accounts. Sealed records, refresh under a lock of all replicas, and a list of ended sessions.
+ * Sessions with upstream tokens of any owner: logins at the embedded authorization server, and connected accounts.
+ * Sealed records, refresh under a lock across replicas, and a list of ended sessions.
  */
 export interface TokenSessions {
   readonly tokens: SessionTokens

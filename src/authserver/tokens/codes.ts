@@ -63,10 +63,10 @@ const CODE = /^[A-Za-z0-9_-]{43}$/
 export function createCodes(store: Store, seal: Seal, options: { clock: Clock; lifespanMs: number }): Codes {
   const { clock, lifespanMs } = options
   const records = createSealedRecords(seal)
-  const spent = createTtlLru<{ readonly isRedeemed: boolean }>({ clock, maxEntries: MOST_REMEMBERED })
+  const used = createTtlLru<{ readonly isRedeemed: boolean }>({ clock, maxEntries: MOST_REMEMBERED })
   const remember = (key: string, isRedeemed: boolean) => {
-    const before = spent.peek(key)
-    spent.set(key, { isRedeemed: isRedeemed || before?.isRedeemed === true }, clock.now() + lifespanMs)
+    const before = used.peek(key)
+    used.set(key, { isRedeemed: isRedeemed || before?.isRedeemed === true }, clock.now() + lifespanMs)
   }
   // The subscription ends with the store.
   store.subscribe(CHANNEL, {
@@ -97,8 +97,8 @@ export function createCodes(store: Store, seal: Seal, options: { clock: Clock; l
         const stored = await store.get(key)
         const record = await records.read<CodeRecord>(key, stored)
         if (stored === undefined || record === undefined) continue
-        const isSpent = record.isSpent || spent.peek(key) !== undefined
-        const isRedeemed = record.isRedeemed || spent.peek(key)?.isRedeemed === true
+        const isSpent = record.isSpent || used.peek(key) !== undefined
+        const isRedeemed = record.isRedeemed || used.peek(key)?.isRedeemed === true
         return { ...record, isSpent, isRedeemed, key, version: stored.version }
       }
       return undefined

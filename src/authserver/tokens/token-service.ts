@@ -181,7 +181,7 @@ function required(value: string | undefined, name: string): string {
   return value
 }
 
-/** What was requested must be repeated (RFC 6749 §4.1.3). */
+/** A redirect URI of the authorization request must be repeated (RFC 6749 §4.1.3). */
 function checkRedirectUri(given: string | undefined, grant: CodeGrant): void {
   if (given === grant.redirectUri || (given === undefined && !grant.isRedirectGiven)) return
   if (given === undefined) throw new OAuthError('invalid_request', 'redirect_uri is missing')
