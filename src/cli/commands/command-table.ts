@@ -75,6 +75,7 @@ export const COMMANDS: Commands = {
   convert: {
     summary: 'Converts ToolHive manifests; reports unsupported fields.',
     load: async () => (await import('../convert.ts')).runConvert,
+    commands: { cedar: async () => (await import('../convert-cedar.ts')).runConvertCedar },
   },
   health: {
     summary: 'Asks a running process whether it is healthy.',

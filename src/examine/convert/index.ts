@@ -1,1 +1,2 @@
+export { CedarError, cedarToYaml } from './cedar.ts'
 export { convert, type Converted } from './convert.ts'
