@@ -101,7 +101,9 @@ export function convertCedar(text: string): ConvertedPolicies {
 /** The rules as YAML, for a route. Throws `CedarError`. */
 export function cedarToYaml(text: string): string {
   const { authorization, notes } = convertCedar(text)
-  const rules = authorization.rules.map(({ requireScopes: _, ...rule }) => rule)
+  const rules = authorization.rules.map(({ requireScopes, ...rule }) =>
+    requireScopes.length === 0 ? rule : { ...rule, requireScopes },
+  )
   const document = new Document({ authorization: { ...authorization, rules } }, WRITTEN_YAML)
   return `${notes.map((note) => `# ${note}\n`).join('')}${document.toString({ lineWidth: WRITTEN_YAML.lineWidth })}`
 }

@@ -4,7 +4,11 @@ import type { Claims, McpView } from '../../../../src/core/index.ts'
 import { CedarError, convertCedar } from '../../../../src/examine/convert/cedar.ts'
 import { authorization as schema } from '../../../../src/resources/authorization.ts'
 
-const rulesOf = (text: string) => convertCedar(text).authorization.rules.map(({ requireScopes: _, ...rule }) => rule)
+const rulesOf = (text: string) =>
+  convertCedar(text).authorization.rules.map(({ requireScopes, ...rule }) => {
+    expect(requireScopes).toEqual([])
+    return rule
+  })
 
 describe('policies become rules', () => {
   it('denies unusable claims first, then what is forbidden, then allows', () => {
