@@ -213,17 +213,17 @@ export default [
       ],
       [
         'a backend that refuses the credential is a failure',
-        'if (isRefusal(first)) return refused(line, first.response.status, credential)\n',
+        'if (isRefusal(first)) return { line: refused(line, first.response.status, credential) }\n',
         '',
       ],
       [
         'so is one that refuses it for server/discover',
-        'if (isRefusal(second)) return refused(line, second.response.status, credential)\n',
+        'if (isRefusal(second)) return { line: refused(line, second.response.status, credential) }\n',
         '',
       ],
       [
         'a session that was opened for the check is closed',
-        'await endSession(route, credential, first.response, context)\n',
+        'await endSession(route, credential, session, context)\n',
         '',
       ],
       [
