@@ -100,7 +100,7 @@ describe('a new type of external auth', { timeout: 120_000 }, () => {
   })
 
   it('compiles with its record and source, without one where it runs elsewhere, and works in init, validate, explain and check', async () => {
-    const row = /  bearerToken: .*?\n    \}\),\n/s.exec(await readFile(path.join(root, SOURCES), 'utf8'))?.[0] ?? ''
+    const row = /  bearerToken: .*?\),\n/s.exec(await readFile(path.join(root, SOURCES), 'utf8'))?.[0] ?? ''
     await change(SOURCES, [[row, row + row.replace('bearerToken', 'gcpSts')]])
     const records = recorded({ gcpSts: RECORD, azureSts: ON_SERVER })
     expect(await compileWith(listed('gcpSts', 'azureSts'), records)).toEqual([])

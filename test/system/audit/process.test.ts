@@ -120,7 +120,14 @@ async function load(url: string, perSecond: number, seconds: number): Promise<An
 }
 
 async function events(...files: readonly string[]): Promise<Event[]> {
-  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')))
+  const read = () => Promise.all(files.map((file) => readFile(file, 'utf8')))
+  const isWhole = (text: string): boolean => text === '' || text.endsWith('\n')
+  let texts = await read()
+  // A write may be in progress, or its torn line about to be removed.
+  for (let left = 50; left > 0 && !texts.every(isWhole); left--) {
+    await sleep(20)
+    texts = await read()
+  }
   return texts.flatMap((one) => {
     expect(one === '' || one.endsWith('\n')).toBe(true)
     return one
@@ -130,7 +137,9 @@ async function events(...files: readonly string[]): Promise<Event[]> {
   })
 }
 
-const idsOf = (list: readonly Event[]): string[] => list.map(({ metadata }) => String(metadata.extra['requestId']))
+/** Ids of requests; other events, such as reloads, have none. */
+const idsOf = (list: readonly Event[]): string[] =>
+  list.flatMap(({ metadata: { extra } }) => (extra['requestId'] === undefined ? [] : [String(extra['requestId'])]))
 
 function expectEachOnce(list: readonly Event[], answers: readonly Answer[]): void {
   const ids = idsOf(list)
