@@ -230,9 +230,9 @@ describe('injection', () => {
     [
       'an init container with a reserved name',
       { initContainers: [container({ name: 'extauth' })] },
-      'container extauth',
+      'container name extauth',
     ],
-    ['a container with a reserved name', { containers: [container({ name: 'extauth' })] }, 'container extauth'],
+    ['a container with a reserved name', { containers: [container({ name: 'extauth' })] }, 'container name extauth'],
     [
       'a volume with a reserved name',
       { volumes: [{ name: 'extauth-secret-token', emptyDir: {} }] },
