@@ -139,7 +139,7 @@ async function events(...files: readonly string[]): Promise<Event[]> {
 
 /** Ids of requests; other events, such as reloads, have none. */
 const idsOf = (list: readonly Event[]): string[] =>
-  list.flatMap(({ metadata: { extra } }) => (extra['requestId'] === undefined ? [] : [String(extra['requestId'])]))
+  list.map(({ metadata: { extra } }) => extra['requestId']).filter((id) => typeof id === 'string')
 
 function expectEachOnce(list: readonly Event[], answers: readonly Answer[]): void {
   const ids = idsOf(list)
