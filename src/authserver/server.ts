@@ -13,7 +13,6 @@ import { addressesOf, type Addresses } from './addresses.ts'
 import { createTakeAssertion } from './clients/assertion.ts'
 import { createAuthenticateClient } from './clients/authentication.ts'
 import { authMethodsOf, grantTypesOf, readsDocuments } from './clients/client.ts'
-import type { ClientDirectory } from './clients/directory.ts'
 import { openClients } from './clients/open-clients.ts'
 import type { AuthServerConfig } from './config.ts'
 import { createClientNetwork } from './client-network.ts'
@@ -150,11 +149,10 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     opened: () => sessions.opened(),
     warnings: warningsOf(config, resources, isAlone),
     readiness: () =>
-      readinessOf([() => ring.keys(), () => secrets.current(), () => sessions.isEnded(''), ...upstreamLooks], {
-        store,
-        clients,
-        isAlone,
-      }),
+      readinessOf([() => ring.keys(), () => secrets.current(), () => sessions.isEnded(''), ...upstreamLooks], store, [
+        ...(clients.problem === undefined ? [] : [clients.problem]),
+        ...(isAlone ? [ONE_REPLICA] : []),
+      ]),
     async close() {
       await sessions.close()
       await Promise.all([
@@ -209,23 +207,16 @@ function openUpstreams(spec: AuthServerConfig['spec'], addresses: Addresses, sea
   )
 }
 
-interface ReadinessParts extends Pick<AuthServerDeps, 'store'> {
-  readonly clients: ClientDirectory
-  readonly isAlone: boolean
-}
-
-function readinessOf(
+/** Ready if every secret of `needed` can be read and the store is up; `remarks` restrict nothing. */
+export function readinessOf(
   needed: readonly (() => unknown)[],
-  { store, clients, isAlone }: ReadinessParts,
+  store: Pick<AuthServerDeps['store'], 'health'>,
+  remarks: readonly string[] = [],
 ): AuthServerReadiness {
   const missing = needed.flatMap((look) => problemOf(look))
   const { isUp, detail } = store.health()
-  const full = clients.problem === undefined ? [] : [clients.problem]
   const down = isUp ? [] : [`the store is down${detail === undefined ? '' : `: ${detail}`}`]
-  return {
-    isReady: missing.length + down.length === 0,
-    remarks: [...missing, ...down, ...full, ...(isAlone ? [ONE_REPLICA] : [])],
-  }
+  return { isReady: missing.length + down.length === 0, remarks: [...missing, ...down, ...remarks] }
 }
 
 /** The capabilities a server advertises. */
@@ -292,7 +283,7 @@ export function checkAtStart(look: () => unknown): void {
 }
 
 /** Why a lookup fails now. */
-export function problemOf(look: () => unknown): string[] {
+function problemOf(look: () => unknown): string[] {
   try {
     look()
     return []

@@ -6,6 +6,7 @@ import {
   type BrowserEndpoint,
   CONSENT_FORM_BYTES,
   type createPendingLogins,
+  displayNameOf,
   endFlow,
   type Flow,
   flowOf,
@@ -87,13 +88,7 @@ const claimsOf = ({ tokens }: UpstreamLogin): Readonly<Record<string, unknown>> 
   return readJsonObject(Buffer.from(payload, 'base64url')) ?? {}
 }
 
-/** The name of a person to show. */
-const nameOf = ({ claims, subject }: UpstreamLogin): string => {
-  const name = [claims['name'], claims['email'], claims['preferred_username']].find(
-    (one) => typeof one === 'string' && one !== '',
-  )
-  return typeof name === 'string' ? name : subject
-}
+const nameOf = ({ claims, subject }: UpstreamLogin): string => displayNameOf(claims) ?? subject
 
 /** The pages behind a link: login, consent, the provider or the form for a key, completion (connections.md §3). */
 export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly LocalHandler[] {

@@ -7,7 +7,7 @@ import {
   createLimit,
   createPendingLogins,
   createUpstreamRegistrations,
-  problemOf,
+  readinessOf,
 } from '../authserver/index.ts'
 import {
   ANONYMOUS,
@@ -245,17 +245,11 @@ export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps)
       const ended = await Promise.all(names.map((name) => accounts.disconnect(owner, name)))
       return ended.filter(Boolean).length
     },
-    readiness() {
-      const { isUp, detail } = store.health()
-      const looks = [
-        () => sealing.current(),
-        () => accounts.check(),
-        ...[...listings.values()].map((one) => () => one.current()),
-      ]
-      const missing = looks.flatMap((look) => problemOf(look))
-      const down = isUp ? [] : [`the store is down${detail === undefined ? '' : `: ${detail}`}`]
-      return { isReady: missing.length + down.length === 0, remarks: [...missing, ...down] }
-    },
+    readiness: () =>
+      readinessOf(
+        [() => sealing.current(), () => accounts.check(), ...[...listings.values()].map((one) => () => one.current())],
+        store,
+      ),
     opened: () => accounts.opened(),
     async close() {
       await accounts.close()

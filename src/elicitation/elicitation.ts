@@ -12,7 +12,14 @@ import {
   type Matched,
   type Metrics,
 } from '../core/index.ts'
-import { isObject, parseMessage, type Request, rpcSubjectOf, statelessVersionOf } from '../mcp/index.ts'
+import {
+  isObject,
+  parseMessage,
+  type Request,
+  rpcSubjectOf,
+  statelessCapabilitiesOf,
+  statelessVersionOf,
+} from '../mcp/index.ts'
 import { EventStream } from './event-stream.ts'
 import { answerAsPlaceholder } from './placeholder.ts'
 import { elicitationError, inputRequired, plainError, type Prompt, type PromptWay, toolError } from './prompt.ts'
@@ -39,15 +46,9 @@ export interface ElicitationOptions {
 
 /** Methods for which clients of both revisions can be asked to open a URL. */
 const ASKABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+const HANDSHAKE = ['initialize', 'server/discover', 'ping']
 /** Methods that the placeholder server answers; list methods are added by their ending. */
-const PLACEHOLDER_METHODS: ReadonlySet<string> = new Set([
-  'initialize',
-  'server/discover',
-  'ping',
-  'logging/setLevel',
-  'subscriptions/listen',
-])
-const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
+const PLACEHOLDER_METHODS: ReadonlySet<string> = new Set([...HANDSHAKE, 'logging/setLevel', 'subscriptions/listen'])
 /** Prompts for one request in ten minutes; then the client gets a text. */
 const MOST_PROMPTS = 3
 const SESSION_HEADER = 'mcp-session-id'
@@ -66,7 +67,7 @@ export function isListing({ matched: { body } }: Known): boolean {
   return method !== undefined && (LISTING.has(method) || method.endsWith('/list'))
 }
 
-const LISTING: ReadonlySet<string> = new Set(['initialize', 'notifications/initialized', 'server/discover', 'ping'])
+const LISTING: ReadonlySet<string> = new Set([...HANDSHAKE, 'notifications/initialized'])
 
 /** What `prepare` found in a request. */
 interface Prepared {
@@ -117,7 +118,7 @@ export function createElicitation(options: ElicitationOptions): Elicitation {
     const isStateless = statelessVersionOf(params) !== undefined
     if (ASKABLE.has(method) && !prompt.isRefused) {
       const { retry, session } = prepared.get(known) ?? {}
-      if (isStateless && opensUrls(metaOf(request)[CAPABILITIES_KEY]) && (retry?.prompts ?? 0) < MOST_PROMPTS) {
+      if (isStateless && opensUrls(statelessCapabilitiesOf(params)) && (retry?.prompts ?? 0) < MOST_PROMPTS) {
         const state = states.write({ caller: known.caller, route, method, params }, retry)
         return counted('input_required', prompt, inputRequired(id, prompt, state))
       }
@@ -210,11 +211,6 @@ const markOf = ({ params }: Pick<Request, 'params'>): SessionMark =>
 function markOfBody(body: Body): SessionMark {
   const message = body.kind === 'kept' ? parseMessage(body.bytes) : undefined
   return message?.kind === 'request' && message.method === 'initialize' ? markOf(message) : ''
-}
-
-const metaOf = ({ params }: Request): Readonly<Record<string, unknown>> => {
-  const { _meta: meta } = params
-  return isObject(meta) ? meta : {}
 }
 
 /** Headers that the server package reads. */

@@ -30,6 +30,7 @@ export {
   parseMessages,
   type Request,
   type Response,
+  statelessCapabilitiesOf,
   statelessVersionOf,
   CONNECTION_ERROR,
 } from './message.ts'

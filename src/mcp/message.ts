@@ -42,8 +42,9 @@ export const INVALID_REQUEST = -32_600
 /** Code of connection errors (JSON-RPC 2.0 §5.1: reserved for implementations). */
 export const CONNECTION_ERROR = -32_000
 
-/** Location of the revision in a request (MCP 2026-07-28). */
+/** Locations of the revision and of the client's capabilities in a request (MCP 2026-07-28). */
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
+const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
 
 const utf8 = /* @__PURE__ */ new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -133,9 +134,15 @@ export const keyOf = (id: Id): string => JSON.stringify(id)
 
 /** The revision in a stateless request; undefined for requests after a handshake. */
 export function statelessVersionOf(params: Params): string | undefined {
-  const { _meta: meta } = params
-  const version = isObject(meta) ? meta[VERSION_KEY] : undefined
+  const version = metaIn(params, VERSION_KEY)
   return typeof version === 'string' ? version : undefined
+}
+
+/** The client's capabilities in a stateless request, unchecked; undefined without any. */
+export const statelessCapabilitiesOf = (params: Params): unknown => metaIn(params, CAPABILITIES_KEY)
+
+function metaIn({ _meta: meta }: Params, key: string): unknown {
+  return isObject(meta) ? meta[key] : undefined
 }
 
 /** A JSON-RPC error response as a line, without newline. */

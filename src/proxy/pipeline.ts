@@ -92,14 +92,14 @@ async function preparePrompt(elicitation: Elicitation, known: Known, inbound: In
 function obtain(known: Known, inbound: InboundRequest): Armed | Promise<Armed> {
   const { elicitation, obtain: stage } = known.matched.route
   if (elicitation === undefined) return stage.obtain(known)
-  const armed = async (): Promise<Armed> => {
-    inbound.unconnected = known
-    const obtained = await stage.obtain(known)
+  const connected = (armed: Armed): Armed => {
     inbound.unconnected = undefined
     elicitation.connected(known)
-    return obtained
+    return armed
   }
-  return armed()
+  inbound.unconnected = known
+  const obtained = stage.obtain(known)
+  return obtained instanceof Promise ? obtained.then(connected) : connected(obtained)
 }
 
 const send = ({ request }: InboundRequest, sealed: Sealed): Promise<Outcome> => {

@@ -164,4 +164,4 @@ export {
 } from './workloads/workloads.ts'
 export { type Autoscaling, type ResourceOverrides, referringStatus } from './workloads/remote-proxy.ts'
 export type { SecretRef } from '../fields/index.ts'
-export { authsOf } from './resolved.ts'
+export { authsOf, connectionsOf } from './resolved.ts'

@@ -136,3 +136,8 @@ export const authsOf = ({
   auth,
   ...credentials.map((entry) => entry.auth),
 ]
+
+/** The providers of `connections` whose credentials a route sends. */
+export const connectionsOf = (route: Pick<ResolvedRoute, 'auth' | 'credentials'>): readonly string[] => [
+  ...new Set(authsOf(route).flatMap(({ upstream }) => (upstream?.isConnection === true ? [upstream.provider] : []))),
+]

@@ -8,7 +8,7 @@ import {
   type ResourceAccess,
 } from '../oauth/index.ts'
 import type { FlatClient } from '../resources/index.ts'
-import { authorizationUrl, codeForm } from './authorization-url.ts'
+import { authorizationUrl, codeForm, requestedScopes } from './authorization-url.ts'
 import { type ConnectedProvider, createConnections, unanswered } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { tokensWithoutId } from './oauth2.ts'
@@ -126,7 +126,7 @@ export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDep
       return authorizationUrl(leg, {
         endpoint: server.authorizationEndpoint,
         clientId: (await client.current()).clientId,
-        scopes: [...new Set([...scopes, ...(leg.scopes ?? [])])],
+        scopes: requestedScopes(scopes, leg),
         nonce: undefined,
         additional: { resource },
       })
@@ -136,7 +136,7 @@ export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDep
       const { issuer, announcesIss } = at.server
       const code = readCallback(callback, { issuer, announcesIss })
       const read = await ask(at)({ ...tokenEndpoint(at), step: 'code', form: codeForm(code, leg) })
-      const scopes = [...new Set([...at.scopes, ...(leg.scopes ?? [])])]
+      const scopes = requestedScopes(at.scopes, leg)
       const subject = subjectAt(issuer)
       return { tokens: tokensWithoutId(read, { refreshToken: undefined, scopes }), subject, claims: NO_CLAIMS }
     },

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { Failure } from '../../core/index.ts'
+import { Failure, NO_CLAIMS } from '../../core/index.ts'
 import { consentPage } from '../pages/consent-page.ts'
 import { errorPage } from '../pages/error-page.ts'
 import type { Reply } from '../reply.ts'
@@ -8,7 +8,7 @@ import { subjectOf } from '../tokens/subject.ts'
 import { endFlow, type Flow } from './browser.ts'
 import type { LoginRequest } from './login-request.ts'
 import { answerClient, answerFor, wordsFor } from './outcome.ts'
-import { loginCounter, type LoginParts, type Visit } from './parts.ts'
+import { displayNameOf, loginCounter, type LoginParts, type Visit } from './parts.ts'
 import type { PendingLogin } from './pending.ts'
 import { shortHash } from './stored-consents.ts'
 
@@ -98,14 +98,12 @@ export function createConclude(parts: LoginParts): Conclude {
         { ...login, consent: 'given' },
         Math.max(1, login.endsAtMs - clock.now()),
       )
-      const { name, email, preferred_username: userName } = logins[0]?.claims ?? {}
-      const user = [name, email, userName].find((one) => typeof one === 'string' && one !== '')
       const action = firstCallback(request.resource).continuePath
       const field = { name: 'confirm', value: `${flow.id}.${token}` } as const
       const html = consentPage({
         request,
         next: undefined,
-        user: typeof user === 'string' ? user : 'another user',
+        user: displayNameOf(logins[0]?.claims ?? NO_CLAIMS) ?? 'another user',
         action,
         field,
       })

@@ -1,4 +1,4 @@
-import type { Clock, Log, Metrics } from '../../core/index.ts'
+import type { Claims, Clock, Log, Metrics } from '../../core/index.ts'
 import type { Addresses } from '../addresses.ts'
 import type { Audit } from '../deps.ts'
 import type { ClientDirectory } from '../clients/directory.ts'
@@ -33,6 +33,10 @@ export interface Visit {
   readonly requestId: string
   readonly cookies: ReadonlyMap<string, string>
 }
+
+/** The name of a user to show; undefined without one. */
+export const displayNameOf = ({ name, email, preferred_username: userName }: Claims): string | undefined =>
+  [name, email, userName].find((one): one is string => typeof one === 'string' && one !== '')
 
 /** Login outcomes for metrics; nothing per user. */
 export type LoginOutcome = 'completed' | 'cancelled' | 'failed' | 'lost'

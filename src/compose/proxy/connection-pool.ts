@@ -1,7 +1,7 @@
 import type { ConnectionsConfig, ConnectionService, openConnections } from '../../connections/index.ts'
 import { RefCountedPool } from '../../core/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
-import { authsOf, type ResolvedConnections, type ResolvedRoute } from '../../resources/index.ts'
+import { connectionsOf, type ResolvedConnections } from '../../resources/index.ts'
 import { createEphemeralKeys, type EphemeralKeys } from '../../signing/index.ts'
 import { placed } from '../config-error.ts'
 import { storageConfig } from '../storage-config.ts'
@@ -22,11 +22,6 @@ export interface ConnectionPool {
 
 /** The name of their keys and state, apart from those of authorization servers. */
 export const stateOfConnections = ({ name }: ResolvedConnections): string => `${name}:connections`
-
-/** The connections that a route uses. */
-export const providersOf = (route: Pick<ResolvedRoute, 'auth' | 'credentials'>): readonly string[] => [
-  ...new Set(authsOf(route).flatMap(({ upstream }) => (upstream?.isConnection === true ? [upstream.provider] : []))),
-]
 
 interface Opened {
   readonly service: ConnectionService
@@ -77,7 +72,7 @@ export function createConnectionPool(deps: AuthServersDeps): ConnectionPool {
       const routes = config.routes
         .map((route) => {
           const { origin, host, path } = route.target
-          return { name: route.name, host, url: `${origin}${path}`, providers: providersOf(route) }
+          return { name: route.name, host, url: `${origin}${path}`, providers: connectionsOf(route) }
         })
         .filter(({ providers }) => providers.length > 0)
       const opening: ConnectionsConfig = { name, spec, listenUrl, routes }

@@ -1,8 +1,8 @@
 import { FILE_PATHS, judgePlainHttp, markedContents, once, withValueAt } from '../../fields/index.ts'
 import {
-  authsOf,
   connections as connectionsSchema,
   type Connections,
+  connectionsOf,
   type ProxyConfig,
   type ResolvedAuthServer,
   type ResolvedConnections,
@@ -24,11 +24,6 @@ export interface ConnectionInputs {
 
 const schema = once(connectionsSchema)
 const BASE = ['spec', 'connections'] as const
-
-/** Whether a route sends credentials of a connection. */
-export const connectionsOf = (route: Pick<ResolvedRoute, 'auth' | 'credentials'>): readonly string[] => [
-  ...new Set(authsOf(route).flatMap(({ upstream }) => (upstream?.isConnection === true ? [upstream.provider] : []))),
-]
 
 /** The connections of a process with absolute paths; what breaks a rule is added to `problems`. */
 export function resolveConnections(
