@@ -218,7 +218,8 @@ describe.concurrent('the operator goes on through', () => {
     const renewedMs = Math.max(...writesOf('first').map(({ isLease, atMs }) => (isLease ? atMs : 0)))
     const lastMs = Math.max(...writesOf('first').map(({ atMs }) => atMs))
     const takenMs = Math.min(...writesOf('second').map(({ atMs }) => atMs))
-    expect(lastMs - renewedMs).toBeLessThan(10_000)
+    // A write that was sent before the deadline of 10 s may arrive after it; others wait 15 s.
+    expect(lastMs - renewedMs).toBeLessThan(12_000)
     expect(takenMs).toBeGreaterThan(lastMs)
 
     // The lease's writes get no answer at all, now at the other one.
