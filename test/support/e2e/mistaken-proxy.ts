@@ -8,6 +8,8 @@ import { authConfig, freePort, proxyConfig, run } from './run.ts'
 
 const CA = new URL('../../fixtures/tls/ca.pem', import.meta.url).pathname
 const AUDIENCE = 'mcp'
+/** Part of the query of two URLs; must not be logged. */
+const IN_A_QUERY = 'not-for-a-log'
 
 /** The inspector's view of a failed request. */
 export interface Why {
@@ -15,6 +17,11 @@ export interface Why {
   readonly who: string
   readonly cause: string
   readonly remedy: string
+}
+
+export interface LogLine {
+  readonly reason?: string
+  readonly why?: string
 }
 
 const TOKEN_ANSWERS: Readonly<Record<string, readonly [number, string]>> = {
@@ -70,7 +77,7 @@ export async function startMistaken(sockets: Sockets) {
     authConfig(name, { type: 'tokenExchange', tokenExchange: { tokenUrl, audience: 'crm', clientId: 'proxy' } })
   const routes = {
     good: { target: good },
-    'no-backend': { target: `http://${closed}` },
+    'no-backend': { target: `http://${closed}/mcp?key=${IN_A_QUERY}` },
     'no-such-host': { target: 'http://backend.invalid' },
     'no-tls': { target: good.replace('http:', 'https:') },
     'unknown-ca': { target: secure },
@@ -113,7 +120,7 @@ export async function startMistaken(sockets: Sockets) {
       type: 'bearerToken',
       bearerToken: { tokenSecretRef: { name: 'nowhere', key: 'token' } },
     }),
-    'token-404.json': exchange('token-404', `${idp}/realms/nope/token`),
+    'token-404.json': exchange('token-404', `${idp}/realms/nope/token?key=${IN_A_QUERY}`),
     'token-client.json': exchange('token-client', `${idp}/wrong-client`),
     'token-target.json': exchange('token-target', `${idp}/wrong-target`),
     'token-grant.json': exchange('token-grant', `${idp}/no-grant`),
@@ -142,13 +149,18 @@ export async function startMistaken(sockets: Sockets) {
   return {
     key,
     issuer: idp,
+    closed,
+    directory: proxy.directory,
     /** A token of the provider with these claims and members of its header besides the usual ones. */
     token: (claims: object = {}, header: object = {}, by: TestKey = key): Promise<string> => {
       const usual = { iss: idp, aud: AUDIENCE, sub: 'alice', exp: nowSeconds + 600 }
       return signed(by, { alg: 'RS256', kid: 'one', ...header }, { ...usual, ...claims })
     },
-    /** Sends a request and gives its status, and what the page shows of it. */
-    async ask(route: string, headers: readonly (readonly [string, string])[]): Promise<{ status: number; why: Why }> {
+    /** Sends a request; returns its status, its explanation in the inspector, and its log line. */
+    async ask(
+      route: string,
+      headers: readonly (readonly [string, string])[],
+    ): Promise<{ status: number; why: Why; line: LogLine }> {
       const answer = await fetch(`${proxy.url}/${route}`, {
         method: 'POST',
         headers: [
@@ -169,7 +181,10 @@ export async function startMistaken(sockets: Sockets) {
         },
         { timeout: 30_000 },
       )
-      return { status: answer.status, why }
+      const line = proxy.log.lines.find((text) => text.endsWith(' request') && text.includes(`"${id}"`)) ?? ''
+      if (line === '' || line.includes(IN_A_QUERY))
+        throw new Error(`the log line of ${route} is missing or has a query`)
+      return { status: answer.status, why, line: JSON.parse(line.slice(0, -' request'.length)) as LogLine }
     },
   }
 }

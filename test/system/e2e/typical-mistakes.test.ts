@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { hmacSigned, rsaKey, signedRaw } from '../../support/authenticate/keys.ts'
 import { FAILURES, type FailureCode } from '../../../src/core/index.ts'
 import { createSockets } from '../../support/sockets.ts'
+import { extauth } from '../../support/e2e/process.ts'
 import { startMistaken } from '../../support/e2e/mistaken-proxy.ts'
 
 const sockets = createSockets()
@@ -79,15 +80,18 @@ it('there are more than 32 of them', () => {
 })
 
 it.each(OF_TOKENS)('%s: the page says why, and what to do', async (_what, make, cause, remedy) => {
-  const { status, why } = await world.ask('good', [['authorization', `Bearer ${await make()}`]])
+  const { status, why, line } = await world.ask('good', [['authorization', `Bearer ${await make()}`]])
   expect([status, why]).toMatchObject([401, { cause: expect.stringMatching(cause) as string }])
+  expect(line.reason).toBe(why.reason)
   expect(why.remedy).toMatch(remedy)
   expect(why.who).not.toBe('')
 })
 
 it.each(OF_CONFIGURATIONS)('%s: the page says why, and what to do', async (_what, route, cause, remedy) => {
-  const { status, why } = await world.ask(route, [['authorization', `Bearer ${await world.token({ scope: 'read' })}`]])
+  const headers = [['authorization', `Bearer ${await world.token({ scope: 'read' })}`]] as const
+  const { status, why, line } = await world.ask(route, headers)
   expect(status).toBeGreaterThanOrEqual(400)
+  expect(line.reason).toBe(why.reason)
   expect(why.cause).toMatch(cause)
   expect(why.remedy).toMatch(remedy)
   expect(FAILURES[why.reason as FailureCode]).toBeDefined()
@@ -105,3 +109,30 @@ it('an issuer that has no metadata: the page says why, and what to do', async ()
   expect(why.cause).toMatch(/discovery document answered 404 at http/)
   expect(why.remedy).toMatch(/Set `issuerUrl` to the `iss`/)
 })
+
+it('wrong addresses are named in the log lines, the backend’s host and port too', async () => {
+  const headers = [['authorization', `Bearer ${await world.token()}`]] as const
+  const of = (route: string) => world.ask(route, headers)
+  const refused = `connection refused: no server listens at this host and port: http://${world.closed} (ECONNREFUSED)`
+  expect(await of('token-404')).toMatchObject({
+    status: 500,
+    line: { reason: 'config_error', why: expect.stringContaining(`${world.issuer}/realms/nope/token answered 404`) },
+  })
+  expect(await of('idp-realm')).toMatchObject({
+    status: 502,
+    line: {
+      reason: 'identity_provider_error',
+      why: expect.stringContaining(`answered 404 at ${world.issuer}/realms/nope`),
+    },
+  })
+  for (const route of ['no-backend', 'token-gone']) expect((await of(route)).line.why, route).toContain(refused)
+})
+
+it('wrong addresses are named by check', async () => {
+  const running = extauth(['check', '--config', world.directory, '--secrets-dir', `${world.directory}/secrets`])
+  expect(await running.ended).toBe(1)
+  const output = running.stdout().replaceAll(/\s+/g, ' ')
+  expect(output).toContain(`${world.issuer}/realms/nope/token answered 404`)
+  expect(output).toContain(`answered 404 at ${world.issuer}/realms/nope/.well-known/openid-configuration`)
+  expect(output).not.toContain('not-for-a-log')
+}, 60_000)
