@@ -1,19 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { asFailure, Failure, type Clock, type LocalHandler, type Log, type Metrics, Secret } from '../core/index.ts'
+import { asFailure, Failure, type Clock, type LocalHandler, type Log, type Metrics } from '../core/index.ts'
 import { readJsonObject } from '../http/index.ts'
 import {
   beginFlow,
   type BrowserEndpoint,
   CONSENT_FORM_BYTES,
-  type createPendingLogins,
   displayNameOf,
   endFlow,
   type Flow,
   flowOf,
+  type PendingLogins,
   postedBack,
   readForm,
   type Reply,
   storeFailure,
+  type UpstreamLegs,
   type Visit,
 } from '../authserver/index.ts'
 import { type ConnectionProvider, FORM_POST } from '../resources/index.ts'
@@ -31,6 +32,7 @@ import {
   unknownLinkPage,
 } from './pages.ts'
 import { isPerson, matchIn, type PersonLogin, type Persons } from './persons.ts'
+import { FLOW_MS, type PendingRedirect } from './redirects.ts'
 import type { Ticket, Tickets } from './tickets.ts'
 
 export interface FlowParts {
@@ -48,30 +50,14 @@ export interface FlowParts {
   readonly persons: Persons
   /** The page that lists connections. */
   readonly manage: Pick<Manage, 'entered'>
-  readonly pending: ReturnType<typeof createPendingLogins>
+  readonly pending: PendingLogins
+  readonly legs: UpstreamLegs<PendingRedirect>
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
 }
 
-/** Longest time from the link to the completion page. */
-const FLOW_MS = 10 * 60_000
-
 type RefusalCause = 'unknown' | 'other_person' | 'other_browser' | 'canceled' | 'failed'
-
-/** A redirect that the browser has not returned from. */
-interface PendingRedirect {
-  /** `manage`: to see the own connections. */
-  readonly step: 'person' | 'provider' | 'manage'
-  /** Text of the ticket for step `person`; the ticket itself was consumed before step `provider`. */
-  readonly link: string
-  readonly ticket: Ticket | undefined
-  /** Issuer of the login, or the provider. */
-  readonly at: string
-  readonly nonce: string
-  readonly codeVerifier: string
-  readonly endsAtMs: number
-}
 
 /** A consent page that was shown. */
 interface PendingConsent {
@@ -92,7 +78,7 @@ const nameOf = ({ claims, subject }: UpstreamLogin): string => displayNameOf(cla
 
 /** The pages behind a link: login, consent, the provider or the form for a key, completion (connections.md §3). */
 export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly LocalHandler[] {
-  const { baseUrl, providers, upstreams, keys, logins, tickets, accounts, pending, clock, log, label } = parts
+  const { baseUrl, providers, upstreams, keys, logins, tickets, accounts, pending, legs, clock, log, label } = parts
   const { origin, pathname } = new URL(baseUrl)
   const base = pathname.replace(/\/$/, '')
   const callbackUrl = `${baseUrl}/connect/callback`
@@ -103,31 +89,6 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
     ['cause'],
   )
   const refuse = (cause: RefusalCause): void => refusals.with(cause).add()
-
-  const send = async (
-    upstream: Upstream,
-    flow: Flow,
-    redirect: Pick<PendingRedirect, 'step' | 'link' | 'at'>,
-    scopes: readonly string[] | undefined,
-    begin: () => Promise<Ticket | undefined>,
-  ): Promise<string | undefined> => {
-    const state = `${flow.id}.${random(32)}`
-    const [nonce, codeVerifier] = [random(16), random(32)]
-    const url = await upstream.authorizationUrl({
-      state,
-      nonce,
-      codeVerifier: new Secret(codeVerifier),
-      redirectUri: callbackUrl,
-      scopes,
-    })
-    // Consumed only when the browser can be sent on.
-    const ticket = await begin()
-    if (redirect.step === 'provider' && ticket === undefined) return undefined
-    const endsAtMs = clock.now() + FLOW_MS
-    const record: PendingRedirect = { ...redirect, ticket, nonce, codeVerifier, endsAtMs }
-    await pending.put('connect', state, flow, record, FLOW_MS)
-    return url.href
-  }
 
   const consent = async (
     { link, person }: Pick<PendingConsent, 'link' | 'person'>,
@@ -177,9 +138,10 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
     const login = logins.find(({ issuer }) => issuer === ticket.owner.issuer)
     if (login === undefined)
       throw new Failure('config_error', { detail: `connections.login has no entry for ${ticket.owner.issuer}` })
-    const redirect = { step: 'person', link, at: login.issuer } as const
-    const url = await send(login.upstream, flow, redirect, undefined, () => Promise.resolve(undefined))
-    return url === undefined ? lostPage(visit.requestId) : { kind: 'redirect', url, setCookies }
+    const leg = await legs.prepare(login.upstream, flow, { redirectUri: callbackUrl })
+    const endsAtMs = clock.now() + FLOW_MS
+    const url = await leg.store({ step: 'person', link, ticket: undefined, at: login.issuer, endsAtMs })
+    return { kind: 'redirect', url, setCookies }
   }
 
   /** The person came back from the own issuer. */
@@ -241,22 +203,18 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
 
   const returned = async (text: string, visit: Visit): Promise<Reply> => {
     const query = new URLSearchParams(text)
-    const [state = '', ...others] = query.getAll('state')
-    const flow = flowOf(state.split('.', 1)[0] ?? '', visit.cookies, origin)
-    const record =
-      flow === undefined || others.length > 0 ? undefined : await pending.take<PendingRedirect>('connect', state, flow)
-    if (flow === undefined || record === undefined || clock.now() >= record.endsAtMs) {
+    const came = await legs.take(query, visit.cookies, [origin])
+    if (came === undefined) {
       refuse('other_browser')
       return lostPage(visit.requestId)
     }
-    const { nonce, codeVerifier } = record
-    const leg: UpstreamLeg = { state, nonce, codeVerifier: new Secret(codeVerifier), redirectUri: callbackUrl }
+    const { flow, leg, record } = came
     try {
       if (record.step !== 'provider') return await proven(record, leg, query, flow, visit)
       const upstream = upstreams.get(record.at)
       if (upstream === undefined || record.ticket === undefined)
         throw new Failure('config_error', { detail: 'a connection provider is no longer configured' })
-      const login = await upstream.finish({ ...leg, scopes: record.ticket.scopes }, query)
+      const login = await upstream.finish(leg, query)
       return await stored(record.ticket, login, flow, visit)
     } catch (error) {
       return failed(error, flow, visit, record.at)
@@ -297,9 +255,14 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
       const upstream = upstreams.get(ticket.provider)
       if (upstream === undefined)
         throw new Failure('config_error', { detail: `there is no connection provider ${ticket.provider}` })
-      const redirect = { step: 'provider', link: '', at: ticket.provider } as const
-      const url = await send(upstream, flow, redirect, ticket.scopes, () => tickets.consume(link))
-      return url === undefined ? unknownLinkPage(visit.requestId) : { kind: 'redirect', url }
+      const { scopes } = ticket
+      const leg = await legs.prepare(upstream, flow, { redirectUri: callbackUrl, scopes })
+      // Consumed only when the browser can be sent on.
+      const consumed = await tickets.consume(link)
+      if (consumed === undefined) return unknownLinkPage(visit.requestId)
+      const endsAtMs = clock.now() + FLOW_MS
+      const sent = { step: 'provider', link: '', ticket: consumed, at: ticket.provider, endsAtMs } as const
+      return { kind: 'redirect', url: await leg.store(sent) }
     } catch (error) {
       return failed(error, flow, visit, ticket.provider)
     }

@@ -1,17 +1,17 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { asFailure, Failure, type Clock, type LocalHandler, type Log, Secret } from '../core/index.ts'
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { asFailure, Failure, type Clock, type LocalHandler, type Log } from '../core/index.ts'
 import {
   beginFlow,
   type BrowserEndpoint,
   CONSENT_FORM_BYTES,
   cookieName,
-  type createPendingLogins,
   endFlow,
   type Flow,
   readForm,
   type Reply,
   setCookie,
   storeFailure,
+  type UpstreamLegs,
   type Visit,
 } from '../authserver/index.ts'
 import type { Seal } from '../storage/index.ts'
@@ -19,6 +19,7 @@ import type { Accounts } from './accounts.ts'
 import { type Owner, ownerOf } from './owner.ts'
 import { connectionsPage, issuersPage, lostPage } from './pages.ts'
 import type { PersonLogin, Persons } from './persons.ts'
+import { FLOW_MS, type PendingRedirect } from './redirects.ts'
 import type { Match } from './tickets.ts'
 
 export interface ManageParts {
@@ -29,7 +30,7 @@ export interface ManageParts {
   readonly label: (provider: string) => string
   readonly accounts: Pick<Accounts, 'info' | 'disconnect'>
   readonly persons: Persons
-  readonly pending: ReturnType<typeof createPendingLogins>
+  readonly legs: UpstreamLegs<PendingRedirect>
   readonly seal: Seal
   readonly clock: Clock
   readonly log: Log
@@ -54,7 +55,7 @@ export interface Manage {
 }
 
 export function createManage(parts: ManageParts, page: BrowserEndpoint): Manage {
-  const { baseUrl, logins, accounts, persons, pending, seal, clock, log, label } = parts
+  const { baseUrl, logins, accounts, persons, legs, seal, clock, log, label } = parts
   const { origin, pathname } = new URL(baseUrl)
   const path = `${pathname.replace(/\/$/, '')}/connections`
   const cookie = cookieName(COOKIE, origin)
@@ -86,14 +87,10 @@ export function createManage(parts: ManageParts, page: BrowserEndpoint): Manage 
 
   const logIn = async (login: PersonLogin, visit: Visit): Promise<Reply> => {
     const { flow, setCookies } = beginFlow(visit.cookies, origin, clock.now())
-    const state = `${flow.id}.${randomBytes(32).toString('base64url')}`
-    const [nonce, codeVerifier] = [randomBytes(16).toString('base64url'), randomBytes(32).toString('base64url')]
-    const redirectUri = `${baseUrl}/connect/callback`
-    const leg = { state, nonce, codeVerifier: new Secret(codeVerifier), redirectUri }
-    const url = await login.upstream.authorizationUrl(leg)
-    const record = { step: 'manage', link: '', ticket: undefined, at: login.issuer, nonce, codeVerifier }
-    await pending.put('connect', state, flow, { ...record, endsAtMs: clock.now() + VISIT_MS }, VISIT_MS)
-    return { kind: 'redirect', url: url.href, setCookies }
+    const leg = await legs.prepare(login.upstream, flow, { redirectUri: `${baseUrl}/connect/callback` })
+    const endsAtMs = clock.now() + FLOW_MS
+    const url = await leg.store({ step: 'manage', link: '', ticket: undefined, at: login.issuer, endsAtMs })
+    return { kind: 'redirect', url, setCookies }
   }
 
   const open = async (query: string, visit: Visit): Promise<Reply> => {

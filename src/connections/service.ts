@@ -6,6 +6,7 @@ import {
   createClientNetwork,
   createLimit,
   createPendingLogins,
+  createUpstreamLegs,
   createUpstreamRegistrations,
   readinessOf,
 } from '../authserver/index.ts'
@@ -31,6 +32,7 @@ import { createManage } from './manage.ts'
 import { ownerOf } from './owner.ts'
 import { failurePage } from './pages.ts'
 import { createPersons, matchIn, type PersonLogin } from './persons.ts'
+import type { PendingRedirect } from './redirects.ts'
 import { createTickets, type Match } from './tickets.ts'
 
 /** The connections of one process, and the routes that use them. */
@@ -154,6 +156,7 @@ export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps)
     failed: failurePage,
   })
   const pending = createPendingLogins(store, seal)
+  const legs = createUpstreamLegs<PendingRedirect>('connect', pending, clock)
   const persons = createPersons(store, seal)
   const manage = createManage(
     {
@@ -164,7 +167,7 @@ export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps)
       label,
       accounts,
       persons,
-      pending,
+      legs,
       seal,
       clock,
       log,
@@ -186,6 +189,7 @@ export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps)
       persons,
       manage,
       pending,
+      legs,
       clock,
       log,
       metrics,

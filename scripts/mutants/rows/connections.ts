@@ -17,7 +17,11 @@ export default [
       "const ticket = await tickets.peek(link)\n    if (ticket === undefined) {\n      refuse('unknown')\n      return unknownLinkPage(visit.requestId)\n    }\n    const { flow, setCookies }",
       "const ticket = await tickets.consume(link)\n    if (ticket === undefined) {\n      refuse('unknown')\n      return unknownLinkPage(visit.requestId)\n    }\n    const { flow, setCookies }",
     ],
-    ['a used link is over', '() => tickets.consume(link)', '() => tickets.peek(link)'],
+    [
+      'a used link is over',
+      'const consumed = await tickets.consume(link)\n      if (consumed === undefined) return unknownLinkPage(visit.requestId)\n      const endsAtMs',
+      'const consumed = await tickets.peek(link)\n      if (consumed === undefined) return unknownLinkPage(visit.requestId)\n      const endsAtMs',
+    ],
   ]),
   ...within('src/connections/accounts.ts', FLOW, [
     [

@@ -23,16 +23,12 @@ export interface PendingLeg extends PendingLogin {
   /** Position in the chain of the resource. */
   readonly index: number
   readonly provider: string
-  readonly redirectUri: string
-  readonly nonce: string
-  readonly codeVerifier: string
-  /** Claims requested from the provider on behalf of a downstream service (step-up). */
-  readonly claims?: string | undefined
 }
 
 /**
- * Pending logins, those at connection providers included, keyed by a hash of the upstream's or page's token (`state`) and the secret of the browser's cookie.
- * Both are needed to find or consume a login, and exactly one of concurrent requests gets it.
+ * Pending logins, those at connection providers included, keyed by a hash of the upstream's or page's token (`state`)
+ * and the secret of the browser's cookie. Both are needed to find or consume a login, and exactly one of concurrent
+ * requests gets it.
  */
 export interface PendingLogins {
   put(kind: string, token: string, flow: Flow, login: object, ttlMs: number): Promise<void>
