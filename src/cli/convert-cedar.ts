@@ -1,6 +1,14 @@
-import { readTexts, renderProblem } from '../load/index.ts'
+import { printable } from '../core/index.ts'
+import {
+  CedarError,
+  cedarToYaml,
+  type Located,
+  parseDocuments,
+  type PolicySet,
+  readTexts,
+  renderProblem,
+} from '../load/index.ts'
 import { EXIT, UsageError } from '../compose/index.ts'
-import { CedarError, cedarToYaml } from '../examine/convert/index.ts'
 import { command, CommandFailed } from './command.ts'
 import type { CommandSpec } from './options/options.ts'
 import { stdinFor } from './options/source-options.ts'
@@ -12,7 +20,8 @@ export const CONVERT_CEDAR_SPEC: CommandSpec = {
   completes: 'file',
   options: {},
   notes: [
-    'FILE has Cedar policies (those of authzConfig.inline.policies, one after the other); - is standard input.',
+    'FILE has Cedar policies, or is a configuration of ToolHive with them: an authz.json or its YAML form, a manifest',
+    'with an inline authzConfig, an MCPAuthzConfig, or a ConfigMap with an authz.json; - is standard input.',
     'Converted are policies for any principal, for an action and a named tool or prompt, with conditions on claims:',
     '  permit(principal, action == Action::"call_tool", resource == Tool::"search")',
     '  when { principal.claim_groups.contains("staff") && principal.claim_team == "a" };',
@@ -32,11 +41,35 @@ export const runConvertCedar = command(CONVERT_CEDAR_SPEC, async ({ options, io 
     throw new CommandFailed(
       problems.map((problem) => renderProblem(problem)).join('\n') || `${paths[0] ?? ''}: expected one file`,
     )
+  const loaded = parseDocuments([file])
+  if (loaded.policies.length > 0) io.stdout(loaded.policies.map(convertSet).join('---\n'))
+  else if (loaded.declared.length > 0 || loaded.skipped.some(({ kind }) => kind !== ''))
+    throw new CommandFailed(`${file.path}: no Cedar policies in these documents; ${EXPECTED}`)
+  else io.stdout(converted([file.text], ({ line, column, message }) => `${file.path}:${line}:${column}  ${message}`))
+  return EXIT.fine
+})
+
+const EXPECTED = 'expected authzConfig of type "inline", an MCPAuthzConfig, or a ConfigMap with an authz.json'
+
+/** The rules for the policies of one document. */
+function convertSet(set: Located<PolicySet>): string {
+  const { kind, name, path, found } = set.document
+  if ('reason' in found)
+    throw new CommandFailed(renderProblem(set.problem(path, `cannot be converted: ${found.reason}`)))
+  const rules = converted(found.texts, ({ policy, line, column, message }) =>
+    renderProblem(
+      set.problem([...path, ...found.path, policy], `line ${line}, column ${column} of the policy: ${message}`),
+    ),
+  )
+  return kind === '' ? rules : `# ${printable(`${kind}/${name}  ${path.join('.')}`)}\n${rules}`
+}
+
+/** Throws `CommandFailed` for a policy that cannot be expressed exactly. */
+function converted(texts: readonly string[], at: (error: CedarError) => string): string {
   try {
-    io.stdout(cedarToYaml(file.text))
-    return EXIT.fine
+    return cedarToYaml(texts)
   } catch (error) {
     if (!(error instanceof CedarError)) throw error
-    throw new CommandFailed(`${file.path}:${error.line}:${error.column}  ${error.message}`)
+    throw new CommandFailed(at(error))
   }
-})
+}

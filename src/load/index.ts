@@ -1,3 +1,5 @@
+export { CedarError } from './cedar/parse-policies.ts'
+export { cedarToYaml } from './cedar/convert-policies.ts'
 export { type ConfigPart, ConfigPlaces, type PlaceTable } from './documents/config-places.ts'
 export {
   API_VERSIONS,
@@ -9,7 +11,7 @@ export {
 export { splitExternalAuth } from './documents/external-auth-option.ts'
 export { bytesOf, isConfigurationFile, loadFiles, readTexts, STDIN } from './documents/load-files.ts'
 export { loadCallersFile, loadRegistryFile, readCallersText } from './documents/load-single.ts'
-export type { Declared, Loaded, Loading, LocatedAuth } from './documents/loaded.ts'
+export type { Declared, Loaded, Loading, LocatedAuth, PolicySet } from './documents/loaded.ts'
 export type { MarkedPod } from './documents/marked-pod.ts'
 export type { NamedFile, NamedSecret } from './documents/named-files.ts'
 export { parseDocuments, parseObjects } from './documents/parse-documents.ts'

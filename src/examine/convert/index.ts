@@ -1,2 +1,1 @@
-export { CedarError, cedarToYaml } from './cedar.ts'
 export { convert, type Converted } from './convert.ts'

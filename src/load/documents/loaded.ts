@@ -8,6 +8,7 @@ import type {
   RegistryConfig,
   RoleTest,
 } from '../../resources/index.ts'
+import type { FoundPolicies } from '../cedar/authz-config.ts'
 import type { Workload } from '../workloads/workload.ts'
 import type { MarkedPod } from './marked-pod.ts'
 import type { NamedFile, NamedSecret } from './named-files.ts'
@@ -24,6 +25,17 @@ export interface Declared {
   readonly references: readonly FoundReference[]
 }
 
+/** The Cedar policies of one configuration of ToolHive. */
+export interface PolicySet {
+  /** Of the document; empty for an `authz.json`. */
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+  /** Where they are in the document. */
+  readonly path: readonly string[]
+  readonly found: FoundPolicies
+}
+
 /** The content of a set of files. Documents with problems are only in `problems` and `declared`. */
 export interface Loaded {
   readonly auths: readonly LocatedAuth[]
@@ -37,6 +49,8 @@ export interface Loaded {
   readonly roleTests: readonly Located<RoleTest>[]
   /** `auth` sections in files of their own. */
   readonly callers: readonly Located<ManifestSection>[]
+  /** Cedar policies of any document, among them documents that are skipped. */
+  readonly policies: readonly Located<PolicySet>[]
   /** Pods and pod templates with labels or annotations of the group. */
   readonly pods: readonly Located<MarkedPod>[]
   readonly declared: readonly Declared[]
@@ -87,6 +101,7 @@ export const nothingLoaded = (): Loading => ({
   registries: [],
   roleTests: [],
   callers: [],
+  policies: [],
   pods: [],
   declared: [],
   namedFiles: [],

@@ -21,6 +21,7 @@ import {
 import { toWorkload } from '../workloads/workload.ts'
 import { addOidcConfig, addTelemetryConfig, addToolConfig } from './shared-configs.ts'
 import { isConfigMap, textsIn } from './config-map.ts'
+import { addPolicySets } from './policy-sets.ts'
 import { crossCheck } from './cross-check.ts'
 import { DEFAULT_API_GROUP, classifyDocument, type DocumentKind } from './document-kinds.ts'
 import { Reader } from './document-reader.ts'
@@ -199,6 +200,10 @@ function addDocument(reader: Reader, value: unknown, prefix: readonly PropertyKe
     return
   }
   const classified = classifyDocument(value, reader.context.apiGroup)
+  if (classified.is === 'ours' || classified.is === 'foreign') {
+    const named = { kind: kindText(value), name: nameText(value), namespace: namespaceText(value) }
+    addPolicySets(reader, value, reader.located(value, prefix, named.kind, named.name), named)
+  }
   switch (classified.is) {
     case 'ours':
       return addOurs(

@@ -7,7 +7,8 @@ import {
   type Provider,
 } from '../../resources/index.ts'
 import { anchorAuthSection } from './file-paths.ts'
-import { referencedCallers, type ManifestCallers } from '../workloads/manifest-callers.ts'
+import { equivalentRules } from '../cedar/authz-config.ts'
+import { referencedCallers, type ManifestCallers, type PolicySource } from '../workloads/manifest-callers.ts'
 import { type Workload } from '../workloads/workload.ts'
 import { unresolvedReference } from '../documents/cross-check.ts'
 import type { Loaded, LocatedOidcConfig } from '../documents/loaded.ts'
@@ -63,8 +64,10 @@ export function callersOfManifest(
         ? undefined
         : `callers are those of the ProxyConfig at ${elsewhere.proxy}`
   const waysOut = elsewhere.inCluster ? WITHOUT_IT : WAYS_OUT
-  for (const { path: field, reason } of unsupported) {
-    const message = `says who may call and ${reason}`
+  for (const { path: field, reason, policies } of unsupported) {
+    const { namespace } = manifest.document.metadata
+    const rules = policies === undefined ? '' : `; ${rulesFor(policies, namespace, loaded)}`
+    const message = `says who may call and ${reason}${rules}`
     if (instead === undefined) problems.push(manifest.problem(field, `${message}; ${waysOut}`, { at: 'key' }))
     else warnings.push(manifest.problem(field, `${message}; ${instead}`, { at: 'key' }))
   }
@@ -82,6 +85,19 @@ export function callersOfManifest(
   const found = withFiles(section, secretsDirectory)
   findHttp(manifest, callers, found, { problems, warnings })
   return { section: anchorAuthSection(found, manifest.file), isInvalid: false }
+}
+
+/** The rules that decide as the policies do; if their object was not loaded, the command that prints them. */
+function rulesFor(source: PolicySource, namespace: string, { policies }: Loaded): string {
+  if (source.kind === undefined) return equivalentRules(source.found)
+  const { kind, name, key } = source
+  const set = policies.find(
+    ({ document: one }) =>
+      one.kind === kind && one.name === name && one.namespace === namespace && (key ?? 'spec') === one.path.at(-1),
+  )
+  if (set !== undefined) return equivalentRules(set.document.found)
+  const shown = /^[a-z0-9][a-z0-9.-]{0,252}$/.test(name) ? name : 'NAME'
+  return `"kubectl get ${kind.toLowerCase()} ${shown} -o yaml | extauth convert cedar -" prints the equivalent "authorization" of a route`
 }
 
 /** The referenced MCPOIDCConfig; undefined without one, or if it has problems. */

@@ -14,6 +14,7 @@ import {
   PROXY_DEFAULTS,
   WORKLOAD_FIELDS,
 } from '../../resources/index.ts'
+import { type FoundPolicies, policiesIn } from '../cedar/authz-config.ts'
 
 type Path = readonly PropertyKey[]
 
@@ -25,7 +26,15 @@ export interface UnsupportedCallerField {
   readonly path: Path
   /** The reason, as a clause without its subject. */
   readonly reason: string
+  /** Set for Cedar policies. */
+  readonly policies?: PolicySource
 }
+
+/** Cedar policies, or the object that has them. */
+export type PolicySource =
+  | { readonly found: FoundPolicies; readonly kind?: undefined }
+  /** `key`: of a ConfigMap. */
+  | { readonly kind: 'ConfigMap' | 'MCPAuthzConfig'; readonly name: string; readonly key?: string }
 
 /** The callers defined by a manifest. */
 export interface ManifestCallers {
@@ -65,7 +74,9 @@ interface Written {
  */
 export function manifestCallers(written: Written, base: Path, namespace: string): ManifestCallers {
   const unsupported: UnsupportedCallerField[] = UNSUPPORTED_CALLER_FIELDS.flatMap(([field, { says }]) =>
-    written[field] === undefined ? [] : [{ path: [...base, field], reason: says }],
+    written[field] === undefined
+      ? []
+      : [{ path: [...base, field], reason: says, ...policySource(field, written[field]) }],
   )
   const { auth, oidcConfig: oidc, oidcConfigRef: reference } = written
   if (auth === undefined && oidc === undefined && reference !== undefined) {
@@ -96,6 +107,23 @@ export function manifestCallers(written: Written, base: Path, namespace: string)
     unsupported,
   }
 }
+
+/** The default key of a ConfigMap with policies. */
+const POLICY_KEY = 'authz.json'
+
+function policySource(field: string, value: unknown): { readonly policies?: PolicySource } {
+  if (!isRecord(value)) return {}
+  const { configMap } = value
+  if (field === 'authzConfigRef') return typeof value.name === 'string' ? refers('MCPAuthzConfig', value.name) : {}
+  if (value.type === 'configMap' && isRecord(configMap) && typeof configMap.name === 'string')
+    return refers('ConfigMap', configMap.name, typeof configMap.key === 'string' ? configMap.key : POLICY_KEY)
+  const found = policiesIn(value)
+  return found === undefined ? {} : { policies: { found } }
+}
+
+const refers = (kind: 'ConfigMap' | 'MCPAuthzConfig', name: string, key?: string) => ({
+  policies: { kind, name, ...(key === undefined ? {} : { key }) },
+})
 
 interface Found {
   readonly provider?: ManifestProvider

@@ -123,9 +123,17 @@ describe('callers', () => {
     expect(await reviewed(remote({ oidcConfigRef }))).toBe('allowed')
     expect(await reviewed(remote({ oidcConfigRef, toolConfigRef: { name: 'few' } }))).toBe('allowed')
     expect(await reviewed(remote({ oidcConfigRef, authzConfigRef: { name: 'few' } }))).toMatch(
-      /^spec\.authzConfigRef: .*remove the field to serve without it$/,
+      /^spec\.authzConfigRef: .*"kubectl get mcpauthzconfig few -o yaml \| extauth convert cedar -".*remove the field to serve without it$/,
     )
   })
+})
+
+test('the condition and the webhook show the rules that decide as Cedar policies do', async () => {
+  const policies = ['permit(principal, action == Action::"call_tool", resource == Tool::"search");']
+  const proxy = remote({ oidcConfigRef, authzConfig: { type: 'inline', inline: { policies } } })
+  const shown = '{"name":"policy-1","tools":["search"],"effect":"allow"}'
+  expect((await applied(proxy)).ready?.message).toContain(shown)
+  expect(await reviewed(proxy)).toContain(shown)
 })
 
 describe('an embedded authorization server whose upstream never says who logged in', () => {

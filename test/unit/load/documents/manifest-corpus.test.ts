@@ -37,7 +37,8 @@ const OUTCOMES: Readonly<Record<string, Outcome>> = {
   'own-authority.yaml': 'runs',
   'remote-proxy-reference.yaml': 'runs',
   'restricted-tools.yaml': [
-    `spec.authzConfig  says who may call and holds policies that are not evaluated here; ${WAYS_OUT}`,
+    `spec.authzConfig  says who may call and holds policies that are not evaluated here; they cannot be converted: the primary upstream provider makes them read the claims of another token than the caller sends; ${WAYS_OUT}`,
+    'spec.authzConfig  says who may call and holds policies that are not evaluated here; "kubectl get configmap policies',
     'spec.authzConfigRef  says who may call and refers to policies that are not evaluated here',
     'spec.toolConfigRef.name  "toolsOverride" of MCPToolConfig "read-only" renames tools, which is not done here',
   ],

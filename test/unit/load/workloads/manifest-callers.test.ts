@@ -178,6 +178,77 @@ describe('an auth section in a manifest', () => {
   })
 })
 
+describe('the equivalent of Cedar policies', () => {
+  const policy =
+    'permit(principal, action == Action::"call_tool", resource == Tool::"search") when { principal.claim_team == "a" };'
+  const cedar = { policies: [policy] }
+  const rules =
+    '; the equivalent "authorization" of a route is {"default":"deny","rules":[{"name":"no-subject","tools":["*"],"prompts":["*"],"resources":["*"],"when":"claims.sub == \\"\\"","effect":"deny"},{"name":"policy-1-unusable-claim","tools":["search"],"when":"claims.team == null","effect":"deny"},{"name":"policy-1","tools":["search"],"when":"claims.team == \\"a\\"","effect":"allow"},{"name":"notifications","methods":["notifications/*","tasks/list"],"effect":"allow"}]}; expected --callers'
+  const authz = (inline: object) => remote({ authzConfig: { type: 'inline', inline } })
+  const fromMap = remote({ authzConfig: { type: 'configMap', configMap: { name: 'x' } } })
+  const map = (name: string, namespace: string, key: string) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace },
+    data: { [key]: JSON.stringify({ version: '1.0', type: 'cedarv1', cedar }) },
+  })
+  const shared = {
+    apiVersion: 'toolhive.stacklok.dev/v1beta1',
+    kind: 'MCPAuthzConfig',
+    metadata: { name: 'x' },
+    spec: { type: 'cedarv1', config: cedar },
+  }
+
+  test.each([
+    ['inline', [authz(cedar)]],
+    ['of a ConfigMap', [fromMap, map('x', 'default', 'authz.json')]],
+    ['of an MCPAuthzConfig', [remote({ authzConfigRef: { name: 'x' } }), shared]],
+  ])('%s is part of the message', (_where, documents) => {
+    expect(resolve(documents).problems).toContain(rules)
+  })
+
+  test('is part of the warning if something else says who may call', () => {
+    expect(resolve([authz(cedar), proxy({ auth: OAUTH })]).warnings).toContain('"name":"policy-1"')
+  })
+
+  test.each([
+    [{ policies: ['permit(principal, action, resource) unless { true };'] }, 'policy 1, line 1, column 37: "unless"'],
+    [{ ...cedar, entitiesJson: '[{}]' }, 'entities are not converted'],
+    [{ ...cedar, primaryUpstreamProvider: 'idp' }, 'the primary upstream provider'],
+  ])('that does not exist has a reason: %j', (inline, reason) => {
+    expect(resolve([authz(inline)]).problems).toContain(`not evaluated here; they cannot be converted: ${reason}`)
+  })
+
+  test.each([
+    [
+      'ConfigMap',
+      fromMap,
+      [map('y', 'default', 'authz.json'), map('x', 'default', 'other'), map('x', 'n', 'authz.json')],
+    ],
+    ['MCPAuthzConfig', remote({ authzConfigRef: { name: 'x' } }), []],
+  ])('of a %s that is not among the documents names the command', (kind, workloadOf, others) => {
+    expect(resolve([workloadOf, ...others]).problems).toContain(
+      `; "kubectl get ${kind.toLowerCase()} x -o yaml | extauth convert cedar -" prints the equivalent "authorization"`,
+    )
+  })
+
+  test('never puts a name that is not one into a command', () => {
+    const { problems } = resolve([remote({ authzConfigRef: { name: 'x; rm -rf /' } })])
+    expect(problems).toContain('kubectl get mcpauthzconfig NAME -o yaml')
+    expect(problems).not.toContain('rm -rf')
+  })
+
+  test('is bounded: long rules are left to the command', () => {
+    const { problems } = resolve([authz({ policies: Array.from({ length: 60 }, () => policy) })])
+    expect(problems).toContain('the equivalent "authorization" of a route is what "extauth convert cedar" prints;')
+    expect(problems.length).toBeLessThan(1000)
+    const { problems: reason } = resolve([
+      authz({ policies: [`permit(principal, action == Action::"${'x'.repeat(5000)}"`] }),
+    ])
+    expect(reason.length).toBeLessThan(1000)
+  })
+})
+
 describe('what can not be honoured is never dropped in silence', () => {
   const rows: readonly (readonly [string, object])[] = [
     ['spec.oidcConfig', { oidcConfig: { type: 'configMap', configMap: { name: 'x' } } }],

@@ -1,14 +1,13 @@
-import { Document } from 'yaml'
-import { WRITTEN_YAML } from '../../load/index.ts'
-import type { Authorization, AuthorizationRule } from '../../resources/index.ts'
-
 /** A policy that cannot be expressed exactly as rules. */
 export class CedarError extends Error {
   override readonly name = 'CedarError'
+  /** Index of its text, if several were converted. */
+  readonly policy: number
   readonly line: number
   readonly column: number
-  constructor({ line, column }: Position, reason: string) {
+  constructor(policy: number, { line, column }: Position, reason: string) {
     super(reason)
+    this.policy = policy
     this.line = line
     this.column = column
   }
@@ -20,25 +19,19 @@ interface Position {
 }
 
 /** A condition on one claim. */
-interface Term {
+export interface Term {
   readonly claim: string
   readonly is: 'equal' | 'contains' | 'oneOf'
   readonly values: readonly string[]
 }
 
-type Target = 'tools' | 'prompts' | 'resources'
+export type Target = 'tools' | 'prompts' | 'resources'
 
-interface Policy {
+export interface Policy {
   readonly effect: 'permit' | 'forbid'
   /** Patterns of the requests in its scope; empty for a policy that matches no request. */
   readonly scope: Partial<Record<Target, string[]>>
   readonly terms: readonly Term[]
-}
-
-/** The rules of a set of policies, and what is worth a comment. */
-export interface ConvertedPolicies {
-  readonly authorization: Authorization
-  readonly notes: readonly string[]
 }
 
 const ACTIONS: Readonly<Record<string, Target | 'list'>> = {
@@ -50,101 +43,12 @@ const ACTIONS: Readonly<Record<string, Target | 'list'>> = {
   list_resources: 'list',
 }
 const RESOURCES: Readonly<Record<string, Target>> = { Tool: 'tools', Prompt: 'prompts', Resource: 'resources' }
-const TARGETS: readonly Target[] = ['tools', 'prompts', 'resources']
+export const TARGETS: readonly Target[] = ['tools', 'prompts', 'resources']
 
-const MAX_POLICIES = 200
+export const MAX_POLICIES = 200
+export const TOO_MANY = `there are more than ${MAX_POLICIES} policies`
+export const START = { line: 1, column: 1 }
 const MAX_TERMS = 50
-
-/**
- * Converts Cedar policies as ToolHive evaluates them: a request is denied if a policy in whose scope it is cannot be
- * evaluated, else if a `forbid` matches, else allowed if a `permit` matches. Throws `CedarError` for everything outside
- * the subset.
- */
-export function convertCedar(text: string): ConvertedPolicies {
-  const policies = new Parser(text).policies()
-  const notes: string[] = []
-  const errors = new Map<string, AuthorizationRule>()
-  const forbidden: AuthorizationRule[] = []
-  const permitted: AuthorizationRule[] = []
-  for (const [index, { effect, scope, terms }] of policies.entries()) {
-    const name = `policy-${index + 1}`
-    if (Object.keys(scope).length === 0) {
-      notes.push(`${name} matches no request: lists are filtered by what the caller may use`)
-      continue
-    }
-    const when = terms.length === 0 ? {} : { when: terms.map(celOf).join(' && ') }
-    if (effect === 'forbid') forbidden.push({ name, ...scope, ...when, requireScopes: [], effect: 'deny' })
-    else permitted.push({ name, ...scope, ...when, requireScopes: [], effect: 'allow' })
-    if (terms.length === 0) continue
-    const isUnusable = unusableOf(terms)
-    const earlier = errors.get(isUnusable)
-    const merged = earlier === undefined ? scope : union(earlier, scope)
-    const errorName = earlier?.name ?? `${name}-unusable-claim`
-    errors.set(isUnusable, { name: errorName, ...merged, when: isUnusable, requireScopes: [], effect: 'deny' })
-  }
-  const everything = { tools: ['*'], prompts: ['*'], resources: ['*'] }
-  return {
-    notes,
-    authorization: {
-      default: 'deny',
-      rules: [
-        { name: 'no-subject', ...everything, when: 'claims.sub == ""', requireScopes: [], effect: 'deny' },
-        ...errors.values(),
-        ...forbidden,
-        ...permitted,
-        { name: 'notifications', methods: ['notifications/*', 'tasks/list'], requireScopes: [], effect: 'allow' },
-      ],
-    },
-  }
-}
-
-/** The rules as YAML, for a route. Throws `CedarError`. */
-export function cedarToYaml(text: string): string {
-  const { authorization, notes } = convertCedar(text)
-  const rules = authorization.rules.map(({ requireScopes, ...rule }) =>
-    requireScopes.length === 0 ? rule : { ...rule, requireScopes },
-  )
-  const document = new Document({ authorization: { ...authorization, rules } }, WRITTEN_YAML)
-  return `${notes.map((note) => `# ${note}\n`).join('')}${document.toString({ lineWidth: WRITTEN_YAML.lineWidth })}`
-}
-
-function union(one: AuthorizationRule, other: Policy['scope']): Policy['scope'] {
-  const scope: Policy['scope'] = {}
-  for (const target of TARGETS) {
-    const all = [...new Set([...(one[target] ?? []), ...(other[target] ?? [])])]
-    if (all.length > 0) scope[target] = all.includes('*') ? ['*'] : all
-  }
-  return scope
-}
-
-/** The condition in CEL. It is exact where the claim is usable; `unusableOf` denies other requests before it. */
-function celOf({ claim, is, values }: Term): string {
-  const [first = ''] = values
-  if (is === 'equal') return `${claimOf(claim)} == ${JSON.stringify(first)}`
-  if (is === 'contains') return `${JSON.stringify(first)} in ${claimOf(claim)}`
-  return `${claimOf(claim)} in [${values.map((value) => JSON.stringify(value)).join(', ')}]`
-}
-
-/**
- * Whether an evaluation from left to right reaches a claim that Cedar cannot use. A missing claim is an error of the
- * expression, which denies.
- */
-function unusableOf(terms: readonly Term[]): string {
-  const parts = terms.map(({ claim, is }, index) => {
-    const unusable = is === 'contains' ? `type(${claimOf(claim)}) != list` : `${claimOf(claim)} == null`
-    return [...terms.slice(0, index).map(celOf), unusable].join(' && ')
-  })
-  return [...new Set(parts)].join(' || ')
-}
-
-const RESERVED = new Set(
-  'as break const continue else false for function if import in let loop null package namespace return true var void while'.split(
-    ' ',
-  ),
-)
-
-const claimOf = (claim: string): string =>
-  /^[A-Za-z_]\w*$/.test(claim) && !RESERVED.has(claim) ? `claims.${claim}` : `claims[${JSON.stringify(claim)}]`
 
 interface Token extends Position {
   readonly kind: 'word' | 'string' | 'sign' | 'end'
@@ -156,7 +60,7 @@ const TOKEN =
   /(?<space>(?:\s|\/\/[^\n]*)+)|(?<word>[A-Za-z_]\w*)|"(?<string>(?:[^"\\\p{Cc}]|\\["\\])*)"|(?<sign>==|!=|<=|>=|&&|\|\||::|[^\s])/uy
 
 /** Throws at a string with a control character, or an escape other than `\"` and `\\`. */
-function tokensOf(text: string): readonly Token[] {
+function tokensOf(text: string, policy: number): readonly Token[] {
   const tokens: Token[] = []
   const scan = new RegExp(TOKEN)
   let line = 1
@@ -176,6 +80,7 @@ function tokensOf(text: string): readonly Token[] {
       tokens.push({ ...position, kind: 'string', text: string.replace(/\\(["\\])/g, '$1') })
     else if (sign === '"')
       throw new CedarError(
+        policy,
         position,
         'the string does not end, or has a control character or another escape than \\" and \\\\',
       )
@@ -204,19 +109,24 @@ const REASONS: Readonly<Record<string, string>> = {
   action: 'conditions on the action are not converted; conditions may use principal.claim_…',
 }
 
+/** Parses the policies of the text with this index. Throws `CedarError` for everything outside the subset. */
+export const parsePolicies = (text: string, index: number): readonly Policy[] => new Parser(text, index).policies()
+
 /** Recursive descent over the subset. */
 class Parser {
+  readonly #index: number
   readonly #tokens: readonly Token[]
   #at = 0
 
-  constructor(text: string) {
-    this.#tokens = tokensOf(text)
+  constructor(text: string, index: number) {
+    this.#index = index
+    this.#tokens = tokensOf(text, index)
   }
 
   policies(): readonly Policy[] {
     const policies: Policy[] = []
     while (this.#next.kind !== 'end') {
-      if (policies.length === MAX_POLICIES) throw this.#error(`there are more than ${MAX_POLICIES} policies`)
+      if (policies.length === MAX_POLICIES) throw this.#error(TOO_MANY)
       policies.push(this.#policy())
     }
     if (policies.length === 0) throw this.#error('there is no policy')
@@ -250,8 +160,9 @@ class Parser {
     const action = Object.hasOwn(ACTIONS, text) ? ACTIONS[text] : undefined
     if (action === undefined)
       throw new CedarError(
+        this.#index,
         at,
-        `unknown action ${JSON.stringify(text)}; expected one of ${Object.keys(ACTIONS).join(', ')}`,
+        `unknown action ${JSON.stringify(text.slice(0, 64))}; expected one of ${Object.keys(ACTIONS).join(', ')}`,
       )
     return action
   }
@@ -267,11 +178,13 @@ class Parser {
     const { text: name, ...at } = this.#string('a name')
     if (target === 'resources')
       throw new CedarError(
+        this.#index,
         at,
         'a name of a resource stands for several URIs, because ToolHive replaces : / . and others by _',
       )
     if (name === '' || name.length > 1024 || name.includes('*'))
       throw new CedarError(
+        this.#index,
         at,
         'the name is empty, longer than 1024 characters, or has a *, which is a pattern in rules',
       )
@@ -319,7 +232,11 @@ class Parser {
     if (!isIndex) this.#sign('.')
     const { text, kind, ...at } = this.#next
     if (kind !== (isIndex ? 'string' : 'word') || !/^claim_./su.test(text))
-      throw new CedarError(at, 'conditions may use attributes of the principal whose name starts with claim_ only')
+      throw new CedarError(
+        this.#index,
+        at,
+        'conditions may use attributes of the principal whose name starts with claim_ only',
+      )
     this.#at += 1
     if (isIndex) this.#sign(']')
     return text.slice('claim_'.length)
@@ -327,7 +244,7 @@ class Parser {
 
   get #next(): Token {
     const token = this.#tokens[this.#at] ?? this.#tokens.at(-1)
-    if (token === undefined) throw new CedarError({ line: 1, column: 1 }, 'there is no policy')
+    if (token === undefined) throw new CedarError(this.#index, START, 'there is no policy')
     return token
   }
 
@@ -365,6 +282,6 @@ class Parser {
   }
 
   #error(reason: string): CedarError {
-    return new CedarError(this.#next, reason)
+    return new CedarError(this.#index, this.#next, reason)
   }
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { compileRules } from '../../../../src/authorize/index.ts'
 import type { Claims, McpView } from '../../../../src/core/index.ts'
-import { CedarError, convertCedar } from '../../../../src/examine/convert/cedar.ts'
+import { convertCedar } from '../../../../src/load/cedar/convert-policies.ts'
+import { CedarError } from '../../../../src/load/cedar/parse-policies.ts'
 import { authorization as schema } from '../../../../src/resources/authorization.ts'
 
 const rulesOf = (text: string) =>
@@ -106,6 +107,23 @@ describe('what cannot be expressed exactly is refused, with its location', () =>
     expect(error).toBeInstanceOf(CedarError)
     expect((error as CedarError).message).toMatch(message)
     expect(error).toMatchObject({ line, column })
+  })
+
+  it('names the policy of a list, and bounds their number together', () => {
+    const policy = 'permit(principal, action, resource);\n'
+    const failure = (...texts: string[]) => {
+      try {
+        return convertCedar(...texts)
+      } catch (error) {
+        return error
+      }
+    }
+    expect(failure(policy, 'deny;')).toMatchObject({ policy: 1, line: 1, column: 1 })
+    expect(failure(policy.repeat(150), policy.repeat(51))).toMatchObject({
+      policy: 1,
+      message: 'there are more than 200 policies',
+    })
+    expect(failure(policy.repeat(150), policy.repeat(50))).toMatchObject({ authorization: { default: 'deny' } })
   })
 })
 
