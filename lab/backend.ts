@@ -6,7 +6,8 @@ import { FAIL_WITH_STATUS, SHOW_REQUEST } from './mcp/lab-tools.ts'
 import { shownText } from './mcp/shown-request.ts'
 import { createLabState, type RecordedRequest, type WaitOutcome } from './mcp/state.ts'
 import { listenOnLoopback } from './listen.ts'
-import { createVerifier, type Requirement, type Verifier } from './requirements.ts'
+import { ownerOfKey, personalKeysPage } from './personal-keys.ts'
+import { bearerOf, createVerifier, type Requirement, valuesOf, type Verifier } from './requirements.ts'
 
 export interface LabBackendOptions {
   /** Port on loopback; 0 takes a free one. */
@@ -59,6 +60,13 @@ export async function startLabBackend(options: LabBackendOptions): Promise<LabBa
     if (path === '/lab/requests') {
       if (!hostIsLocal(request, response) || !originIsLocal(request, response)) return undefined
       return answer(response, 200, { requests: recorded.map(readable) })
+    }
+    if (path === '/lab/keys') {
+      return void response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(personalKeysPage())
+    }
+    if (path === '/lab/me') {
+      const owner = ownerOfKey(bearerOf(valuesOf(request.rawHeaders, 'authorization')) ?? '')
+      return owner === undefined ? answer(response, 401, { error: 'invalid_key' }) : answer(response, 200, owner)
     }
     const mount = [...verifiers.keys()].find((prefix) => path === prefix || path.startsWith(`${prefix}/`))
     const verify = mount === undefined ? undefined : verifiers.get(mount)

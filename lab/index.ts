@@ -9,6 +9,7 @@ export {
   type LabIdentityProviderOptions,
 } from './identity/provider.ts'
 export { LAB_AUDIENCE } from './identity/tokens.ts'
+export { personalKeyOf, ownerOfKey } from './personal-keys.ts'
 export { freePort } from './free-port.ts'
 export { PortInUse } from './listen.ts'
 export type { RecordedRequest, WaitOutcome } from './mcp/state.ts'

@@ -119,7 +119,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     const client = {
       id: 'lab-workspace',
       secret: await secretOf('lab-workspace', 'client-secret'),
-      redirectUris: [`http://${listen}/upstream/oauth/callback`],
+      redirectUris: ['/upstream/oauth/callback', '/connect/callback'].map((path) => `http://${listen}${path}`),
     }
     const workspace = keep(await startLabWorkspace({ port: ports.workspace, client, clock }))
     const podToken = await secretOf(POD_TOKEN, 'token')

@@ -9,6 +9,14 @@ import { clickThrough } from './lab-pages.ts'
 import { PORT, ROUTE_PATH, TEXT, type CommandSpec } from '../../src/cli/options/index.ts'
 import { command, CommandFailed, ownCommand } from '../../src/cli/index.ts'
 
+/** Where a command finds the proxy of the running lab. */
+export const PROXY_PORT = {
+  type: 'string',
+  is: PORT,
+  value: 'PORT',
+  help: `Where the lab's proxy is. Default ${LAB_PORTS.proxy}.`,
+} as const
+
 /** The table of its options. */
 export const LAB_LOGIN_SPEC: CommandSpec = {
   name: 'extauth lab login',
@@ -22,7 +30,7 @@ export const LAB_LOGIN_SPEC: CommandSpec = {
       value: 'NAME',
       help: 'Press all buttons as this user, without a browser: alice, bob, carol.',
     },
-    port: { type: 'string', is: PORT, value: 'PORT', help: `Where the lab's proxy is. Default ${LAB_PORTS.proxy}.` },
+    port: PROXY_PORT,
   },
   notes: [
     'Without --user the address to open in a browser is printed to standard error, and the command waits for it.',
@@ -45,7 +53,7 @@ export const runLabLogin = command(LAB_LOGIN_SPEC, async ({ options, io }) => {
     return EXIT.fine
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error
-    throw new CommandFailed(`the lab does not run; start it with: ${ownCommand()} lab`)
+    throw labDoesNotRun()
   } finally {
     await outbound.close()
   }
@@ -116,7 +124,12 @@ async function logIn(
   }
 }
 
-const refuse = (reason: string): never => {
+/** The failure of a command that can't reach the lab. */
+export const labDoesNotRun = (): CommandFailed =>
+  new CommandFailed(`the lab does not run; start it with: ${ownCommand()} lab`)
+
+/** Ends the command with this reason. */
+export const refuse = (reason: string): never => {
   throw new CommandFailed(reason)
 }
 

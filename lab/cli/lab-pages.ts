@@ -7,26 +7,30 @@ import { labConfig } from '../../src/cli/index.ts'
 /** More pages than any login of the lab has. */
 const MOST_STEPS = 20
 
-/**
- * Acts as a user in a browser on the lab's own pages: presses "continue" on the consent page and picks `user` where
- * the demo services ask for the user. Returns the callback parameters at `end`. Calls `refuse` for a page that
- * it can't use.
- */
-export async function clickThrough(
-  start: URL,
-  end: string,
-  user: string,
+/** What the person in front of the browser enters. */
+interface Entered {
+  readonly user: string
+  /** For a form that asks for a key. */
+  readonly key?: string
+}
+
+/** Follows redirects and presses buttons until `end` recognizes a page. Calls `refuse` for a page that it can't use. */
+async function follow<T>(
+  start: string,
+  entered: Entered,
+  end: (page: Page) => T | undefined,
   refuse: (reason: string) => never,
-): Promise<URLSearchParams> {
+): Promise<T> {
   const ca = await readFile(path.join(labConfig(), 'secrets/lab-idp-ca/ca.crt'))
   const outbound = createOutbound({ name: 'lab', clock: SYSTEM_CLOCK, breaker: false, caCert: () => ca })
   const browser = new TextBrowser(outbound)
   try {
-    let page = await browser.open(start.href)
+    let page = await browser.open(start)
     for (let step = 0; step < MOST_STEPS; step++) {
-      if (page.location?.startsWith(end) === true) return new URL(page.location).searchParams
+      const found = end(page)
+      if (found !== undefined) return found
       if (page.location !== undefined) page = await browser.open(page.location)
-      else page = (await browser.press(page, user)) ?? refuse(unusable(page.html, user))
+      else page = (await browser.press(page, entered)) ?? refuse(unusable(page.html, entered.user))
     }
     return refuse('the login does not come to an end')
   } finally {
@@ -34,18 +38,54 @@ export async function clickThrough(
   }
 }
 
+/**
+ * Acts as a user in a browser on the lab's own pages: presses "continue" on the consent page and picks `user` where
+ * the demo services ask for the user. Returns the callback parameters at `end`. Calls `refuse` for a page that
+ * it can't use.
+ */
+export const clickThrough = (
+  start: URL,
+  end: string,
+  user: string,
+  refuse: (reason: string) => never,
+): Promise<URLSearchParams> =>
+  follow(
+    start.href,
+    { user },
+    ({ location }) => (location?.startsWith(end) === true ? new URL(location).searchParams : undefined),
+    refuse,
+  )
+
+/**
+ * Opens a link for connecting an account as a user in a browser, enters `key` where a form asks for one, and returns
+ * the heading of the last page. Calls `refuse` for an error page and one that it can't use.
+ */
+export const connectThrough = (link: string, entered: Entered, refuse: (reason: string) => never): Promise<string> =>
+  follow(
+    link,
+    entered,
+    ({ status, location, html }) => {
+      if (location !== undefined) return undefined
+      if (status >= 400) return refuse(`${textIn('h1', html)} (status ${status})`)
+      return html.includes('<form') ? undefined : textIn('h1', html)
+    },
+    refuse,
+  )
+
 /** Why a page has no button to press: most often a user whom it does not offer. */
 function unusable(html: string, user: string): string {
   const offered = [...html.matchAll(/name="user" value="([^"]*)"/g)].map(([, name = '']) => name)
   return offered.length === 0
-    ? `a page can't be used: ${titleOf(html)}`
-    : `the page "${titleOf(html)}" offers ${offered.join(', ')}, not ${user}`
+    ? `a page can't be used: ${textIn('title', html)}`
+    : `the page "${textIn('title', html)}" offers ${offered.join(', ')}, not ${user}`
 }
 
-const titleOf = (html: string): string => /<title>([^<]*)<\/title>/.exec(html)?.[1] ?? 'no title'
+const textIn = (element: 'title' | 'h1', html: string): string =>
+  new RegExp(`<${element}>([^<]*)</${element}>`).exec(html)?.[1] ?? `no ${element}`
 
 interface Page {
   readonly url: string
+  readonly status: number
   readonly html: string
   /** Where it sends the browser. */
   readonly location: string | undefined
@@ -65,7 +105,7 @@ class TextBrowser {
   }
 
   /** Sends the page's form with what a button of it says; undefined when there is no such form or button. */
-  async press(page: Page, user: string): Promise<Page | undefined> {
+  async press(page: Page, { user, key }: Entered): Promise<Page | undefined> {
     const action = /<form method="post" action="([^"]+)"/.exec(page.html)?.[1]
     if (action === undefined) return undefined
     const form = new URLSearchParams()
@@ -74,6 +114,7 @@ class TextBrowser {
     )) {
       form.set(name, value)
     }
+    if (page.html.includes('name="key"') && key !== undefined) form.set('key', key)
     if (page.html.includes('name="decision"')) form.set('decision', 'continue')
     else if (page.html.includes(`name="user" value="${user}"`)) form.set('user', user)
     else return undefined
@@ -85,7 +126,7 @@ class TextBrowser {
     const jar = this.#cookies.get(host) ?? new Map<string, string>()
     this.#cookies.set(host, jar)
     const cookie = [...jar].map((pair) => pair.join('=')).join('; ')
-    const { headers, body } = await this.#outbound.request({
+    const { status, headers, body } = await this.#outbound.request({
       method: form === undefined ? 'GET' : 'POST',
       url,
       headers: {
@@ -101,6 +142,6 @@ class TextBrowser {
       else if (at > 0) jar.set(pair.slice(0, at), pair.slice(at + 1))
     }
     const { location } = headers
-    return { url, html: body.toString('utf8'), location: location && new URL(location, url).href }
+    return { url, status, html: body.toString('utf8'), location: location && new URL(location, url).href }
   }
 }

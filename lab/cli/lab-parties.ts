@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { JSONWebKeySet } from 'jose'
 import { labConfig } from '../../src/cli/index.ts'
 import { Secret } from '../../src/core/index.ts'
-import type { LabClient, LabIdentityProvider, LabSts, LabWorkspace } from '../index.ts'
+import { type LabClient, type LabIdentityProvider, type LabSts, type LabWorkspace, ownerOfKey } from '../index.ts'
 import { AUDIENCE, SERVICE_ROLE } from './lab-aws.ts'
 import { LAB_PORTS } from './lab-ports.ts'
 
@@ -14,9 +14,12 @@ const REGION = 'eu-west-1'
 const SERVICE = 'cloud-mcp'
 
 /** Where logins come back to; on loopback the port may be another (RFC 8252 §7.3). */
-const LOGIN_REDIRECTS = ['/upstream', '/upstream-exchange', '/xaa'].map(
-  (path) => `http://127.0.0.1:${LAB_PORTS.proxy}${path}/oauth/callback`,
-)
+const LOGIN_REDIRECTS = [
+  '/upstream/oauth/callback',
+  '/upstream-exchange/oauth/callback',
+  '/xaa/oauth/callback',
+  '/connect/callback',
+].map((path) => `http://127.0.0.1:${LAB_PORTS.proxy}${path}`)
 
 /** The proxy as a client with a token of its own. */
 export const LAB_PROXY = 'lab-proxy'
@@ -53,6 +56,10 @@ export async function readClients(proxyUrl: string): Promise<LabClient[]> {
 
 /** Requirements of each mount of the backend. */
 export async function mountsFor(identity: LabIdentityProvider, sts: LabSts, workspace: LabWorkspace, proxyUrl: string) {
+  const workspaceUser = (token: string) => {
+    const issued = workspace.verify(token)
+    return issued && { workspaceUser: issued.user.login, scope: issued.scope }
+  }
   return {
     '/unauthenticated': { kind: 'none' },
     '/header-injection': { kind: 'header', name: 'X-Api-Key', value: await secretOf('lab-api-key', 'value') },
@@ -80,13 +87,9 @@ export async function mountsFor(identity: LabIdentityProvider, sts: LabSts, work
       keys: identity.jwks,
       isRevoked: identity.isRevoked,
     },
-    '/upstream': {
-      kind: 'known',
-      verify: (token: string) => {
-        const issued = workspace.verify(token)
-        return issued && { workspaceUser: issued.user.login, scope: issued.scope }
-      },
-    },
+    '/upstream': { kind: 'known', verify: workspaceUser },
+    '/connected': { kind: 'known', verify: workspaceUser },
+    '/connected-key': { kind: 'known', verify: ownerOfKey },
     '/upstream-exchange': {
       kind: 'jwt',
       issuer: identity.tlsUrl ?? '',

@@ -35,8 +35,8 @@ export async function findRedisServer(searchPath: string | undefined): Promise<s
 }
 
 /**
- * Puts into a copy of config/lab what replicas need in common, beside what they have in common already: one store for logins and
- * for fetched credentials, and the keys of its values and of MCP sessions.
+ * Puts into a copy of config/lab what replicas need in common, beside what they have in common already: one store for logins,
+ * connected accounts and fetched credentials, and the keys of its values and of MCP sessions.
  */
 export async function shareState(directory: string, redis: SharedRedis): Promise<void> {
   const secret = async (key: string, value: string): Promise<{ name: string; key: string }> => {
@@ -60,6 +60,8 @@ export async function shareState(directory: string, redis: SharedRedis): Promise
   await edit(path.join(directory, 'proxy.yaml'), [
     [['spec', 'cache'], { storage, keySecretRefs: [sealing] }],
     [['spec', 'sessionKeySecretRef'], session],
+    [['spec', 'connections', 'storage'], storage],
+    [['spec', 'connections', 'keySecretRefs'], [await secret('connection-key', randomBytes(32).toString('base64url'))]],
   ])
   await edit(path.join(directory, 'upstream.yaml'), [[['spec', 'embeddedAuthServer', 'storage'], storage]])
 }

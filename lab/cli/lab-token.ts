@@ -14,6 +14,14 @@ import {
 } from '../../src/cli/options/index.ts'
 import { command, CommandFailed, ownCommand } from '../../src/cli/index.ts'
 
+/** Where a command finds the identity provider of the running lab. */
+export const IDP_PORT = {
+  type: 'string',
+  is: PORT,
+  value: 'PORT',
+  help: `Where the lab's identity provider is. Default ${LAB_PORTS.identity}.`,
+} as const
+
 /** The table of its options. */
 export const LAB_TOKEN_SPEC: CommandSpec = {
   name: 'extauth lab token',
@@ -38,43 +46,41 @@ export const LAB_TOKEN_SPEC: CommandSpec = {
     },
     opaque: { type: 'boolean', help: 'An opaque token, known only by introspection, instead of a JWT.' },
     alg: { type: 'string', is: oneOf(['RS256', 'ES256']), value: 'ALG', help: 'RS256 or ES256. Default RS256.' },
-    'idp-port': {
-      type: 'string',
-      is: PORT,
-      value: 'PORT',
-      help: `Where the lab's identity provider is. Default ${LAB_PORTS.identity}.`,
-    },
+    'idp-port': IDP_PORT,
   },
   notes: 'Exit codes: 0 printed, 1 the lab does not run or refuses, 2 usage.',
 }
 
 /** `extauth lab token`: exit code 0 and the token on standard output, 1 when the lab does not run or refuses. */
 export const runLabToken = command(LAB_TOKEN_SPEC, async ({ options, io }) => {
-  const body = JSON.stringify(requestOf(options))
-  const port = options.text('idp-port') ?? String(LAB_PORTS.identity)
-  const clock = SYSTEM_CLOCK
-  const outbound = createOutbound({ name: 'lab', clock, breaker: false })
+  io.stdout(`${await mintToken(options.text('idp-port'), requestOf(options))}\n`)
+  return EXIT.fine
+})
+
+/** A token of the running lab. Throws `CommandFailed` when the lab does not run or refuses. */
+export async function mintToken(idpPort: string | undefined, wanted: object): Promise<string> {
+  const port = idpPort ?? String(LAB_PORTS.identity)
+  const outbound = createOutbound({ name: 'lab', clock: SYSTEM_CLOCK, breaker: false })
   try {
     const response = await outbound.request({
       method: 'POST',
       url: `http://127.0.0.1:${port}/lab/token`,
       headers: { 'content-type': 'application/json' },
-      body,
+      body: JSON.stringify(wanted),
     })
     const answer = JSON.parse(response.body.toString('utf8')) as { access_token?: unknown; error_description?: unknown }
     if (response.status !== 200 || typeof answer.access_token !== 'string') {
       const reason = typeof answer.error_description === 'string' ? answer.error_description : response.status
       throw new CommandFailed(`refused: ${reason}`)
     }
-    io.stdout(`${answer.access_token}\n`)
-    return EXIT.fine
+    return answer.access_token
   } catch (error) {
     if (!(error instanceof OutboundError) && !(error instanceof SyntaxError)) throw error
     throw new CommandFailed(`no lab answers at 127.0.0.1:${port}. Start it with: ${ownCommand()} lab`)
   } finally {
     await outbound.close()
   }
-})
+}
 
 function requestOf(options: Parsed): object {
   const sub = options.text('sub')

@@ -28,7 +28,7 @@ const MOST_REPLICAS = 8
 export const LAB_SPEC: CommandSpec = {
   name: 'extauth lab',
   summary:
-    'Runs the proxy with config/lab and, beside it, local stand-ins for everything it talks to: MCP server, identity\nprovider, STS. For trying things out; everything is bound to loopback.',
+    'Runs the proxy with config/lab and a demo service for everything that it connects to: MCP server, identity provider,\nOAuth 2.0 provider, STS. For trials only; all of them listen on loopback.',
   options: {
     port: port('the proxy', LAB_PORTS.proxy),
     'admin-port': port("the proxy's health, readiness and metrics", LAB_PORTS.admin),
@@ -62,7 +62,7 @@ export const LAB_SPEC: CommandSpec = {
     ...inspectorOptions('bodies'),
   },
   notes:
-    '`extauth lab token` prints a token of the running lab, `extauth lab login` one after a login at the proxy itself; see\ntheir --help.\n\nExit codes: 0 stopped on request, 1 a port is in use or the lab cannot start, 2 usage.',
+    '`extauth lab token` prints a token of the running lab, `extauth lab login` one after a login at the proxy itself;\n`extauth lab connect` connects an account of a user. See their --help.\n\nExit codes: 0 stopped on request, 1 a port is in use or the lab cannot start, 2 usage.',
 }
 
 /** `extauth lab`: runs until it is asked to stop. */
@@ -157,50 +157,72 @@ function busyMessage(busy: number, options: Parsed): string {
   return `port ${busy} is in use. Choose another one with --${option} PORT, or any free one with --${option} 0.`
 }
 
-interface Row {
-  readonly path: string
-  readonly backendSees: string
-  /** Arguments of `extauth lab token`; absent for other commands. */
+/** A call to try: a curl command with a token of one of these commands; without one, no token. */
+interface Call {
+  /** Arguments of `extauth lab token`. */
   readonly token?: string
   /** Arguments of `extauth lab login`, for routes whose callers log in at the proxy itself. */
   readonly login?: string
+  /** Arguments of `extauth lab connect`, which runs before the call. */
+  readonly connect?: string
 }
 
+interface Row {
+  readonly path: string
+  readonly backendSees: string
+  readonly calls: readonly Call[]
+}
+
+const ALICE: Call = { token: '--sub alice' }
+const ALICE_LOGS_IN = (route: string): readonly Call[] => [{ login: `--route ${route} --user alice` }]
+
 const ROWS: readonly Row[] = [
-  { path: '/unauthenticated', backendSees: 'no credential' },
-  { path: '/header-injection', backendSees: 'the header X-Api-Key' },
-  { path: '/bearer-token', backendSees: 'a fixed bearer token', token: '--sub alice' },
+  { path: '/unauthenticated', backendSees: 'no credential', calls: [{}] },
+  { path: '/header-injection', backendSees: 'the header X-Api-Key', calls: [{}] },
+  { path: '/bearer-token', backendSees: 'a fixed bearer token', calls: [ALICE] },
   {
     path: '/rules',
     backendSees: 'a fixed bearer token, in requests that rules allow',
-    token: '--sub bob --groups dev',
+    calls: [{ token: '--sub bob --groups dev' }],
   },
-  { path: '/client-credentials', backendSees: "the proxy's own token", token: '--sub alice' },
+  { path: '/client-credentials', backendSees: "the proxy's own token", calls: [ALICE] },
   {
     path: '/token-exchange',
     backendSees: "a token exchanged for the caller's",
-    token: '--sub alice --groups admins,dev',
+    calls: [{ token: '--sub alice --groups admins,dev' }],
   },
-  { path: '/obo', backendSees: "a token on the caller's behalf, as Entra ID gives it", token: '--sub alice' },
-  { path: '/cloud-sts', backendSees: 'a signature as role lab-admin', token: '--sub alice --groups admins' },
-  { path: '/cloud-sts', backendSees: 'a signature as role lab-developer', token: '--sub bob --groups dev' },
-  { path: '/cloud-sts', backendSees: 'a signature as role lab-reader', token: '--sub carol' },
-  { path: '/aws-service', backendSees: "a signature as the proxy's own role", token: '--sub alice' },
+  { path: '/obo', backendSees: "a token on the caller's behalf, as Entra ID issues it", calls: [ALICE] },
+  {
+    path: '/cloud-sts',
+    backendSees: "a signature as the role that the caller's groups select: lab-admin, lab-developer, lab-reader",
+    calls: [{ token: '--sub alice --groups admins' }, { token: '--sub bob --groups dev' }, { token: '--sub carol' }],
+  },
+  { path: '/aws-service', backendSees: "a signature as the proxy's own role", calls: [ALICE] },
   {
     path: '/aws-chained',
     backendSees: 'a signature as role lab-search behind two others, with tags of the caller',
-    token: '--sub alice --claim team=search',
+    calls: [{ token: '--sub alice --claim team=search' }],
   },
-  { path: '/upstream', backendSees: "the user's own token of the workspace", login: '--route /upstream --user alice' },
+  {
+    path: '/connected',
+    backendSees: "a token of the caller's own account at the workspace, which the caller connects once",
+    calls: [{ ...ALICE, connect: '--sub alice' }],
+  },
+  {
+    path: '/connected-key',
+    backendSees: "the caller's own key, which the caller enters once",
+    calls: [{ ...ALICE, connect: '--sub alice --provider tracker' }],
+  },
+  { path: '/upstream', backendSees: "the user's own token of the workspace", calls: ALICE_LOGS_IN('/upstream') },
   {
     path: '/upstream-exchange',
     backendSees: "a token exchanged for the user's upstream token",
-    login: '--route /upstream-exchange --user alice',
+    calls: ALICE_LOGS_IN('/upstream-exchange'),
   },
   {
     path: '/xaa',
-    backendSees: 'a token of its own authorization server, for what the identity provider says of the user',
-    login: '--route /xaa --user alice',
+    backendSees: "a token of its own authorization server, for the identity provider's assertion about the user",
+    calls: ALICE_LOGS_IN('/xaa'),
   },
 ]
 
@@ -213,7 +235,7 @@ function describe(lab: Lab, ports: LabPorts): string {
   const idpPort = ports.identity === LAB_PORTS.identity ? '' : ` --idp-port ${new URL(identity.url).port}`
   const wide = Math.max(...ROWS.map((row) => row.path.length)) + 2
   const lines = [
-    'The extauth lab runs. It is a stand-in for trying things out; everything is bound to loopback.',
+    'The extauth lab runs: the proxy, and a demo service for everything that it connects to. All listen on loopback.',
     '',
     `  proxy              ${lab.url}`,
     `  health, metrics    ${lab.adminUrl}`,
@@ -233,22 +255,21 @@ function describe(lab: Lab, ports: LabPorts): string {
     `  AWS metadata       ${lab.metadata.url}`,
     `  config             ${path.relative('.', lab.configDirectory) || '.'}`,
     '',
-    'Routes, what the MCP server behind each gets to see, and a command to try (from this folder):',
+    'Routes, what the MCP server behind each receives, and commands to try (from this folder):',
   ]
-  for (const row of ROWS) {
-    const command =
-      row.login === undefined ? row.token && `token ${row.token}${idpPort}` : `login ${row.login}${proxyPort}`
-    const token = command === undefined ? '' : ` -H "Authorization: Bearer $(${extauth} lab ${command})"`
-    lines.push(
-      '',
-      `  ${row.path.padEnd(wide)}${row.backendSees}`,
-      `    curl -K ${request} ${lab.url}${row.path}${token}`,
-    )
+  for (const { path: route, backendSees, calls } of ROWS) {
+    lines.push('', `  ${route.padEnd(wide)}${backendSees}`)
+    for (const { token, login, connect } of calls) {
+      const command = login === undefined ? token && `token ${token}${idpPort}` : `login ${login}${proxyPort}`
+      const header = command === undefined ? '' : ` -H "Authorization: Bearer $(${extauth} lab ${command})"`
+      if (connect !== undefined) lines.push(`    ${extauth} lab connect ${connect}${proxyPort}${idpPort}`)
+      lines.push(`    curl -K ${request} ${lab.url}${route}${header}`)
+    }
   }
   if (lab.others.length > 0) {
     lines.push(
       '',
-      'All proxies share their state in Redis: a login at one is good at the others, and what one has fetched they use:',
+      'All proxies share their state in Redis: a login at one is valid at the others, which use its credentials too:',
       '',
       `    token=$(${extauth} lab login --route /upstream --user alice${proxyPort})`,
       ...[lab, ...lab.others].map(

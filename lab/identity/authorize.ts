@@ -136,7 +136,7 @@ export function loginPage(login: string, users: readonly LabUser[]): string {
   )
   return [
     '<!doctype html><meta charset="utf-8"><title>extauth lab</title>',
-    '<h1>Who are you?</h1><p>This is a stand-in for trying things out: there are no passwords.</p>',
+    '<h1>Who are you?</h1><p>This is a demo service: there are no passwords.</p>',
     `<form method="post" action="/login"><input type="hidden" name="login" value="${escape(login)}">`,
     ...buttons,
     '</form>',

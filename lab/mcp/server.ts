@@ -16,7 +16,7 @@ export function createMcpServerFactory(state: LabState, conformance: boolean): (
     const server = new McpServer(
       { name: 'extauth-lab', version: '1.0.0' },
       {
-        instructions: 'A stand-in for trying things out: `show_request` returns the request that reached this server.',
+        instructions: 'A demo service: `show_request` returns the request that reached this server.',
         capabilities: {
           logging: {},
           completions: {},

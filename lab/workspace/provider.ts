@@ -36,7 +36,7 @@ function loginPage(login: string, users: readonly WorkspaceUser[]): string {
   )
   return [
     '<!doctype html><meta charset="utf-8"><title>extauth lab workspace</title>',
-    '<h1>Let the application into the workspace?</h1><p>This is a stand-in for trying things out.</p>',
+    '<h1>Let the application into the workspace?</h1><p>This is a demo service.</p>',
     `<form method="post" action="/login"><input type="hidden" name="login" value="${escape(login)}">`,
     ...buttons,
     '</form>',

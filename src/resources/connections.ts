@@ -5,7 +5,6 @@ import {
   goDuration,
   goesWithType,
   headerName,
-  httpsUrl,
   httpUrl,
   injectable,
   int32,
@@ -25,7 +24,7 @@ import { oauth2Config, oidcConfig, providerName, type UpstreamProvider } from '.
 const login = () =>
   withRules(
     z.strictObject({
-      issuerUrl: httpsUrl('an https URL').describe('Issuer of callers, exactly as in their tokens.'),
+      issuerUrl: httpUrl().describe('Issuer of callers, exactly as in their tokens; https unless it is loopback.'),
       ...upstreamClientFields(),
       scopes: scopes().default(['openid']).describe('Scopes requested.'),
       match: z

@@ -50,6 +50,7 @@ export const COMMANDS: Commands = {
     commands: {
       token: async () => (await import('../../../lab/cli/index.ts')).runLabToken,
       login: async () => (await import('../../../lab/cli/index.ts')).runLabLogin,
+      connect: async () => (await import('../../../lab/cli/index.ts')).runLabConnect,
     },
   },
   init: {

@@ -41,8 +41,13 @@ export function resolveConnections(
     ...urlProblems(spec, problem),
     ...targetProblems(spec, inputs, problem),
   )
-  if (spec.storage === undefined || spec.storage.type === 'memory')
-    warnings.push(problem(['storage'], 'connections are kept in memory and are lost at a restart'))
+  if (spec.storage === undefined)
+    warnings.push(
+      problem(
+        ['storage'],
+        'missing: connections are kept in memory and are lost at a restart; expected a store, or `type: memory` if that is wanted',
+      ),
+    )
   const used = new Set(routes.flatMap(connectionsOf))
   for (const [index, { name }] of spec.providers.entries())
     if (!used.has(name)) warnings.push(problem(['providers', index, 'name'], `no route uses the connection "${name}"`))
@@ -100,11 +105,14 @@ function loginProblems(spec: Connections, { routes }: ConnectionInputs, at: At):
   const known = new Set(spec.login.map(({ issuerUrl }) => issuerUrl))
   const found: Problem[] = []
   const accepted = new Set(routes.flatMap(issuersOf))
-  for (const [index, { issuerUrl }] of spec.login.entries())
+  for (const [index, { issuerUrl }] of spec.login.entries()) {
+    if (judgePlainHttp(issuerUrl, false) !== 'fine')
+      found.push(at(['login', index, 'issuerUrl'], 'codes and tokens would be readable on the network, expected https'))
     if (!accepted.has(issuerUrl))
       found.push(
         at(['login', index, 'issuerUrl'], `no route accepts callers of ${issuerUrl}, expected the issuer of callers`),
       )
+  }
   if (spec.singleUser) return found
   const lacking = new Map<string, string>()
   for (const route of routes) {

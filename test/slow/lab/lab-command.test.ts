@@ -28,7 +28,7 @@ describe('extauth lab', () => {
   afterAll(() => void lab.process.kill('SIGKILL'))
 
   test('prints that it is a demo, and the addresses', () => {
-    expect(lab.stdout()).toContain('stand-in for trying things out')
+    expect(lab.stdout()).toContain('a demo service for everything that it connects to')
     expect(lab.stdout().match(/https?:\/\/127\.0\.0\.1:\d+$/gm)).toHaveLength(8)
     expect(lab.stderr()).toBe('')
   })
@@ -37,15 +37,26 @@ describe('extauth lab', () => {
     const commands = lab
       .stdout()
       .split('\n')
-      .filter((line) => line.startsWith('    curl '))
-    expect(commands).toHaveLength(15)
+      .filter((line) => line.startsWith('    curl ') || line.includes(' lab connect '))
+    expect(commands).toHaveLength(19)
     for (const command of commands) {
       const { stdout } = await promisify(execFile)('bash', ['-c', command], { cwd: ROOT })
+      if (!command.startsWith('    curl ')) {
+        expect(stdout).toMatch(/^Your account at (?:workspace|tracker) is connected\n$/)
+        continue
+      }
       expect(stdout).toMatch(
         /^POST \/\S+\n(?:[\w-]+: .*\n)+\n[^]*The server (?:asks for no credential|has verified:\n {2}\w)/i,
       )
     }
-  }, 60_000)
+  }, 180_000)
+
+  test('lists each route once', () => {
+    const routes = lab.stdout().match(/^ {2}\/\S+/gm) ?? []
+    expect(routes).toHaveLength(15)
+    expect(new Set(routes).size).toBe(15)
+    expect(routes).toEqual(expect.arrayContaining(['  /cloud-sts', '  /connected', '  /connected-key']))
+  })
 
   test('lists the nine tools of the lab; those of the conformance suite need --conformance', async () => {
     expect(await toolsOf(lab.stdout())).toHaveLength(9)

@@ -25,9 +25,13 @@ beforeAll(async () => {
 })
 afterAll(() => lab.close())
 
-async function login(argv: readonly string[]) {
+const login = (argv: readonly string[]) => run(['login', '--port', new URL(lab.url).port, ...argv])
+const connect = (argv: readonly string[]) =>
+  run(['connect', '--port', new URL(lab.url).port, '--idp-port', new URL(lab.identity.url).port, ...argv])
+
+async function run(argv: readonly string[]) {
   const out = { stdout: '', stderr: '' }
-  const code = await main(['lab', 'login', '--port', new URL(lab.url).port, ...argv], {
+  const code = await main(['lab', ...argv], {
     stdout: (text) => void (out.stdout += text),
     stderr: (text) => void (out.stderr += text),
     env: {},
@@ -112,5 +116,61 @@ describe('a login at the lab', () => {
     const { stdout } = await login(['--user', 'alice'])
     await call('/upstream', stdout)
     expect(lab.log.lines.join('\n')).not.toMatch(/xoxp-|xoxe-|eyJ/)
+  })
+})
+
+describe('an account connected at the lab', () => {
+  const caller = (sub: string) => lab.token({ sub })
+
+  it('is the caller’s own: the backend verifies the token of the workspace', async () => {
+    const [alice, bob] = [await caller('alice'), await caller('bob')]
+    expect((await call('/connected', alice)).verified).toBeUndefined()
+    expect(await connect(['--sub', 'alice'])).toEqual({
+      code: 0,
+      stdout: 'Your account at workspace is connected\n',
+      stderr: '',
+    })
+    expect((await call('/connected', alice)).verified).toEqual({ workspaceUser: 'alice', scope: 'files:read' })
+    expect((await call('/connected', bob)).verified).toBeUndefined()
+    expect((await connect(['--sub', 'alice'])).stdout).toBe('workspace is connected already\n')
+    await connect(['--sub', 'bob'])
+    expect((await call('/connected', bob)).verified).toMatchObject({ workspaceUser: 'bob' })
+  })
+
+  it('is a personal key, which the demo service tests before it is stored', async () => {
+    expect(await connect(['--sub', 'carol', '--provider', 'tracker'])).toMatchObject({ code: 0, stderr: '' })
+    expect((await call('/connected-key', await caller('carol'))).verified).toEqual({ keyOf: 'carol' })
+    expect((await call('/connected-key', await caller('bob'))).verified).toBeUndefined()
+  })
+
+  it('has a page with the keys; an unknown key is rejected there', async () => {
+    const page = await (await fetch(`${lab.backend.url}/lab/keys`)).text()
+    const [key = ''] = /lab-key-bob[\w-]+/.exec(page) ?? []
+    const me = async (value: string) => {
+      const response = await fetch(`${lab.backend.url}/lab/me`, { headers: { authorization: `Bearer ${value}` } })
+      return [response.status, await response.json()]
+    }
+    expect(await me(key)).toEqual([200, { keyOf: 'bob' }])
+    expect(await me('lab-key-eve-that-is-no-secret')).toEqual([401, { error: 'invalid_key' }])
+    expect((await fetch(`${lab.backend.url}/lab/me`)).status).toBe(401)
+  })
+
+  it.each([
+    [[], 2, 'needs --sub NAME'],
+    [['--sub', 'alice', '--provider', 'other'], 2, '--provider must be workspace or tracker'],
+    [['--sub', 'mallory'], 1, 'the page "extauth lab workspace" offers alice, bob, carol, not mallory'],
+    [['--sub', 'nobody'], 1, 'offers alice, bob, carol, mallory, not nobody'],
+    [['--sub', 'alice', '--port', '1'], 1, 'the lab does not run; start it with: '],
+    [['--sub', 'alice', '--idp-port', '1'], 1, 'no lab answers at 127.0.0.1:1'],
+  ])('says why there is none: %j', async (argv, expected, says) => {
+    const { code, stdout, stderr } = await connect(argv)
+    expect([code, stdout]).toEqual([expected, ''])
+    expect(stderr).toContain(says)
+  })
+
+  it('leaves no token and no key in the log', async () => {
+    await connect(['--sub', 'alice', '--provider', 'tracker'])
+    expect(lab.log.lines.length).toBeGreaterThan(0)
+    expect(lab.log.lines.join('\n')).not.toMatch(/xoxp-|xoxe-|eyJ|lab-key-/)
   })
 })

@@ -98,7 +98,7 @@ describe("the tour, run word for word against npm start's lab", () => {
 
   it('has all its stations', () => {
     expect(lab.stderr()).toBe('')
-    expect(TOUR).toHaveLength(10)
+    expect(TOUR).toHaveLength(11)
     expect(needsToken).toContain('lab token')
   })
 
@@ -117,7 +117,7 @@ describe("the tour, run word for word against npm start's lab", () => {
   )
 
   it('shows what it promises', () => {
-    const [apiKey, challenge, bearer, exchanged, role, tests, tools, login, mistake, inspector] = printed
+    const [apiKey, challenge, bearer, exchanged, role, tests, tools, login, connected, mistake, inspector] = printed
     expect(apiKey).toContain('x-api-key')
     expect(challenge).toContain('HTTP/1.1 401')
     expect(challenge).toContain(`"authorization_servers":["http://127.0.0.1:${ports.get(8082)}"]`)
@@ -132,6 +132,9 @@ describe("the tour, run word for word against npm start's lab", () => {
     expect(tools).toContain('not_allowed')
     expect(login).toContain('workspaceUser')
     expect(login).toContain('lab-backend')
+    expect(connected).toMatch(
+      /needs your workspace account.*http:\S+\/connect\/\S+[^]*account at workspace is connected[^]*workspaceUser: alice/,
+    )
     expect(mistake).toContain('bearerToken')
     expect(mistake).toMatch(/oops\.yaml:6:3 /)
     expect(inspector).toContain('show_request')

@@ -63,7 +63,7 @@ describe('the login without a password', () => {
   test('shows who can be picked and gives a token for the lab and the resource', async () => {
     const page = await (await authorize()).text()
     expect(page).toContain('value="alice"')
-    expect(page).toContain('stand-in')
+    expect(page).toContain('demo service')
     const { status, json } = await redeem(await codeFor('alice', { scope: 'openid mcp:tools', nonce: 'n' }))
     expect(status).toBe(200)
     expect(decodeJwt(String(json['access_token']))).toMatchObject({

@@ -109,6 +109,11 @@ describe('rules of connections', () => {
       spec({ login: [...spec().login, { issuerUrl: 'https://other.example.com', clientId: 'c' }] }),
       'no route accepts callers of https://other.example.com',
     ],
+    [
+      'a login on plain http',
+      spec({ login: [{ issuerUrl: 'http://idp.example.com', clientId: 'c' }] }),
+      'codes and tokens would be readable on the network, expected https',
+    ],
     ['a shared store without keys', spec({ storage: store }), 'storage of type "kvstore" needs it'],
     [
       'a redirect URI',
