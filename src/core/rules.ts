@@ -102,7 +102,7 @@ export const RULES = {
     "Get a new token: the key was replaced. If new tokens fail too, compare `jwksUrl` with the issuer's `jwks_uri`.",
   ),
   key_ambiguous: rule(
-    'several keys of the provider fit and no kid says which',
+    'several keys of the provider match and the token has no kid',
     'the token names no key (kid), and several keys match',
     'Configure the issuer to set `kid` in its tokens.',
     'identity_provider',
@@ -114,7 +114,7 @@ export const RULES = {
     'identity_provider',
   ),
   typ_other: rule(
-    'typ says that it is no access token',
+    'typ is not that of an access token',
     'it is another kind of token (typ), such as an ID or logout token',
     'Send the access token.',
   ),
@@ -153,7 +153,7 @@ export const RULES = {
     'configuration',
   ),
   token_inactive: rule(
-    'the provider says that the token is not active',
+    'the provider reports the token as inactive',
     'the provider reports the token as not active: expired, revoked, or issued by another server',
     'Log in again. If new tokens fail too, check `introspectionUrl` and the introspection client.',
   ),

@@ -204,7 +204,7 @@ export const passableHeader = () =>
     if (row?.kind === 'identity') return
     const message =
       row === undefined
-        ? 'expected a header that is held back, such as "Remote-User"; this one is none of those'
+        ? 'expected a header that is removed by default, such as "Remote-User"'
         : `this is a token (${row.why}), which never passes; expected a header that names the caller, such as "Remote-User"`
     context.addIssue({ code: 'custom', message })
   })

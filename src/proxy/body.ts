@@ -145,14 +145,14 @@ const tooLarge = ({ limitBytes, limitSetting }: BodyOptions): Failure =>
 /** Too many streamed bodies wait for their backends. */
 const crowded = ({ streams }: BodyWatch): Failure =>
   new Failure('overloaded', {
-    detail: 'no room to stream another body, with those that are streamed now',
+    detail: 'memory for streamed bodies is in use',
     limit: { amount: streams.limitBytes, unit: 'bytes', setting: { name: 'the memory limit', of: 'the process' } },
     retryAfterSeconds: FULL_RETRY_SECONDS,
   })
 
 const full = ({ budget }: BodyWatch): Failure =>
   new Failure('overloaded', {
-    detail: 'no room to keep another body, with those that are kept now',
+    detail: 'memory for buffered bodies is in use',
     limit: { amount: budget.limitBytes, unit: 'bytes', setting: ALL_BODIES },
     retryAfterSeconds: FULL_RETRY_SECONDS,
   })

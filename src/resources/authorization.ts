@@ -16,7 +16,7 @@ const globs = (what: string) =>
     )
     .max(MOST_GLOBS)
     .optional()
-    .describe(`${what}; \`*\` stands for any characters.`)
+    .describe(`${what}; \`*\` matches any characters.`)
 
 /** Shorthand conditions on requests; without any, every request matches. */
 export const requestSelector = () => ({

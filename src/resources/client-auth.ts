@@ -202,7 +202,7 @@ export function oneClient(
   const absent = flat.map((name) => `!has(self.${name})`)
   const usual = all.map(([name, value]) => `(!has(self.${name}) || self.${name} == '${value}')`)
   return {
-    message: `"${record}" stands for ${names}: expected only one of the two ways`,
+    message: `"${record}" replaces ${names}: expected only one of the two forms`,
     at: record,
     holds: (value) =>
       value[record] === undefined ||

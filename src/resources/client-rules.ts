@@ -23,7 +23,7 @@ const cimd = () =>
       cacheMaxSize: int32(1, 100_000).optional().describe('Documents that are kept at most; 1000 when absent.'),
       cacheFallbackTtl: goDuration()
         .optional()
-        .describe('How long a document is kept that does not say so itself, 1s to 24h; 5m when absent.'),
+        .describe('How long a document without a lifetime of its own is kept, 1s to 24h. Default: 5m.'),
     }),
     [sensibleFallback],
   )

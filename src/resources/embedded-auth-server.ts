@@ -143,9 +143,7 @@ export const embeddedAuthServer = () =>
       upstreamProviders: z.array(upstreamProvider()).min(1).max(64).describe('Upstream identity providers.'),
       primaryUpstreamProvider: providerName()
         .optional()
-        .describe(
-          'Name of the upstream provider that says who logs in, and is visited first; the first one when absent.',
-        ),
+        .describe('Name of the upstream provider that identifies the user; a login starts there. Default: the first.'),
       hmacSecretRefs: z
         .array(secretRef('bytes'))
         .max(16)
@@ -173,7 +171,7 @@ export const embeddedAuthServer = () =>
         .describe('Identity assertions (ID-JAG) that are taken for tokens. Extends the specification.'),
       workloads: workloads()
         .optional()
-        .describe('Programs whose own tokens are taken for tokens of ours. Extends the specification.'),
+        .describe('Programs that get tokens of this server for their own JWTs. Extends the specification.'),
       trustedIssuers: trustedIssuers()
         .optional()
         .describe('Programs whose own tokens are taken, subject by subject. See `workloads`.'),
@@ -193,7 +191,7 @@ export const embeddedAuthServer = () =>
         .boolean()
         .optional()
         .describe(
-          'Callers log in here, and backends get no token of the upstream provider: where this server alone says how one is reached, nothing is added. False when absent.',
+          'Callers log in here, but backends get no token of the upstream provider: a route with this config alone sends no credential. Default: false.',
         ),
       ...tabledFields(OWN_FIELDS, '', []),
     }),

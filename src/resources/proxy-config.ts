@@ -45,7 +45,7 @@ const listen = () =>
     tls: z
       .strictObject({
         certFile: filePath('certificate chain').describe(
-          'Certificate and its chain, PEM; a renewed one is taken over.',
+          'Certificate and its chain, PEM; reloaded when the file changes.',
         ),
         keyFile: filePath('key of certificate').describe('Private key of the certificate, PEM.'),
       })
@@ -232,7 +232,9 @@ function eachOnce(routes: unknown, context: z.core.$RefinementCtx): void {
 const cache = () =>
   z.strictObject({
     storage: storage()
-      .refine(({ type }) => type !== 'memory', { error: 'memory is shared with nobody, expected type "kvstore"' })
+      .refine(({ type }) => type !== 'memory', {
+        error: 'memory is not shared between replicas, expected type "kvstore"',
+      })
       .describe('Where credentials are kept for all replicas.'),
     keySecretRefs: z
       .array(secretRef('bytes'))

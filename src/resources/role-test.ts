@@ -113,7 +113,7 @@ const roleCase = () =>
         },
       },
       {
-        message: 'the token says itself what it is, expected "format" beside "claims" only',
+        message: 'the token determines its format, expected "format" only with "claims"',
         at: 'format',
         holds: ({ format, token }) => token === undefined || format === undefined || format === 'jwt',
         json: { not: { required: ['token', 'format'], properties: { format: { const: 'opaque' } } } },

@@ -43,7 +43,7 @@ export function openSecrets(directory: string, options: SecretsOptions): OpenSec
     .with()
   const failures = metrics.counter(
     'extauth_secret_reload_failures_total',
-    'Secrets that could not be read when they were looked at; the value from before goes on serving.',
+    'Secrets that could not be read; the previous value stays in use.',
     ['reason'],
   )
   const files = new RefCountedPool<SecretFile>((file) => file.close())

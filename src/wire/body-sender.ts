@@ -68,7 +68,8 @@ export class BodySender {
     // An empty chunk would be the last one.
     if (data.length === 0) return
     this.#sent += data.length
-    if (this.#length !== undefined && this.#sent > this.#length) return this.#fail(wrong('longer than it says'))
+    if (this.#length !== undefined && this.#sent > this.#length)
+      return this.#fail(wrong('longer than its announced length'))
     // A large piece that the kernel accepted completely leaves the buffer empty.
     if (this.#write(data) || this.#socket.writableLength === 0) return
     this.#isStalled = true
@@ -89,7 +90,8 @@ export class BodySender {
 
   readonly #onEnd = (): void => {
     if (this.isOver) return
-    if (this.#length !== undefined && this.#sent !== this.#length) return this.#fail(wrong('shorter than it says'))
+    if (this.#length !== undefined && this.#sent !== this.#length)
+      return this.#fail(wrong('shorter than its announced length'))
     this.#release()
     if (this.#length === undefined) this.#socket.write('0\r\n\r\n', 'latin1')
     this.#owner.onBodyEnd()

@@ -121,7 +121,7 @@ export class ChunkReader {
         this.#state = DATA
         return
       case DATA_CR:
-        if (byte !== CR) throw malformed('a chunk that is longer than it says')
+        if (byte !== CR) throw malformed('a chunk that is longer than its announced length')
         this.#state = DATA_LF
         return
       default:

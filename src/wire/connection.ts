@@ -211,7 +211,7 @@ export class WireConnection implements AnswerSink, BodyOwner, ExchangePlace {
     const socket = this.#socket
     this.#switched = undefined
     if (exchange === undefined) return
-    if (exchange.handler.onRequestUpgrade === undefined) return this.#fail(malformed('an upgrade that nobody takes'))
+    if (exchange.handler.onRequestUpgrade === undefined) return this.#fail(malformed('an unexpected upgrade'))
     this.#over()
     this.#forget()
     socket.pause()

@@ -134,7 +134,7 @@ export class RequestReader {
       this.#isInEmptyLine = !this.#isInEmptyLine
       at++
     }
-    if (this.#isInEmptyLine && at < bytes.length) throw malformed('a CR by itself')
+    if (this.#isInEmptyLine && at < bytes.length) throw malformed('a CR without LF')
     return at
   }
 

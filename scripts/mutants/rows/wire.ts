@@ -49,7 +49,11 @@ export default [
     'src/wire/chunk-reader.ts',
     ['test/unit/wire/answers.test.ts'],
     [
-      ['a chunk is as long as it says', "throw malformed('a chunk that is longer than it says')", 'void 0'],
+      [
+        'a chunk is as long as it says',
+        "throw malformed('a chunk that is longer than its announced length')",
+        'void 0',
+      ],
       ['the size of a chunk is bounded', 'if (++this.#digits > MAX_DIGITS)', 'if (++this.#digits < 0)'],
       [
         'extensions of the last chunk do not hide that it is the last',
@@ -371,8 +375,8 @@ export default [
     ['test/system/listen/like-node.test.ts'],
     [
       ['nothing is written past a refusal', 'socket === null || !socket.writable || head', 'socket === null || head'],
-      ['an answer is no longer than it says', ': sent > length', ': false'],
-      ['an answer is no shorter than it says', 'isEnd ? sent !== length', 'isEnd ? false'],
+      ['an answer is no longer than its announced length', ': sent > length', ': false'],
+      ['an answer is no shorter than its announced length', 'isEnd ? sent !== length', 'isEnd ? false'],
     ],
   ),
   ...within(

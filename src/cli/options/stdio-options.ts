@@ -52,7 +52,7 @@ export const STDIO_SPEC: CommandSpec = {
   },
   notes: [
     'Standard output has MCP messages only. A failed request gets a JSON-RPC error: error.data.reason is the reason, and',
-    'the message says what to change (docs/stdio.md).',
+    'the message names the required change (docs/stdio.md).',
     'HTTPS_PROXY, HTTP_PROXY and NO_PROXY are honored.',
     '',
     'Examples:',

@@ -57,7 +57,7 @@ export function callersOfManifest(
   if (callers === undefined) return NOT_SAID
   const { section, reference, path: at, unsupported } = callers
   const instead = elsewhere.option
-    ? '--callers says who may call'
+    ? '--callers defines the callers'
     : elsewhere.ignored
       ? '--ignore-manifest-callers is given'
       : elsewhere.proxy === undefined
@@ -67,7 +67,7 @@ export function callersOfManifest(
   for (const { path: field, reason, policies } of unsupported) {
     const { namespace } = manifest.document.metadata
     const rules = policies === undefined ? '' : `; ${rulesFor(policies, namespace, loaded)}`
-    const message = `says who may call and ${reason}${rules}`
+    const message = `defines callers and ${reason}${rules}`
     if (instead === undefined) problems.push(manifest.problem(field, `${message}; ${waysOut}`, { at: 'key' }))
     else warnings.push(manifest.problem(field, `${message}; ${instead}`, { at: 'key' }))
   }

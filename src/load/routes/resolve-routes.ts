@@ -92,7 +92,7 @@ export function resolveRoutes(inputs: Inputs): Resolved {
 
 /** Required definitions of a manifest that an operator runs. */
 const NO_CALLERS =
-  'missing, and nothing else says who may call; expected "oidcConfigRef", "authServerRef", or "auth: {mode: anonymous}" to serve callers without a token'
+  'missing, and no other setting defines the callers; expected "oidcConfigRef", "authServerRef", or "auth: {mode: anonymous}" to serve callers without a token'
 
 interface Parts {
   readonly draft: DraftRoute

@@ -139,7 +139,7 @@ export const attributeFields = () => ({
   sourceIdentity: textExpression(SOURCE_IDENTITY)
     .optional()
     .describe(
-      'CEL over the variable claims that gives 2 to 64 letters, digits and _+=,.@-: who CloudTrail says it was, through all roles. With a source of type ambient or role. Extends the specification.',
+      'CEL over the variable claims; returns 2 to 64 letters, digits and _+=,.@-: the identity in CloudTrail, kept through all roles. With a source of type ambient or role. Extends the specification.',
     ),
 })
 

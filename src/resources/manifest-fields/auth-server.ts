@@ -15,7 +15,7 @@ export const AUTH_SERVER_FIELDS: FieldTable = {
   tokenLifespans: supported(),
   upstreamProviders: supported(),
   storage: supported('`redis` is the same as `kvstore`'),
-  primaryUpstreamProvider: supported('who logs in is who that provider says; a login visits it first'),
+  primaryUpstreamProvider: supported('this provider identifies the user; a login starts there'),
   disableUpstreamTokenInjection: supported('a route that sends such a token nevertheless is refused'),
   insecureAllowHTTP: supported('with a warning at each start'),
   baselineClientScopes: supported('scopes that no route has are left out, with a warning at each start'),
@@ -23,10 +23,10 @@ export const AUTH_SERVER_FIELDS: FieldTable = {
   insecureAllowConfidentialOverLoopbackHTTP: supported('absent: false, and true in documents of `extauth.dev`'),
   forceConfidentialRedirectUris: supported(),
   cimd: supported(
-    '`enabled` absent: false, and true in documents of `extauth.dev`; a document that says how long it counts is kept that long',
+    '`enabled` absent: false, and true in documents of `extauth.dev`; a document with a lifetime (HTTP caching) is kept that long',
   ),
   delegateClients: rejected(
-    'no client gets tokens for somebody else by an exchange here (RFC 8693); expected none, and "clients" or "workloads" for programs that act for themselves',
+    'token exchange for another user is not supported (RFC 8693); expected none, and "clients" or "workloads" for programs that act for themselves',
   ),
   'trustedIssuers[].issuerUrl': supported(),
   'trustedIssuers[].jwksUrl': supported(),
@@ -55,7 +55,7 @@ export const AUTH_SERVER_FIELDS: FieldTable = {
   'upstreamProviders[].oauth2Config.insecureAllowHTTP': supported(
     'loopback and in-cluster names may have plain http with it or without it; with it for other names it is refused',
   ),
-  'storage.redis.addr': supported('one server; a failover behind its name is for whoever runs it'),
+  'storage.redis.addr': supported('one server; failover behind its name is the responsibility of its operator'),
   'storage.redis.clusterMode': rejected(
     'a store in cluster mode is not used here; expected "addr" of one server, or "sentinelConfig"',
     (value) => value === true,

@@ -13,7 +13,7 @@ export const TELEMETRY_FIELDS: FieldTable = {
   'openTelemetry.sensitiveHeaders': supported('read again when the Secret changes'),
   'openTelemetry.caBundleRef': supported('found beside the secrets, as `<name>/<key>`'),
   'openTelemetry.resourceAttributes': supported(),
-  'openTelemetry.tracing': supported('a trace that a client has begun is followed as the client says'),
+  'openTelemetry.tracing': supported('the sampling decision of the client is followed'),
   'openTelemetry.metrics.enabled': SCRAPED,
   'openTelemetry.useLegacyAttributes': ignored("attributes have the names of OpenTelemetry's conventions"),
   'prometheus.enabled': SCRAPED,

@@ -13,7 +13,7 @@ const REMOTE: FieldTable = {
   transport: ignored('both transports pass as they are'),
   groupRef: ignored('groups belong to another controller'),
   allowPrivateEndpoint: ignored(
-    'the address of a remote server is whoever writes the manifest to choose; metadata services are refused always',
+    'the author of the manifest chooses the address of a remote server; metadata services are always refused',
   ),
   headerForward: supported(
     'a header that the type of `externalAuthConfigRef` sets is refused; callers who send one are not heard',
@@ -41,7 +41,7 @@ const MCPRemoteProxy: FieldTable = {
   ...REMOTE,
   ...NOT_EVALUATED,
   oidcConfigRef: supported(),
-  oidcConfig: supported('the earlier way to say it; of type "configMap" it is refused'),
+  oidcConfig: supported('the older form of `oidcConfigRef`; type "configMap" is rejected'),
   authServerRef: supported(),
   proxyPort: supported('the same as `port`'),
   replicas: supported(IN_A_CLUSTER),
@@ -55,7 +55,7 @@ const MCPRemoteProxy: FieldTable = {
   webhookConfigRef: NO_WEBHOOKS,
   telemetryConfigRef: supported(),
   telemetry: supported(
-    'the earlier way to say it; its fields are those of MCPTelemetryConfig, headers as `NAME=VALUE`',
+    'the older form of `telemetryConfigRef`; its fields are those of MCPTelemetryConfig, headers as `NAME=VALUE`',
   ),
   sessionStorage: SESSIONS,
   endpointPrefix: ignored('paths are those of the remote server'),
@@ -76,7 +76,7 @@ const OWN_PODS = ignored('its pods are run by another controller')
 const VirtualMCPServer: FieldTable = {
   'incomingAuth.type': supported(),
   'incomingAuth.oidcConfigRef': supported(),
-  'incomingAuth.oidcConfig': supported('the earlier way to say it'),
+  'incomingAuth.oidcConfig': supported('the older form of `oidcConfigRef`'),
   'incomingAuth.authzConfig': NOT_EVALUATED['authzConfig'] ?? NO_WEBHOOKS,
   'incomingAuth.authzConfigRef': NOT_EVALUATED['authzConfigRef'] ?? NO_WEBHOOKS,
   outgoingAuth: supported('for the backends that `status.discoveredBackends` has'),
@@ -105,7 +105,7 @@ const MCPServerEntry: FieldTable = {
   ...REMOTE,
   ...NOT_EVALUATED,
   oidcConfigRef: supported(),
-  oidcConfig: supported('the earlier way to say it; of type "configMap" it is refused'),
+  oidcConfig: supported('the older form of `oidcConfigRef`; type "configMap" is rejected'),
 }
 
 const THEIRS = 'another controller runs the server and reads it'

@@ -100,7 +100,9 @@ export const xaa = () =>
       subjectTokenType: z
         .string()
         .max(64)
-        .regex(SUBJECT_TOKEN_TYPE, { error: 'expected "id_token" or its URN; a refresh token vouches for nobody here' })
+        .regex(SUBJECT_TOKEN_TYPE, {
+          error: 'expected "id_token" or its URN; refresh tokens are not accepted as subject tokens here',
+        })
         .prefault('id_token')
         .transform(() => 'id_token' as const)
         .describe('Type of the token that is shown to the identity provider, short or as a URN.'),

@@ -122,7 +122,7 @@ export const oidcConfig = () =>
         .regex(CLAIM_NAME, { error: 'expected the name of a claim: letters, digits and "_"' })
         .optional()
         .describe(
-          'Claim of the ID token that says who it is, where `sub` is another one for each client (`oid` of Entra ID); `sub` when absent. Whoever changes it makes other users of all.',
+          'Claim of the ID token that identifies the user, where `sub` differs per client (`oid` of Entra ID). Default: `sub`. A change makes every user a new one.',
         ),
       ...tabledFields(AUTH_SERVER_FIELDS, OIDC, []),
     }),

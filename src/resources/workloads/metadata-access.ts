@@ -21,9 +21,7 @@ interface EgressProblem {
 export function metadataEgress(rule: Readonly<Record<string, unknown>>): EgressProblem[] {
   const { to } = rule
   if (!Array.isArray(to) || to.length === 0)
-    return [
-      { path: ['to'], message: 'missing, expected peers: without any it is everybody, metadata services included' },
-    ]
+    return [{ path: ['to'], message: 'missing, expected peers: an empty list allows all, metadata services included' }]
   return to.flatMap((peer: unknown, index) => {
     const ipBlock = isRecord(peer) ? peer['ipBlock'] : undefined
     if (!isRecord(ipBlock)) return []

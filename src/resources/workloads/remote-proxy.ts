@@ -14,8 +14,8 @@ const labels = (description: string) =>
     .optional()
     .describe(description)
 const metadataOf = (what: string) => ({
-  annotations: labels(`More annotations of ${what}; none of ours.`),
-  labels: labels(`More labels of ${what}; none of ours.`),
+  annotations: labels(`Additional annotations of ${what}; those of mcp-extauth are reserved.`),
+  labels: labels(`Additional labels of ${what}; those of mcp-extauth are reserved.`),
 })
 
 /** Additions to the objects that the operator creates; its own settings take precedence. */
@@ -172,7 +172,7 @@ export const remoteProxyStatus = () =>
   z.strictObject({
     observedGeneration: generation().optional().describe(OBSERVED_GENERATION),
     url: z.string().max(2048).optional().describe('Where pods of the cluster reach it.'),
-    externalURL: z.string().max(2048).optional().describe('Where clients reach it, as `spec.externalURL` says.'),
+    externalURL: z.string().max(2048).optional().describe('URL that clients connect to, from `spec.externalURL`.'),
     serviceName: z.string().max(63).optional().describe('Its Service: what an HTTPRoute or Ingress names.'),
     externalAuthConfigHash: z
       .string()

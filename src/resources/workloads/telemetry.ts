@@ -75,7 +75,7 @@ const RULES: readonly Rule[] = [
     },
   },
   {
-    message: 'expected no "Content-…" header: what is sent says itself what it is',
+    message: 'expected no "Content-…" header: the exporter sets them',
     at: 'headers',
     holds: (value) => !namesIn(value).some((name) => /^content-/i.test(name)),
   },
@@ -180,7 +180,7 @@ export interface MCPTelemetryConfig extends ReferredConfig<'MCPTelemetryConfig',
 const serviceName = () =>
   z.string().max(253).optional().describe('`service.name` of its spans; the name of the workload when absent.')
 
-export const TRACES = 'Where traces go, as an MCPTelemetryConfig says.'
+export const TRACES = 'Where traces go, from an MCPTelemetryConfig.'
 
 /** `telemetryConfigRef` of a workload. */
 export const telemetryConfigRef = () =>

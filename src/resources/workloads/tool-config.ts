@@ -36,4 +36,4 @@ export interface MCPToolConfig extends ReferredConfig<'MCPToolConfig', z.output<
 export const toolConfigRef = () =>
   z.looseObject({ name: objectName().describe('Name of an MCPToolConfig in the same namespace.') })
 
-export const TOOLS = 'Which tools callers may use, as an MCPToolConfig says.'
+export const TOOLS = 'Which tools callers may use, from an MCPToolConfig.'

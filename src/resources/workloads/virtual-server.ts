@@ -17,7 +17,7 @@ export const virtualServerSpec = () =>
   z.looseObject({
     outgoingAuth: z
       .looseObject({
-        default: outgoing().optional().describe('For backends that say nothing else.'),
+        default: outgoing().optional().describe('For backends without an entry of their own.'),
         backends: withCel(
           z.record(z.string().max(63), outgoing()).meta({ maxProperties: 1000 }),
           'self.all(name, size(name) <= 63)',
@@ -36,7 +36,7 @@ export const virtualServerSpec = () =>
       z.looseObject({
         type: z.enum(['anonymous', 'oidc']).optional().describe('Mode of the authentication of callers.'),
         oidcConfig: oidcConfig().optional().describe('Who may call, as one OpenID provider.'),
-        oidcConfigRef: oidcConfigRef().optional().describe('Who may call, as an MCPOIDCConfig says.'),
+        oidcConfigRef: oidcConfigRef().optional().describe('Who may call, from an MCPOIDCConfig.'),
       }),
       [exclusive('oidcConfig', 'oidcConfigRef')],
     )

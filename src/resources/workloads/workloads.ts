@@ -49,7 +49,7 @@ const oneRemoteUrl: Rule = {
 const callerFields = () => ({
   auth: manifestSection().optional().describe('Who may call. Extends the specification.'),
   oidcConfig: oidcConfig().optional().describe('Who may call, as one OpenID provider.'),
-  oidcConfigRef: oidcConfigRef().optional().describe('Who may call, as an MCPOIDCConfig says.'),
+  oidcConfigRef: oidcConfigRef().optional().describe('Who may call, from an MCPOIDCConfig.'),
 })
 
 /** Connection settings of a remote server, as on a route of a ProxyConfig. */
@@ -111,7 +111,7 @@ const SPECS = {
     z.looseObject({
       port: port(),
       ...authReferences(),
-      oidcConfigRef: oidcConfigRef().optional().describe('Who may call, as an MCPOIDCConfig says.'),
+      oidcConfigRef: oidcConfigRef().optional().describe('Who may call, from an MCPOIDCConfig.'),
       telemetryConfigRef: telemetryConfigRef().optional().describe(TRACES),
       toolConfigRef: toolConfigRef().optional().describe(TOOLS),
     }),
@@ -139,7 +139,7 @@ const SPECS = {
           .optional()
           .describe('The audit trail.'),
         telemetryConfigRef: telemetryConfigRef().optional().describe(TRACES),
-        telemetry: inlineTelemetry().optional().describe('Where traces go, said here.'),
+        telemetry: inlineTelemetry().optional().describe('Where traces go, inline.'),
       },
       [
         exclusive('telemetry', 'telemetryConfigRef'),

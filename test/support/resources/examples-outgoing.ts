@@ -141,7 +141,7 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   ...[exchange({ clientAuth: FOR_ISSUER }), credentials({ clientId: undefined, clientSecretRef: undefined, clientAuth: FOR_ISSUER }), oboAs(FOR_ISSUER)].map((spec) => ({ name: `an issuer to name that nothing discovers: ${spec.type}`, spec, problem: 'no issuer is discovered here' })),
   { name: 'an issuer to name that is discovered', spec: credentials({ tokenUrl: undefined, issuerUrl: 'https://idp.example.com', clientId: undefined, clientSecretRef: undefined, clientAuth: FOR_ISSUER }) },
   ...WRONG_CLIENTS.map(([name, clientAuth, problem]) => ({ name: `no client: ${name}`, spec: exchange({ clientAuth }), problem: `spec.tokenExchange.clientAuth${problem}` })),
-  ...[{ clientId: 'us' }, { clientId: 'us', clientSecretRef: secret }, { clientId: 'us', clientKeySecretRef: secret }, { clientAuthMethod: 'client_secret_post' }].map((flat) => ({ name: `a client said twice: ${Object.keys(flat).join(', ')}`, spec: exchange({ ...flat, clientAuth: { method: 'none', clientId: 'us' } }), problem: 'expected only one of the two ways' })),
+  ...[{ clientId: 'us' }, { clientId: 'us', clientSecretRef: secret }, { clientId: 'us', clientKeySecretRef: secret }, { clientAuthMethod: 'client_secret_post' }].map((flat) => ({ name: `a client said twice: ${Object.keys(flat).join(', ')}`, spec: exchange({ ...flat, clientAuth: { method: 'none', clientId: 'us' } }), problem: 'expected only one of the two forms' })),
 
   { name: 'on behalf of', spec: obo({}) },
   { name: 'on behalf of, with everything', spec: obo({ tenantId: '11111111-2222-3333-4444-5555555555AA', authority: 'https://login.microsoftonline.us/path', scopes: ['api://backend/read', 'api://backend/write'], subjectTokenProviderName: 'entra', cacheSkew: '1m30s', caCertPath: './ca.pem' }) },
@@ -155,7 +155,7 @@ export const OUTGOING_EXAMPLES: readonly Example[] = [
   { name: 'on behalf of, without a secret', spec: obo({ clientSecretRef: undefined }), problem: 'spec.obo.clientSecretRef  missing, needed where there is no "clientAuth"' },
   { name: 'on behalf of, with nothing asked for', spec: obo({ audience: undefined }), problem: 'spec.obo.audience  missing, needed where there are no "scopes"' },
   { name: 'on behalf of, with no scopes and no audience', spec: obo({ audience: undefined, scopes: [] }), problem: 'spec.obo.audience  missing' },
-  { name: 'on behalf of, with both ways to say who we are', spec: obo({ clientAuth: { method: 'clientSecretPost', clientId: 'us', secretRef: secret } }), problem: 'expected only one of the two ways' },
+  { name: 'on behalf of, with both ways to say who we are', spec: obo({ clientAuth: { method: 'clientSecretPost', clientId: 'us', secretRef: secret } }), problem: 'expected only one of the two forms' },
   ...[{ method: 'clientSecretBasic', secretRef: secret }, { method: 'tlsClient', tls: { certificateSecretRef: secret, keySecretRef: secret } }, { method: 'none' }, { method: 'tokenFile', tokenFile: { type: 'jwt-spiffe' } }].map((how) => ({ name: `on behalf of, with ${JSON.stringify(how)}`, spec: oboAs({ clientId: 'us', ...how }), problem: 'Entra ID takes no other here' })),
   { name: 'on behalf of, with a federated token without a path', spec: oboAs({ method: 'tokenFile', tokenFile: {} }), problem: 'Entra ID takes no other here' },
   ...WRONG_OBO.map(([name, value]) => ({ name: `no ${name} on behalf of: ${JSON.stringify(value).slice(0, 80)}`, spec: obo({ [name]: value }), problem: 'spec.obo' })),

@@ -37,7 +37,7 @@ export const XAA_EXAMPLES: readonly Example[] = [
   ...XAA_LEGS.flatMap((leg) => [
     { name: `an identity assertion without ${leg}ClientId`, spec: xaa({ [`${leg}ClientId`]: undefined }), problem: `spec.xaa.${leg}ClientId  missing, needed where there is no "${leg}ClientAuth"` },
     { name: `a secret without a client at ${leg}`, spec: xaa({ [`${leg}ClientId`]: undefined, [`${leg}ClientSecretRef`]: secret }), problem: `"${leg}ClientSecretRef" needs "${leg}ClientId"` },
-    { name: `both ways to say who we are at ${leg}`, spec: xaa({ [`${leg}ClientAuth`]: { method: 'none', clientId: 'us' } }), problem: `"${leg}ClientAuth" stands for` },
+    { name: `both ways to say who we are at ${leg}`, spec: xaa({ [`${leg}ClientAuth`]: { method: 'none', clientId: 'us' } }), problem: `"${leg}ClientAuth" replaces` },
     { name: `a client without an id at ${leg}`, spec: xaa({ [`${leg}ClientId`]: undefined, [`${leg}ClientAuth`]: { method: 'tokenFile', tokenFile: {} } }), problem: `expected a "clientId" in "${leg}ClientAuth"` },
   ]),
   { name: 'an issuer to name that nothing discovers at idp', spec: xaa({ idpClientId: undefined, idpClientAuth: FOR_ISSUER }), problem: 'no issuer is discovered here' },

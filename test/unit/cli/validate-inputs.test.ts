@@ -94,7 +94,7 @@ describe('documents without a ProxyConfig', () => {
     ])
     const called = await run(at('configmap-oidc.yaml'), '--callers', at('callers.yaml'), '--listen', ':8080')
     expect(called.code).toBe(0)
-    expect(called.lines).toEqual([expect.stringContaining('warning: says who may call')])
+    expect(called.lines).toEqual([expect.stringContaining('warning: defines callers')])
     expect((await run(at('configmap-oidc.yaml'), '--ignore-manifest-callers')).code).toBe(0)
   })
 

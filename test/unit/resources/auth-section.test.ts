@@ -99,7 +99,7 @@ describe('how we authenticate for introspection', () => {
 
   test.each<[string, object, string]>([
     ...WRONG_CLIENTS.map(([name, clientAuth, problem]): [string, object, string] => [name, { clientAuth }, problem]),
-    ['twice', { clientId: 'us', clientAuth: { method: 'none', clientId: 'us' } }, 'expected only one of the two ways'],
+    ['twice', { clientId: 'us', clientAuth: { method: 'none', clientId: 'us' } }, 'expected only one of the two forms'],
     [
       'without introspection',
       { introspectionUrl: undefined, clientAuth: { method: 'none', clientId: 'us' } },

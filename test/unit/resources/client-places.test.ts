@@ -160,7 +160,7 @@ describe.each(PLACES)('who we are at $name', ({ kind, at, specOf, flat, refuses 
     '%s beside it is refused',
     (_name, fields) => {
       const client = { method: 'privateKeyJwt', clientId: 'us', key: { secretRef: secret } }
-      expect(problemsAt(specOf(client, fields))).toContain('expected only one of the two ways')
+      expect(problemsAt(specOf(client, fields))).toContain('expected only one of the two forms')
     },
   )
 

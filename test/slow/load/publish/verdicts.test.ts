@@ -31,7 +31,7 @@ const BEYOND_CEL = [
   /: this value is empty; expected a value, or "allowEmpty: true"$/,
   /: this tag is there already; case does not count$/,
   // Rules of a NetworkPolicy are anything to the definition, and CEL in it knows no networks.
-  /: missing, expected peers: without any it is everybody, metadata services included$/,
+  /: missing, expected peers: an empty list allows all, metadata services included$/,
   // A host that is a number and no address: names of hosts may be anything to Go.
   /"https:\/\/(256\.1\.1\.1|1\.2\.3\.4\.5)": expected /,
   // Both groups share the definitions, but their defaults differ.

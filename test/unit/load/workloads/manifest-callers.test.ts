@@ -261,7 +261,7 @@ describe('what can not be honoured is never dropped in silence', () => {
 
   test.each(rows)('%s is a problem that names the ways out', (path, spec) => {
     const { problems } = resolve([remote(spec)])
-    expect(problems).toContain(`MCPRemoteProxy/w  ${path}  says who may call and `)
+    expect(problems).toContain(`MCPRemoteProxy/w  ${path}  defines callers and `)
     expect(problems).toContain(
       'expected --callers FILE, a ProxyConfig with "auth" among the files, or --ignore-manifest',
     )
@@ -270,7 +270,7 @@ describe('what can not be honoured is never dropped in silence', () => {
   test.each(rows)('%s is a warning where a ProxyConfig says who may call', (path, spec) => {
     const { problems, warnings } = resolve([remote(spec), proxy({ auth: OAUTH })])
     expect(problems).toBe('')
-    expect(warnings).toContain(`${path}  says who may call and `)
+    expect(warnings).toContain(`${path}  defines callers and `)
     expect(warnings).toContain('callers are those of the ProxyConfig at /etc/extauth/2.json:1')
   })
 
@@ -278,7 +278,7 @@ describe('what can not be honoured is never dropped in silence', () => {
     const [known] = resolve([proxy({ auth: OAUTH, routes: [route()] })]).routes
     const byOption = resolve([remote(spec)], { callers: known?.callers })
     expect(byOption.problems).toBe('')
-    expect(byOption.warnings).toMatch(new RegExp(`${path.replaceAll('.', '\\.')}  .*--callers says who may call`))
+    expect(byOption.warnings).toMatch(new RegExp(`${path.replaceAll('.', '\\.')}  .*--callers defines the callers`))
     expect(byOption.routes[0]?.callers).toBe(known?.callers)
     const ignored = resolve([remote(spec)], { ignoreManifestCallers: true })
     expect(ignored.warnings).toMatch(new RegExp(`${path.replaceAll('.', '\\.')}  .*--ignore-manifest-callers is given`))

@@ -142,7 +142,7 @@ describe('conflicts are reported', () => {
     [
       'a field of the reference that restricts callers, perhaps',
       [config(), remote({ oidcConfigRef: { ...ref, groups: ['a'] } })],
-      'spec.oidcConfigRef.groups  says who may call and is not supported',
+      'spec.oidcConfigRef.groups  defines callers and is not supported',
     ],
     [
       'a reference beside a section',
@@ -192,7 +192,7 @@ describe('conflicts are reported', () => {
     const [known] = [resolve([config(), remote({ oidcConfigRef: ref })]).route]
     const byOption = resolve([remote({ oidcConfigRef: ref })], { callers: known?.callers })
     expect(byOption.problems).toBe('')
-    expect(byOption.warnings).toContain('spec.oidcConfigRef  not honoured: --callers says who may call')
+    expect(byOption.warnings).toContain('spec.oidcConfigRef  not honoured: --callers defines the callers')
     const ignored = resolve([remote({ oidcConfigRef: ref })], { ignoreManifestCallers: true })
     expect(ignored.warnings).toContain('spec.oidcConfigRef  not honoured: --ignore-manifest-callers is given')
     // The manifest's own word comes before that of a ProxyConfig.

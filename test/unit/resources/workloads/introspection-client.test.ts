@@ -57,12 +57,12 @@ describe.each(PLACES)('introspection as %s says it', (_place, documents) => {
     [
       'said twice',
       { clientId: 'us', clientAuth: { method: 'none', clientId: 'us' } },
-      'expected only one of the two ways',
+      'expected only one of the two forms',
     ],
     [
       'said twice by a secret',
       { clientSecretRef: { name: 'a', key: 'b' }, clientAuth: { method: 'none', clientId: 'us' } },
-      'expected only one of the two ways',
+      'expected only one of the two forms',
     ],
     [
       'without an endpoint',
