@@ -1,14 +1,59 @@
 import { within } from '../mutation.ts'
 
 const FLOW = ['test/unit/connections/flow.test.ts']
+const KEYS = ['test/unit/connections/keys.test.ts']
+const MANAGE = ['test/unit/connections/manage.test.ts']
+const PERSONS = ['test/unit/connections/persons.test.ts']
 
 /** Guards of `src/connections`. */
 export default [
-  ...within('src/connections/persons.ts', FLOW, [
+  ...within('src/connections/owner.ts', FLOW, [
+    [
+      'a subject of another issuer is another person',
+      '{ issuer: caller.issuer, identity: caller.identity }',
+      "{ issuer: '', identity: caller.identity }",
+    ],
+    [
+      'a connection is of one person',
+      'JSON.stringify([issuer, identity, provider])',
+      'JSON.stringify([issuer, provider])',
+    ],
+  ]),
+  ...within('src/connections/persons.ts', PERSONS, [
     [
       'a link is only for the person of the caller',
       'Object.hasOwn(claims, name) && claims[name] === value',
       'Object.hasOwn(claims, name) && value !== undefined',
+      FLOW,
+    ],
+    ['every claim must be equal', 'entries.every(([name, value]) =>', 'entries.some(([name, value]) =>'],
+    ['a link without claims is for no person', 'entries.length > 0 && ', ''],
+    ['an empty claim proves no person', "(typeof value !== 'string' || value === '')", "typeof value !== 'string'"],
+    [
+      'a list proves no person',
+      "if ((typeof value !== 'string' || value === '') && typeof value !== 'number')",
+      "if (value === '' || value == null)",
+    ],
+    ['inherited claims prove no person', 'Object.hasOwn(claims, name) ? claims[name] : undefined', 'claims[name]'],
+    [
+      'people are found at their issuer only',
+      'JSON.stringify([issuer, Object.entries(match ?? {})',
+      'JSON.stringify([Object.entries(match ?? {})',
+    ],
+  ]),
+  ...within('src/connections/tickets.ts', FLOW, [
+    ['a link is used once', 'await store.take(key))', 'await store.get(key))'],
+    ['a link lasts ten minutes', 'const TICKET_MS = 10 * 60_000', 'const TICKET_MS = 20 * 60_000'],
+    [
+      'a link is shown to its person only',
+      'JSON.stringify([connectionName(owner, need.provider), scopes])',
+      'JSON.stringify([need.provider, scopes])',
+    ],
+    ['ten links a minute', 'if (known.count >= MOST_PER_MINUTE)', 'if (known.count < 0)'],
+    [
+      'after a link was used, the next prompt has a new one',
+      'await store.delete(found.promptKey)',
+      'await Promise.resolve()',
     ],
   ]),
   ...within('src/connections/flow.ts', FLOW, [
@@ -22,17 +67,70 @@ export default [
       'const consumed = await tickets.consume(link)\n      if (consumed === undefined) return unknownLinkPage(visit.requestId)\n      const endsAtMs',
       'const consumed = await tickets.peek(link)\n      if (consumed === undefined) return unknownLinkPage(visit.requestId)\n      const endsAtMs',
     ],
-  ]),
-  ...within('src/connections/accounts.ts', FLOW, [
+    ['a canceled link is over', "await tickets.consume(link)\n      refuse('canceled')", "refuse('canceled')"],
     [
-      'cached credentials are checked against what has ended',
-      'onEnded: (id) => pointers.forget(id),',
-      'onEnded: () => undefined,',
+      'the link of a key is used once',
+      'const consumed = await tickets.consume(link)\n        return consumed',
+      'const consumed = await tickets.peek(link)\n        return consumed',
+      KEYS,
+    ],
+    [
+      'the person is checked before consent',
+      '|| !isPerson(ticket.match, claimsOf(came)))',
+      '&& !isPerson(ticket.match, claimsOf(came)))',
     ],
   ]),
-  ...within(
-    'src/connections/manage.ts',
-    ['test/unit/connections/manage.test.ts'],
-    [['a form of another person ends nothing', ' || !timingSafeEqual(given, own)', '']],
-  ),
+  ...within('src/authserver/login/pending.ts', FLOW, [
+    [
+      'a response counts only in the browser that opened the link',
+      '`${flow.id}.${flow.secret}.${token}`',
+      '`${flow.id}.${token}`',
+    ],
+  ]),
+  ...within('src/connections/api-keys.ts', KEYS, [
+    ['a key matches its pattern', ' || !isKey(key))', ')'],
+    ['a key fits into a header', ' || !KEY.test(key)', ''],
+    ['a key is short', ' || key.length > MOST_CHARACTERS', ''],
+    ['a key is tried', 'test !== undefined && !test.expect.includes(status)', 'test !== undefined && status === 0'],
+  ]),
+  ...within('src/connections/accounts.ts', FLOW, [
+    ['a session is of the person of the connection', 'if (subject !== name) throw', "if (subject === '') throw"],
+    ['a connection ends after maxAge', 'nowMs + maxAge)', 'Infinity)'],
+    [
+      'the old tokens end with the connection that replaces them',
+      'await sessions.lose(before.id)',
+      'await Promise.resolve()',
+    ],
+    ['a rejected fresh token ends the connection', '|| (await broken(id, provider))', '|| true'],
+    [
+      'a second 401 within a minute breaks a key',
+      'if (keyRefusals.get(id) !== undefined) return broken(id, provider)',
+      '',
+      KEYS,
+    ],
+    [
+      'a rejection of an older key does not break the new one',
+      'if (!held.accessToken.equals(refused.token)) return true',
+      '',
+      KEYS,
+    ],
+    [
+      'tokens of a connection that ended are revoked',
+      'await sessions.end(pointer.id)',
+      'await sessions.lose(pointer.id)',
+      MANAGE,
+    ],
+  ]),
+  ...within('src/connections/pointers.ts', MANAGE, [
+    ['a deleted connection is gone from the store', 'await store.delete(...keysOf(name))', 'await Promise.resolve()'],
+  ]),
+  ...within('src/connections/manage.ts', MANAGE, [
+    ['a form of another person ends nothing', ' || !timingSafeEqual(given, own)', ''],
+    ['a visit ends', 'clock.now() < visitor.endsAtMs ?', 'visitor.endsAtMs > 0 ?'],
+    [
+      'people see their own connections only',
+      'persons.find(issuer, match)',
+      "persons.find(issuer, { ...match, sub: 'user-1' })",
+    ],
+  ]),
 ]

@@ -16,6 +16,8 @@ import { NO_FILES } from '../upstreams/rig.ts'
 
 const schema = once(connections)
 
+export const SEALING_SECRET = 'a sealing secret of more than thirty-two bytes'
+
 export interface RigOptions {
   /** Put over the spec; gets the issuer of the callers and the service. */
   readonly spec?: (idps: { readonly people: Idp; readonly service: Idp }) => Readonly<Record<string, unknown>>
@@ -39,7 +41,7 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
   const secrets = createTestSecrets({
     'idp/secret': 'of us',
     'idp/ca': TLS.ca.toString(),
-    'keys/seal': 'a sealing secret of more than thirty-two bytes',
+    'keys/seal': SEALING_SECRET,
     ...options.secrets,
   })
   const memory = createMemoryStore({ clock, log })

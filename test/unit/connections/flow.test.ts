@@ -1,7 +1,17 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Failure, UpstreamToken } from '../../../src/core/index.ts'
+import { createSeal, createSealingKeys } from '../../../src/storage/index.ts'
 import { Browser, textOf } from '../../support/authserver/browser.ts'
-import { asPerson, atService, callerOf, connect, MISSING, startRig } from '../../support/connections/rig.ts'
+import {
+  asPerson,
+  atService,
+  callerOf,
+  connect,
+  MISSING,
+  SEALING_SECRET,
+  startRig,
+} from '../../support/connections/rig.ts'
+import { createTestSecrets } from '../../support/ports.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { ACCESS, REFRESH, SUBJECT } from '../../support/upstreams/idp.ts'
 
@@ -55,8 +65,9 @@ describe('connecting an account', () => {
     )
     expect(new Set(all.map(({ url }) => url)).size).toBe(1)
     rig.clock.advance(61_000)
-    expect((await rig.links.link(alice, 'code', MISSING)).url).not.toBe(all[0]?.url)
-    expect((await rig.links.link(callerOf(rig, 'bob'), 'code', MISSING)).url).not.toBe(all[0]?.url)
+    const next = await rig.links.link(alice, 'code', MISSING)
+    expect(next.url).not.toBe(all[0]?.url)
+    expect((await rig.links.link(callerOf(rig, 'bob'), 'code', MISSING)).url).not.toBe(next.url)
   })
 
   test('more than ten links a minute are refused', async () => {
@@ -103,7 +114,13 @@ describe('a link in other hands', () => {
     const again = await asPerson(rig, alice, await alice.get(url))
     const sent = await alice.press(again, 'continue')
     expect((await atService(rig, new Browser(), sent)).status).toBe(400)
+    // The same cookie names with secrets of another browser.
+    const mallory = new Browser()
+    for (const [host, jar] of alice.cookies)
+      mallory.cookies.set(host, new Map([...jar.keys()].map((name) => [name, 'A'.repeat(43)])))
+    expect((await atService(rig, mallory, sent)).status).toBe(400)
     await expect(current(rig)).rejects.toMatchObject(missing)
+    expect((await atService(rig, alice, sent)).status).toBe(200)
   })
 
   test('opening a link uses nothing up, a used one is over', async () => {
@@ -336,6 +353,48 @@ describe('the life of a connection', () => {
     expect((await current(rig)).token.reveal()).toBe('another')
     expect(await rig.main.accounts.keyParts(alice, 'github')).not.toEqual(before)
     expect(rig.service.count('/revoke')).toBe(0)
+  })
+
+  test('a connection is of one issuer: the same subject elsewhere has none', async () => {
+    const rig = await connected()
+    const other = { ...callerOf(rig), issuer: 'https://other.example.com' }
+    await expect(async () => rig.main.accounts.current(other, 'github', 'access_token')).rejects.toMatchObject(missing)
+  })
+
+  test('a replica uses the new connection after another replica replaced it', async () => {
+    const rig = await connected()
+    const alice = callerOf(rig)
+    const second = rig.replica()
+    await second.opened()
+    expect((await second.accounts.current(alice, 'github', 'access_token')).token.reveal()).toBe(ACCESS)
+    rig.service.tokens = { access_token: 'another' }
+    rig.service.claims = { at_hash: undefined }
+    rig.clock.advance(61_000)
+    const { url } = await rig.links.link(alice, 'code', MISSING)
+    expect((await connect(rig, new Browser(), url)).status).toBe(200)
+    await expect
+      .poll(async () => (await second.accounts.current(alice, 'github', 'access_token')).token.reveal())
+      .toBe('another')
+  })
+
+  test('a record that was moved to another person in the store is not used', async () => {
+    const rig = await connected()
+    const seal = createSeal(
+      createSealingKeys([createTestSecrets({ 'keys/seal': SEALING_SECRET }).get('keys/seal')]),
+      rig.clock,
+    )
+    const keyOf = (sub: string) =>
+      `connection:${seal.lookupKey('connection', JSON.stringify([rig.people.url, `sub:${sub}`, 'github']))}`
+    const own = await rig.store.get(keyOf(SUBJECT))
+    if (own === undefined) throw new Error('the connection is not in the store')
+    await rig.store.put(keyOf('bob'), own.value, 60_000)
+    await expect(current(rig, 'bob')).rejects.toMatchObject(missing)
+
+    // Even a pointer that is sealed for Bob does not give him Alice's session.
+    const pointer: unknown = JSON.parse((await seal.open(keyOf(SUBJECT), own.value))?.plain.toString() ?? '')
+    await rig.store.put(keyOf('bob'), seal.seal(keyOf('bob'), Buffer.from(JSON.stringify(pointer))), 60_000)
+    await expect(current(rig, 'bob')).rejects.toMatchObject({ code: 'internal_error' })
+    expect((await current(rig)).token.reveal()).toBe(ACCESS)
   })
 
   test('a store that is down: live tokens continue, others get 503', async () => {

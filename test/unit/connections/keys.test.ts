@@ -8,13 +8,14 @@ const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
 const GOOD = 'lin_abc123'
+const NEW = 'lin_abc456'
 const NEED = { provider: 'tracker', problem: 'missing' } as const
 
 async function rig(more: Readonly<Record<string, unknown>> = {}) {
   const tried: string[] = []
   const url = await sockets.http((request, response) => {
     tried.push(request.headers['x-key'] as string)
-    response.writeHead(request.headers['x-key'] === `Key ${GOOD}` ? 200 : 401).end()
+    response.writeHead([`Key ${GOOD}`, `Key ${NEW}`].includes(String(request.headers['x-key'])) ? 200 : 401).end()
   })
   const test = { url: `${url}/me`, header: 'X-Key', prefix: 'Key ' }
   const secret = { label: 'API key', helpUrl: 'https://help.example.com/keys', pattern: 'lin_[a-z0-9]+', test }
@@ -53,6 +54,34 @@ test('a key is checked, tried once, stored, and never shown again', async () => 
   expect(done.html).not.toContain(GOOD)
   expect(made.tried).toEqual(['Key lin_other', `Key ${GOOD}`])
   expect((await made.main.accounts.current(alice, 'tracker', 'access_token')).token.reveal()).toBe(GOOD)
+  expect((await new Browser().get(url)).status).toBe(404)
+})
+
+test.each(['', 'two words', 'schlüssel', 'lin_abc\r\nx-key: y', 'k'.repeat(4097)])(
+  'without a pattern, %j is still no key',
+  async (entered) => {
+    const made = await rig({ providers: [{ name: 'tracker', type: 'secret', secret: { label: 'API key' } }] })
+    const { url } = await made.links.link(callerOf(made), 'code', NEED)
+    const browser = new Browser()
+    const page = await enter(browser, await asPerson(made, browser, await browser.get(url)), entered)
+    expect(page.status).toBe(422)
+  },
+)
+
+test('a rejection of a replaced key does not break the new one', async () => {
+  const made = await rig()
+  const alice = callerOf(made)
+  const connectKey = async (key: string) => {
+    const { url } = await made.links.link(alice, 'code', NEED)
+    const browser = new Browser()
+    expect((await enter(browser, await asPerson(made, browser, await browser.get(url)), key)).status).toBe(200)
+    return made.main.accounts.current(alice, 'tracker', 'access_token')
+  }
+  const old = await connectKey(GOOD)
+  const token = await connectKey(NEW)
+  for (let time = 0; time < 3; time++) expect(await made.main.accounts.reject(alice, 'tracker', old)).toBe(true)
+  expect(await made.main.accounts.reject(alice, 'tracker', token)).toBe(true)
+  expect((await made.main.accounts.current(alice, 'tracker', 'access_token')).token.reveal()).toBe(NEW)
 })
 
 test('a key that gets 401 twice within a minute is broken', async () => {

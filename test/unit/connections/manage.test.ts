@@ -50,6 +50,10 @@ test('disconnecting deletes the connection, and revokes it at the service', asyn
   expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('github was disconnected')])
   expect(await rig.links.isConnected(callerOf(rig), 'github')).toBe(false)
   await expect.poll(() => rig.service.count('/revoke')).toBe(1)
+  // Nothing is left, so it has not ended either.
+  await expect(async () => rig.main.accounts.current(callerOf(rig), 'github', 'access_token')).rejects.toMatchObject({
+    connection: { problem: 'missing' },
+  })
 })
 
 test('a form of another site, of another person or without a login does nothing', async () => {

@@ -140,6 +140,10 @@ describe('removeParams', () => {
     ['{"params":{"a":12345678901234567890.10,"requestState":""}}', '{"params":{"a":12345678901234567890.10}}'],
     ['{"params":{"a":"\\"requestState\\":","requestState":"x"}}', '{"params":{"a":"\\"requestState\\":"}}'],
     ['{"params":{"a":{"requestState":"kept"},"\\u0072equestState":"x"}}', '{"params":{"a":{"requestState":"kept"}}}'],
+    [
+      '{"params":{"requestState":"x"},"params":{"requestState":"y","a":1}}',
+      '{"params":{"requestState":"x"},"params":{"a":1}}',
+    ],
     ['{"requestState":"outside"}', '{"requestState":"outside"}'],
     ['[1]', '[1]'],
     ['{"params":[1]}', '{"params":[1]}'],
