@@ -42,6 +42,8 @@ export interface Addresses {
    * The upstreams that a login for this resource (as configured) visits, in order; the first one identifies the user.
    */
   chainOf(resourceUrl: string): readonly ChainLink[]
+  /** The upstream that identifies users, with a callback on this origin if there is one; undefined without resources. */
+  identityLink(origin: string): ChainLink | undefined
   /** Redirect URIs of this upstream, in code unit order, without duplicates. */
   redirectUrisOf(upstream: string): readonly string[]
 }
@@ -76,6 +78,10 @@ export function addressesOf({ spec, resources }: AuthServerConfig): Addresses {
     jwksPath: `${path}/.well-known/jwks.json`,
     callbacks: [...callbacks.values()],
     chainOf: (resourceUrl) => chains.get(resourceUrl) ?? [],
+    identityLink(origin) {
+      const first = [...chains.values()].flatMap(([link]) => link ?? [])
+      return first.find(({ callback }) => callback.origin === origin) ?? first[0]
+    },
     redirectUrisOf(upstream) {
       const links = [...chains.values()].flat().filter(({ provider }) => provider === upstream)
       return unique(links.map(({ callback }) => callback.url).sort())

@@ -16,4 +16,6 @@ export interface AuthServerConfig {
   readonly name: string
   readonly spec: EmbeddedAuthServer
   readonly resources: readonly AuthServerResource[]
+  /** Browsers remember who logged in, for pages that ask for it (`PersonLogins`). Default: false. */
+  readonly remembersPersons?: boolean
 }

@@ -8,6 +8,7 @@ import type { KeyRing } from '../signing/index.ts'
 import type { Authorize } from './login/authorize.ts'
 import { createBrowserEndpoints, readForm } from './browser-endpoint.ts'
 import { CONSENT_FORM_BYTES, type ConsentStep } from './login/consent.ts'
+import { PERSON_PARAMETER, type PersonSteps } from './login/person-logins.ts'
 import type { UpstreamRedirects } from './login/upstream-redirects.ts'
 import type { Visit } from './login/parts.ts'
 import type { Audit } from './deps.ts'
@@ -31,6 +32,7 @@ export interface EndpointParts extends Omit<TokenEndpointParts, 'issuer' | 'gran
   readonly authorize: Authorize
   readonly consent: ConsentStep
   readonly upstreamRedirects: UpstreamRedirects
+  readonly persons: PersonSteps
   readonly clientNetwork: ClientNetwork
   readonly limits: { readonly registration: Limit; readonly authorize: Limit; readonly token: Limit }
   readonly clock: Clock
@@ -98,7 +100,7 @@ function clientEndpoints(parts: EndpointParts): LocalHandler[] {
 }
 
 function browserEndpoints(parts: EndpointParts): LocalHandler[] {
-  const { addresses, clientNetwork, limits, authorize, consent, upstreamRedirects, log } = parts
+  const { addresses, clientNetwork, limits, authorize, consent, upstreamRedirects, persons, log } = parts
   const ownOrigins = [
     ...new Set([new URL(addresses.authorizeUrl).origin, ...addresses.callbacks.map(({ origin }) => origin)]),
   ]
@@ -118,10 +120,11 @@ function browserEndpoints(parts: EndpointParts): LocalHandler[] {
       return browser(path, work, takesForeignForms ? { ...withForm, takesForeignForms } : undefined)
     }),
     ...byPath(({ continuePath }) => continuePath).map(([path, callbacks]) => {
-      const work = (request: LocalRequest, visit: Visit): Promise<Reply> =>
-        request.method === 'POST'
-          ? consent.submit(readForm(request), callbacks, visit)
-          : consent.handedOver(request.query, visit)
+      const work = (request: LocalRequest, visit: Visit): Promise<Reply> => {
+        if (request.method === 'POST') return consent.submit(readForm(request), callbacks, visit)
+        const person = new URLSearchParams(request.query).get(PERSON_PARAMETER)
+        return person === null ? consent.handedOver(request.query, visit) : persons.begin(person, visit)
+      }
       return browser(path, work, withForm)
     }),
   ]

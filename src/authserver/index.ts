@@ -14,6 +14,7 @@ export { beginFlow, cookieName, endFlow, type Flow, flowOf, setCookie } from './
 export { CONSENT_FORM_BYTES } from './login/consent.ts'
 export { displayNameOf, type Visit } from './login/parts.ts'
 export { createPendingLogins, type PendingLogins } from './login/pending.ts'
+export type { PersonLogins } from './login/person-logins.ts'
 export { createUpstreamLegs, type UpstreamLegs } from './login/upstream-legs.ts'
 export { errorPage } from './pages/error-page.ts'
 export { html, type Markup, NOTHING } from './pages/html.ts'

@@ -28,6 +28,7 @@ import { createConsentStep } from './login/consent.ts'
 import { createUpstreamRedirects } from './login/upstream-redirects.ts'
 import type { LoginParts } from './login/parts.ts'
 import { createPendingLogins } from './login/pending.ts'
+import { createPersonLogins, type PersonLogins, type PersonSteps } from './login/person-logins.ts'
 import { createStoredConsents } from './login/stored-consents.ts'
 import { createTickets } from './login/tickets.ts'
 import { createOwnIssuer } from './own-issuer.ts'
@@ -59,6 +60,7 @@ export interface AuthServer {
   readonly handlers: readonly LocalHandler[]
   readonly issuer: InProcessIssuer
   readonly upstreamTokens: UpstreamTokens
+  readonly persons: PersonLogins
   readiness(): AuthServerReadiness
   /**
    * Resolves after the first attempt to read the revoked sessions, even a failed one; until then requests with this
@@ -109,7 +111,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
   const { withoutLogin, ...grants } = openGrants(spec, { ...issued, tokenUrl: addresses.tokenUrl }, deps)
   const audiences = new Set([spec.issuer, addresses.tokenUrl, addresses.revokeUrl])
   const takeAssertion = createTakeAssertion({ audiences, store, outbound, clientNetwork, clock, log })
-  const steps = stepsOf({
+  const login: LoginParts = {
     ...runtime,
     ...state,
     audit,
@@ -119,7 +121,9 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     pending: createPendingLogins(store, seal),
     tickets: createTickets(seal, clock),
     consents: createStoredConsents(spec.issuer, seal, clock),
-  })
+    isEnded: (tsid) => sessions.isEnded(tsid),
+  }
+  const steps = stepsOf(login, createPersonLogins(login, seal, config.remembersPersons === true))
   const limits = limitsOf(spec, clock)
   const handlers = createEndpoints({
     addresses,
@@ -146,6 +150,7 @@ export function openAuthServer(config: AuthServerConfig, deps: AuthServerDeps): 
     handlers,
     issuer: createOwnIssuer(spec.issuer, { ring, sessions, clock }),
     upstreamTokens: sessions,
+    persons: steps.persons,
     opened: () => sessions.opened(),
     warnings: warningsOf(config, resources, isAlone),
     readiness: () =>
@@ -228,11 +233,11 @@ const offersOf = (spec: AuthServerConfig['spec'], grantTypes: Offers['grantTypes
 })
 
 /** The steps of a login, from the client's request to the code. */
-function stepsOf(login: LoginParts) {
-  const conclude = createConclude(login)
-  const upstreamRedirects = createUpstreamRedirects(login, conclude)
+function stepsOf(login: LoginParts, persons: PersonSteps) {
+  const conclude = createConclude(login, persons)
+  const upstreamRedirects = createUpstreamRedirects(login, conclude, persons)
   const consent = createConsentStep(login, upstreamRedirects, conclude)
-  return { authorize: createAuthorize(login, consent), consent, upstreamRedirects }
+  return { authorize: createAuthorize(login, consent), consent, upstreamRedirects, persons }
 }
 
 function limitsOf({ limits }: AuthServerConfig['spec'], clock: AuthServerDeps['clock']) {

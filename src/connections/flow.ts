@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { asFailure, Failure, type Clock, type LocalHandler, type Log, type Metrics } from '../core/index.ts'
-import { readJsonObject } from '../http/index.ts'
 import {
   beginFlow,
   type BrowserEndpoint,
   CONSENT_FORM_BYTES,
-  displayNameOf,
   endFlow,
   type Flow,
   flowOf,
@@ -67,14 +65,6 @@ interface PendingConsent {
 }
 
 const random = (bytes: number): string => randomBytes(bytes).toString('base64url')
-
-/** Claims of a verified ID token. */
-const claimsOf = ({ tokens }: UpstreamLogin): Readonly<Record<string, unknown>> => {
-  const payload = tokens.idToken?.reveal().split('.')[1] ?? ''
-  return readJsonObject(Buffer.from(payload, 'base64url')) ?? {}
-}
-
-const nameOf = ({ claims, subject }: UpstreamLogin): string => displayNameOf(claims) ?? subject
 
 /** The pages behind a link: login, consent, the provider or the form for a key, completion (connections.md §3). */
 export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly LocalHandler[] {
@@ -138,7 +128,7 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
     const login = logins.find(({ issuer }) => issuer === ticket.owner.issuer)
     if (login === undefined)
       throw new Failure('config_error', { detail: `connections.login has no entry for ${ticket.owner.issuer}` })
-    const leg = await legs.prepare(login.upstream, flow, { redirectUri: callbackUrl })
+    const leg = await legs.prepare(login.at(ticket.match), flow, { redirectUri: callbackUrl })
     const endsAtMs = clock.now() + FLOW_MS
     const url = await leg.store({ step: 'person', link, ticket: undefined, at: login.issuer, endsAtMs })
     return { kind: 'redirect', url, setCookies }
@@ -154,22 +144,21 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
   ) => {
     const login = logins.find(({ issuer }) => issuer === record.at)
     if (login === undefined) throw new Failure('config_error', { detail: 'a login is no longer configured' })
-    const came = await login.upstream.finish(leg, query)
+    const { claims, name } = await login.finish(leg, query)
     if (record.step === 'manage') {
-      const claims = claimsOf(came)
       const match = matchIn(login.match, claims)
       if (match === undefined)
         throw new Failure('identity_provider_error', {
           detail: 'the ID token has no claims of connections.login.match',
         })
-      return parts.manage.entered(login.issuer, match, nameOf(came), flow)
+      return parts.manage.entered(login.issuer, match, name, flow)
     }
     const ticket = await tickets.peek(record.link)
     if (ticket === undefined) {
       refuse('unknown')
       return unknownLinkPage(visit.requestId)
     }
-    if (ticket.owner.issuer !== login.issuer || !isPerson(ticket.match, claimsOf(came))) {
+    if (ticket.owner.issuer !== login.issuer || !isPerson(ticket.match, claims)) {
       refuse('other_person')
       log.warn(
         { provider: ticket.provider, prompt: ticket.id, request: visit.requestId },
@@ -177,7 +166,7 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
       )
       return otherPersonPage(visit.requestId, [endFlow(flow.id, origin)])
     }
-    return consent({ link: record.link, person: nameOf(came) }, ticket, flow)
+    return consent({ link: record.link, person: name }, ticket, flow)
   }
 
   const stored = async (ticket: Ticket, login: UpstreamLogin, flow: Flow, visit: Visit): Promise<Reply> => {

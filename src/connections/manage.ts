@@ -87,7 +87,7 @@ export function createManage(parts: ManageParts, page: BrowserEndpoint): Manage 
 
   const logIn = async (login: PersonLogin, visit: Visit): Promise<Reply> => {
     const { flow, setCookies } = beginFlow(visit.cookies, origin, clock.now())
-    const leg = await legs.prepare(login.upstream, flow, { redirectUri: `${baseUrl}/connect/callback` })
+    const leg = await legs.prepare(login.at(undefined), flow, { redirectUri: `${baseUrl}/connect/callback` })
     const endsAtMs = clock.now() + FLOW_MS
     const url = await leg.store({ step: 'manage', link: '', ticket: undefined, at: login.issuer, endsAtMs })
     return { kind: 'redirect', url, setCookies }

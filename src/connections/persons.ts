@@ -1,14 +1,64 @@
+import { displayNameOf, type PersonLogins } from '../authserver/index.ts'
+import { readJsonObject } from '../http/index.ts'
+import { type Connections, upstreamOfLogin } from '../resources/index.ts'
 import { createSealedRecords, type Seal, type Store } from '../storage/index.ts'
-import type { Upstream } from '../upstreams/index.ts'
+import { createUpstream, type Upstream, type UpstreamDeps, type UpstreamLeg } from '../upstreams/index.ts'
 import type { Owner } from './owner.ts'
 import type { Match } from './tickets.ts'
 
-/** An issuer of callers at which people log in. */
+/** What a login proved. */
+export interface ProvenPerson {
+  readonly claims: Readonly<Record<string, unknown>>
+  /** Name to show. */
+  readonly name: string
+}
+
+/** An issuer of callers at which people log in. Throws what `Upstream` throws. */
 export interface PersonLogin {
   readonly issuer: string
   readonly match: readonly string[]
-  readonly upstream: Upstream
+  /** Where a browser proves that these are the person's claims; undefined: whatever they are. */
+  at(match: Match): Pick<Upstream, 'authorizationUrl'>
+  finish(leg: UpstreamLeg, callback: URLSearchParams): Promise<ProvenPerson>
+  close(): Promise<void>
 }
+
+/** The login of an entry of `connections.login`. */
+export function loginAt(entry: Connections['login'][number], deps: UpstreamDeps): PersonLogin {
+  const upstream = createUpstream(upstreamOfLogin(entry), deps)
+  return {
+    issuer: entry.issuerUrl,
+    match: entry.match,
+    at: () => upstream,
+    async finish(leg, callback) {
+      const { tokens, claims, subject } = await upstream.finish(leg, callback)
+      // Of the verified ID token only: user info is not signed.
+      const payload = tokens.idToken?.reveal().split('.')[1] ?? ''
+      const signed = readJsonObject(Buffer.from(payload, 'base64url')) ?? {}
+      return { claims: signed, name: displayNameOf(claims) ?? subject }
+    },
+    close: () => upstream.close(),
+  }
+}
+
+/** The login at an embedded authorization server, which needs no entry (connections.md §3.1). */
+export const embeddedLogin = (issuer: string, persons: PersonLogins): PersonLogin => ({
+  issuer,
+  match: ['sub'],
+  at(match) {
+    const subject = match?.['sub']
+    const wanted = typeof subject === 'string' ? { subject } : {}
+    return {
+      authorizationUrl: ({ state, redirectUri }) =>
+        Promise.resolve(persons.authorizationUrl({ state, redirectUri, ...wanted })),
+    }
+  },
+  async finish(leg, callback) {
+    const { subject, name } = await persons.finish(leg, callback)
+    return { claims: { sub: subject }, name }
+  },
+  close: () => Promise.resolve(),
+})
 
 /** The claims of these names; undefined unless all are there. */
 export function matchIn(names: readonly string[], claims: Readonly<Record<string, unknown>>): Match {

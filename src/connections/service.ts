@@ -8,6 +8,7 @@ import {
   createPendingLogins,
   createUpstreamLegs,
   createUpstreamRegistrations,
+  type PersonLogins,
   readinessOf,
 } from '../authserver/index.ts'
 import {
@@ -20,7 +21,7 @@ import {
   Secret,
   type SecretHandle,
 } from '../core/index.ts'
-import { type Connections, upstreamOfConnection, upstreamOfLogin } from '../resources/index.ts'
+import { type Connections, upstreamOfConnection } from '../resources/index.ts'
 import { createSealingSecrets } from '../signing/index.ts'
 import { createSeal } from '../storage/index.ts'
 import { createMcpUpstream, createUpstream } from '../upstreams/index.ts'
@@ -31,7 +32,7 @@ import { createFlow } from './flow.ts'
 import { createManage } from './manage.ts'
 import { ownerOf } from './owner.ts'
 import { failurePage } from './pages.ts'
-import { createPersons, matchIn, type PersonLogin } from './persons.ts'
+import { createPersons, embeddedLogin, loginAt, matchIn, type PersonLogin } from './persons.ts'
 import type { PendingRedirect } from './redirects.ts'
 import { createTickets, type Match } from './tickets.ts'
 
@@ -81,11 +82,16 @@ export interface ConnectionService {
   close(): Promise<void>
 }
 
+export interface ConnectionsDeps extends AuthServerDeps {
+  /** Embedded authorization servers of callers; used only while they are open. */
+  readonly embedded: readonly { readonly issuer: string; readonly persons: PersonLogins }[]
+}
+
 /** Pages of one client address. */
 const PAGE_RATE = { perSecond: 5, burst: 50 }
 
 /** Opens the connections of a process; fetches nothing. Throws `config_error` for invalid settings and keys. */
-export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps): ConnectionService {
+export function openConnections(config: ConnectionsConfig, deps: ConnectionsDeps): ConnectionService {
   const { spec } = config
   const { clock, log, metrics, store, secrets } = deps
   const baseUrl = spec.baseUrl ?? config.listenUrl
@@ -126,11 +132,10 @@ export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps)
       .filter(({ type }) => type === 'secret')
       .map((provider) => [provider.name, createApiKeys(provider, deps)]),
   )
-  const logins: PersonLogin[] = spec.login.map((entry) => ({
-    issuer: entry.issuerUrl,
-    match: entry.match,
-    upstream: createUpstream(upstreamOfLogin(entry), deps),
-  }))
+  const logins: readonly PersonLogin[] = [
+    ...deps.embedded.map(({ issuer, persons: own }) => embeddedLogin(issuer, own)),
+    ...spec.login.map((entry) => loginAt(entry, deps)),
+  ]
   const listings = new Map(
     spec.providers.flatMap(({ name, listing }) =>
       listing === undefined ? [] : [[name, secrets.handle(listing.secretRef)] as const],
@@ -260,7 +265,7 @@ export function openConnections(config: ConnectionsConfig, deps: AuthServerDeps)
       await Promise.all([
         ...[...upstreams.values()].map((upstream) => upstream.close()),
         ...[...keys.values()].map((one) => one.close()),
-        ...logins.map(({ upstream }) => upstream.close()),
+        ...logins.map((login) => login.close()),
       ])
     },
   }

@@ -121,6 +121,7 @@ export { type Xaa, xaaEndpoints } from './on-behalf/xaa.ts'
 export type { CalledUrl, FirstSecret, UpstreamTokenUse } from './type-record.ts'
 export {
   FORM_POST,
+  hasSynthesizedIdentity,
   type IdentityFromToken,
   type OAuth2Config,
   type OidcConfig,

@@ -9,6 +9,7 @@ import { endFlow, type Flow } from './browser.ts'
 import type { LoginRequest } from './login-request.ts'
 import { answerClient, answerFor, wordsFor } from './outcome.ts'
 import { displayNameOf, loginCounter, type LoginParts, type Visit } from './parts.ts'
+import type { PersonSteps } from './person-logins.ts'
 import type { PendingLogin } from './pending.ts'
 import { shortHash } from './stored-consents.ts'
 
@@ -34,7 +35,7 @@ function authenticatedAtMs(login: StoredLogin | undefined): number | undefined {
   return Math.min(authTime * 1000, login.atMs)
 }
 
-export function createConclude(parts: LoginParts): Conclude {
+export function createConclude(parts: LoginParts, persons: Pick<PersonSteps, 'remember'>): Conclude {
   const { addresses, clock, log, audit, upstreams, pending, consents, codes, clients } = parts
   const count = loginCounter(parts.metrics)
   const firstCallback = (resource: string) => {
@@ -56,6 +57,7 @@ export function createConclude(parts: LoginParts): Conclude {
     const { client, redirectUri, isRedirectGiven, challenge, scope, notGranted, resource } = request
     const { origin } = firstCallback(resource)
     const subject = subjectFor(login)
+    const tsid = randomBytes(16).toString('base64url')
     const code = await codes.issue({
       clientId: client.id,
       redirectUri,
@@ -66,7 +68,7 @@ export function createConclude(parts: LoginParts): Conclude {
       resource,
       subject,
       authenticatedAtMs: authenticatedAtMs(logins[0]) ?? clock.now(),
-      tsid: randomBytes(16).toString('base64url'),
+      tsid,
       logins,
     })
     await clients.noteUse(client)
@@ -81,7 +83,12 @@ export function createConclude(parts: LoginParts): Conclude {
       target: { type: 'resource', name: resource },
       details: { providers: logins.map(({ provider }) => provider) },
     })
-    const setCookies = [endFlow(flowId, origin), await consents.add(request, subject, visit.cookies, origin)]
+    const name = displayNameOf(logins[0]?.claims ?? NO_CLAIMS) ?? logins[0]?.subject ?? subject
+    const setCookies = [
+      endFlow(flowId, origin),
+      await consents.add(request, subject, visit.cookies, origin),
+      ...persons.remember({ subject, name }, tsid, origin),
+    ]
     return { kind: 'redirect', url: answerClient(request, { code }, addresses.issuer), setCookies }
   }
 

@@ -26,6 +26,8 @@ export interface LoginParts {
   readonly tickets: Tickets
   readonly consents: StoredConsents
   readonly codes: Codes
+  /** Whether the session of a login was revoked. Throws `store_unavailable`. */
+  readonly isEnded: (tsid: string) => boolean
 }
 
 /** The browser's part of a request. */

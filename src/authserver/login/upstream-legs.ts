@@ -23,7 +23,7 @@ export interface PreparedLeg<T> {
 /** Redirects to upstreams: single-use, bound to one browser (authserver.md §4.2, §4.3). */
 export interface UpstreamLegs<T extends { readonly endsAtMs: EpochMs }> {
   /** Creates the authorization request. Throws the errors of `Upstream.authorizationUrl`. */
-  prepare(upstream: Upstream, flow: Flow, wanted: Wanted): Promise<PreparedLeg<T>>
+  prepare(upstream: Pick<Upstream, 'authorizationUrl'>, flow: Flow, wanted: Wanted): Promise<PreparedLeg<T>>
   /**
    * Takes what was stored; undefined for another browser, an expired or used `state`, and several of them. Throws
    * `StoreError`.

@@ -9,6 +9,7 @@ import type { Conclude } from './conclude.ts'
 import { lostPage } from './outcome.ts'
 import { loginCounter, type LoginParts, type Visit } from './parts.ts'
 import type { PendingLeg, PendingLogin } from './pending.ts'
+import type { PersonSteps } from './person-logins.ts'
 import { createUpstreamLegs } from './upstream-legs.ts'
 
 /** Redirects to the upstreams and their callbacks, in order (authserver.md §4.3 to §4.5). */
@@ -19,7 +20,11 @@ export interface UpstreamRedirects {
   handleCallback(query: string, callbacks: readonly Callback[], visit: Visit): Promise<Reply>
 }
 
-export function createUpstreamRedirects(parts: LoginParts, conclude: Conclude): UpstreamRedirects {
+export function createUpstreamRedirects(
+  parts: LoginParts,
+  conclude: Conclude,
+  persons: Pick<PersonSteps, 'handleCallback'>,
+): UpstreamRedirects {
   const { addresses, clock, upstreams, claimsRequests } = parts
   const legs = createUpstreamLegs<PendingLeg>('leg', parts.pending, clock)
   const count = loginCounter(parts.metrics)
@@ -77,6 +82,8 @@ export function createUpstreamRedirects(parts: LoginParts, conclude: Conclude): 
       const origins = callbacks.map(({ origin }) => origin)
       const returned = await legs.take(query, visit.cookies, origins)
       if (returned === undefined) {
+        const person = await persons.handleCallback(query, callbacks, visit)
+        if (person !== undefined) return person
         count('lost')
         return lostPage(visit.requestId)
       }

@@ -88,7 +88,7 @@ export async function buildCandidate(
     const { secrets, certificate, tokenFile } = materials
     const authServers = services.authServers.hold(config, listenUrl, modules)
     stack.defer(() => authServers.release())
-    const connections = services.connections.hold(config, listenUrl, modules)
+    const connections = services.connections.hold(config, listenUrl, modules, authServers)
     stack.defer(() => connections.release())
     const receivers = services.tracing.hold(config.routes, services.receivers, modules.telemetry)
     stack.defer(() => receivers.release())

@@ -1,3 +1,4 @@
+import type { AuthServer } from '../../authserver/index.ts'
 import type { ConnectionsConfig, ConnectionService, openConnections } from '../../connections/index.ts'
 import { RefCountedPool } from '../../core/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
@@ -5,7 +6,7 @@ import { connectionsOf, type ResolvedConnections } from '../../resources/index.t
 import { createEphemeralKeys, type EphemeralKeys } from '../../signing/index.ts'
 import { placed } from '../config-error.ts'
 import { storageConfig } from '../storage-config.ts'
-import type { AuthServersDeps, LazyModules } from './pools.ts'
+import type { AuthServersDeps, HeldAuthServers, LazyModules } from './pools.ts'
 
 /** The connections of one configuration. */
 export interface HeldConnections {
@@ -16,8 +17,16 @@ export interface HeldConnections {
 
 /** Keeps connections over reloads that do not change them. State survives changes too, as with authorization servers. */
 export interface ConnectionPool {
-  /** Opens the connections of `config` unless they are open. Throws `config_error`. */
-  hold(config: ResolvedProxy, listenUrl: string, modules: LazyModules): HeldConnections
+  /**
+   * Opens the connections of `config` unless they are open. `authServers` are those of `config`, and released later.
+   * Throws `config_error`.
+   */
+  hold(
+    config: ResolvedProxy,
+    listenUrl: string,
+    modules: LazyModules,
+    authServers: Pick<HeldAuthServers, 'serversOf'>,
+  ): HeldConnections
 }
 
 /** The name of their keys and state, apart from those of authorization servers. */
@@ -32,7 +41,12 @@ export function createConnectionPool(deps: AuthServersDeps): ConnectionPool {
   const ephemeral = new Map<string, EphemeralKeys>()
   const pool = new RefCountedPool<Opened>((opened) => opened.close())
 
-  const open = (resolved: ResolvedConnections, config: ConnectionsConfig, openAll: typeof openConnections): Opened => {
+  const open = (
+    resolved: ResolvedConnections,
+    config: ConnectionsConfig,
+    openAll: typeof openConnections,
+    servers: readonly AuthServer[],
+  ): Opened => {
     const state = stateOfConnections(resolved)
     const keys = ephemeral.get(state) ?? deps.ephemeralKeys?.(state) ?? createEphemeralKeys()
     ephemeral.set(state, keys)
@@ -46,7 +60,8 @@ export function createConnectionPool(deps: AuthServersDeps): ConnectionPool {
       await store.close()
     }
     try {
-      const service = openAll(config, { ...deps, secrets, tokenFile, store, ephemeral: keys })
+      const embedded = servers.map(({ addresses: { issuer }, persons }) => ({ issuer, persons }))
+      const service = openAll(config, { ...deps, secrets, tokenFile, store, ephemeral: keys, embedded })
       const releases = spec.providers.flatMap(({ name }) => [
         deps.series.hold('upstream', name),
         deps.series.hold('provider', name),
@@ -64,7 +79,7 @@ export function createConnectionPool(deps: AuthServersDeps): ConnectionPool {
   }
 
   return {
-    hold(config, listenUrl, { connections: module }) {
+    hold(config, listenUrl, { connections: module }, authServers) {
       const resolved = config.connections
       if (resolved === undefined) return { service: undefined, release: () => Promise.resolve() }
       const held = pool.hold()
@@ -75,12 +90,15 @@ export function createConnectionPool(deps: AuthServersDeps): ConnectionPool {
           return { name: route.name, host, url: `${origin}${path}`, providers: connectionsOf(route) }
         })
         .filter(({ providers }) => providers.length > 0)
+      const { key, servers } = authServers.serversOf(
+        config.routes.filter((route) => !spec.singleUser && connectionsOf(route).length > 0),
+      )
       const opening: ConnectionsConfig = { name, spec, listenUrl, routes }
       try {
         const { service } = placed(config.places, { process: 'connections' }, () =>
-          held.get(JSON.stringify(opening), () => {
+          held.get(JSON.stringify([opening, key]), () => {
             if (module === undefined) throw new TypeError('the connections were not loaded')
-            return open(resolved, opening, module.openConnections)
+            return open(resolved, opening, module.openConnections, servers)
           }),
         )
         return { service, release: () => held.release() }

@@ -5,7 +5,7 @@ import type * as connectionsModule from '../../connections/index.ts'
 import { type AuditSink, type Clock, type Log, type Metrics, RefCountedPool } from '../../core/index.ts'
 import type { ResolvedProxy } from '../../load/index.ts'
 import type { ObtainDeps } from '../../obtain/index.ts'
-import type { AuthSection, ResolvedAuthServer, ResolvedRoute } from '../../resources/index.ts'
+import { type AuthSection, connectionsOf, type ResolvedAuthServer, type ResolvedRoute } from '../../resources/index.ts'
 import type { EphemeralKeys } from '../../signing/index.ts'
 import type * as telemetryModule from '../../telemetry/index.ts'
 import type { Stores } from '../../storage/index.ts'
@@ -118,6 +118,8 @@ export interface HeldAuthServers {
   /** The server where callers of a route log in; undefined without one. */
   of(route: ResolvedRoute): AuthServer | undefined
   issuerOf(route: ResolvedRoute): RouteIssuer | undefined
+  /** The servers where callers of these routes log in; equal keys mean the same servers. */
+  serversOf(routes: readonly ResolvedRoute[]): { readonly key: string; readonly servers: readonly AuthServer[] }
   release(): Promise<void>
 }
 
@@ -178,12 +180,14 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
       try {
         for (const resolved of config.authServers) {
           const { name, spec, configHash } = resolved
-          const resources = resourcesOf(resolved, config.routes, listenUrl)
-          const key = JSON.stringify([name, configHash, resources])
+          const using = config.routes.filter((route) => route.authServer?.server.name === name)
+          const resources = resourcesOf(using, listenUrl)
+          const remembersPersons = using.some((route) => connectionsOf(route).length > 0)
+          const key = JSON.stringify([name, configHash, resources, remembersPersons])
           const { server } = placed(config.places, { authServer: name }, () =>
             held.get(key, () => {
               if (module === undefined) throw new TypeError('the authorization server was not loaded')
-              return open(resolved, { name, spec, resources }, module)
+              return open(resolved, { name, spec, resources, remembersPersons }, module)
             }),
           )
           byName.set(name, { key, server })
@@ -202,6 +206,13 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
           const audience = resourceUrlOf(route, listenUrl)
           return { key: JSON.stringify([found.key, audience]), provider: { issuer: found.server.issuer, audience } }
         },
+        serversOf(routes) {
+          const found = new Set(routes.flatMap((route) => find(route) ?? []))
+          return {
+            key: JSON.stringify([...found].map(({ key }) => key)),
+            servers: [...found].map(({ server }) => server),
+          }
+        },
         release: () => held.release(),
       }
     },
@@ -209,12 +220,7 @@ export function createAuthServers(deps: AuthServersDeps): AuthServers {
 }
 
 /** The resources that clients log in for, each with the combined needs of its routes. */
-function resourcesOf(
-  server: ResolvedAuthServer,
-  routes: readonly ResolvedRoute[],
-  listenUrl: string,
-): AuthServerConfig['resources'] {
-  const using = routes.filter((route) => route.authServer?.server.name === server.name)
+function resourcesOf(using: readonly ResolvedRoute[], listenUrl: string): AuthServerConfig['resources'] {
   return [...Map.groupBy(using, (route) => resourceUrlOf(route, listenUrl))].map(([url, group]) => ({
     url,
     scopes: [...new Set(group.flatMap(scopesOf))],

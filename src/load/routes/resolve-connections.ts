@@ -3,10 +3,12 @@ import {
   connections as connectionsSchema,
   type Connections,
   connectionsOf,
+  hasSynthesizedIdentity,
   type ProxyConfig,
   type ResolvedAuthServer,
   type ResolvedConnections,
   type ResolvedRoute,
+  upstreamsInOrder,
   upstreamUrls,
 } from '../../resources/index.ts'
 import type { Located, Problem } from '../documents/problem.ts'
@@ -105,10 +107,18 @@ function loginProblems(spec: Connections, { routes }: ConnectionInputs, at: At):
   const known = new Set(spec.login.map(({ issuerUrl }) => issuerUrl))
   const found: Problem[] = []
   const accepted = new Set(routes.flatMap(issuersOf))
+  const embedded = new Set(routes.flatMap(({ authServer }) => authServer?.server.spec.issuer ?? []))
   for (const [index, { issuerUrl }] of spec.login.entries()) {
     if (judgePlainHttp(issuerUrl, false) !== 'fine')
       found.push(at(['login', index, 'issuerUrl'], 'codes and tokens would be readable on the network, expected https'))
-    if (!accepted.has(issuerUrl))
+    if (embedded.has(issuerUrl))
+      found.push(
+        at(
+          ['login', index],
+          `${issuerUrl} is an authorization server of this proxy, whose users need no entry; remove it`,
+        ),
+      )
+    else if (!accepted.has(issuerUrl))
       found.push(
         at(['login', index, 'issuerUrl'], `no route accepts callers of ${issuerUrl}, expected the issuer of callers`),
       )
@@ -118,11 +128,12 @@ function loginProblems(spec: Connections, { routes }: ConnectionInputs, at: At):
   for (const route of routes) {
     if (connectionsOf(route).length === 0) continue
     for (const issuer of issuersOf(route)) if (!known.has(issuer)) lacking.set(issuer, route.name)
-    if (route.authServer !== undefined)
+    const [first] = route.authServer === undefined ? [] : upstreamsInOrder(route.authServer.server.spec)
+    if (first !== undefined && hasSynthesizedIdentity(first))
       found.push(
         at(
-          ['login'],
-          `route "${route.name}" uses a connection for callers of the embedded server "${route.authServer.server.name}", which is not supported; expected "upstreamInject" with one of its upstream providers`,
+          [],
+          `route "${route.name}" uses a connection, and users of "${route.authServer?.server.name}" can't prove who they are: its first upstream provider "${first.name}" does not identify them; expected "userInfo" or "identityFromToken" there`,
         ),
       )
   }

@@ -1,12 +1,15 @@
+import { openAuthServer } from '../../../src/authserver/index.ts'
 import { openConnections, type ConnectionService } from '../../../src/connections/index.ts'
 import { type AuthenticatedCaller, type ConnectionNeed, NO_AUDIT } from '../../../src/core/index.ts'
 import { once } from '../../../src/fields/index.ts'
 import { createOutbound } from '../../../src/net/index.ts'
+import { embeddedAuthServer } from '../../../src/resources/embedded-auth-server.ts'
 import { connections } from '../../../src/resources/index.ts'
 import { createEphemeralKeys } from '../../../src/signing/index.ts'
 import { createMemoryStore, type Store } from '../../../src/storage/index.ts'
-import { backFrom } from '../authserver/rig.ts'
+import { backFrom, getTokens, HMAC, LIMITS, register, upstreamOf } from '../authserver/rig.ts'
 import type { Browser, Seen } from '../authserver/browser.ts'
+import { subjectOf } from '../../../src/authserver/tokens/subject.ts'
 import { createCaller, createTestSecrets } from '../ports.ts'
 import { runtimeOf, startProxy } from '../proxy/harness.ts'
 import type { Sockets } from '../sockets.ts'
@@ -15,6 +18,7 @@ import { type Idp, startIdp, SUBJECT } from '../upstreams/idp.ts'
 import { NO_FILES } from '../upstreams/rig.ts'
 
 const schema = once(connections)
+const serverSchema = once(embeddedAuthServer)
 
 export const SEALING_SECRET = 'a sealing secret of more than thirty-two bytes'
 
@@ -23,6 +27,8 @@ export interface RigOptions {
   readonly spec?: (idps: { readonly people: Idp; readonly service: Idp }) => Readonly<Record<string, unknown>>
   readonly store?: (store: Store) => Store
   readonly secrets?: Readonly<Record<string, string>>
+  /** Callers log in at an embedded server, whose users `people` identifies. */
+  readonly embedded?: boolean
 }
 
 export const client = (idp: Idp, more: Readonly<Record<string, unknown>> = {}) => ({
@@ -42,6 +48,7 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
     'idp/secret': 'of us',
     'idp/ca': TLS.ca.toString(),
     'keys/seal': SEALING_SECRET,
+    'as/hmac': HMAC,
     ...options.secrets,
   })
   const memory = createMemoryStore({ clock, log })
@@ -49,7 +56,7 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
   const spec = schema().parse({
     baseUrl: url,
     keySecretRefs: [{ name: 'keys', key: 'seal' }],
-    login: [{ ...client(people), ...CA }],
+    login: options.embedded === true ? [] : [{ ...client(people), ...CA }],
     providers: [{ name: 'github', type: 'oidc', ...CA, oidcConfig: client(service, { scopes: ['openid', 'repo'] }) }],
     ...options.spec?.({ people, service }),
   })
@@ -65,6 +72,26 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
     outbound: (wanted: Parameters<Parameters<typeof openConnections>[1]['outbound']>[0]) =>
       createOutbound({ ...wanted, clock, breaker: false, retry: false }),
   }
+  const server =
+    options.embedded === true
+      ? sockets.closing(
+          openAuthServer(
+            {
+              name: 'default/as',
+              spec: serverSchema().parse({
+                issuer: url,
+                upstreamProviders: [upstreamOf(people)],
+                hmacSecretRefs: [{ name: 'as', key: 'hmac' }],
+                limits: LIMITS,
+              }),
+              resources: [{ url: `${url}/mcp`, scopes: [], providers: [] }],
+              remembersPersons: true,
+            },
+            { ...deps, store: createMemoryStore({ clock, log }) },
+          ),
+        )
+      : undefined
+  const embedded = server === undefined ? [] : [{ issuer: url, persons: server.persons }]
   const routes = [
     {
       name: 'code',
@@ -75,15 +102,19 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
   ]
   const config = { name: 'default/proxy', spec, listenUrl: url, routes }
   /** One more replica over the same store. */
-  const replica = (): ConnectionService => sockets.closing(openConnections(config, deps))
+  const replica = (): ConnectionService => sockets.closing(openConnections(config, { ...deps, embedded }))
   /** Lets the listener serve this replica. */
   const serve = (one: ConnectionService): void =>
-    proxy.swap({ ...runtimeOf([]), localHandlers: one.handlers, close: () => Promise.resolve() })
+    proxy.swap({
+      ...runtimeOf([]),
+      localHandlers: [...one.handlers, ...(server?.handlers ?? [])],
+      close: () => Promise.resolve(),
+    })
   const main = replica()
   serve(main)
   await main.opened()
   const links = main.links(new Map([['github', { name: 'authorization', prefix: 'Bearer ' }]]))
-  return { people, service, url, clock, log, metrics, store: memory, main, links, replica, serve, spec }
+  return { people, service, url, clock, log, metrics, store: memory, main, links, replica, serve, spec, server }
 }
 
 export type ConnectionRig = Awaited<ReturnType<typeof startRig>>
@@ -99,6 +130,23 @@ export function asPerson(rig: ConnectionRig, browser: Browser, sent: Seen, sub =
   rig.people.claims = { ...rig.people.claims, sub }
   rig.people.user = { ...rig.people.user, sub }
   return browser.get(backFrom({ idp: rig.people, clock: rig.clock }, sent))
+}
+
+/** The person logs in at the embedded server with a client. */
+export async function logInWithClient(rig: ConnectionRig, browser: Browser, sub = SUBJECT) {
+  if (rig.server === undefined) throw new Error('there is no embedded server')
+  const { server, url, people, clock } = rig
+  const at = { issuer: url, server, resources: [{ url: `${url}/mcp` }], idp: people, clock }
+  const testClient = await register(at)
+  people.claims = { ...people.claims, sub }
+  const tokens = await getTokens(at, testClient, { browser, more: { scope: undefined } })
+  return { client: testClient, tokens }
+}
+
+/** A caller with a token of the embedded server. */
+export function embeddedCaller({ people, url }: ConnectionRig, sub = SUBJECT): AuthenticatedCaller {
+  const subject = subjectOf(people.url, sub)
+  return createCaller({ issuer: url, subject, claims: { sub: subject } })
 }
 
 /** Logs in at the service; `more` replaces parameters of the response. */

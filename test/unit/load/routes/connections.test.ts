@@ -147,6 +147,26 @@ describe('rules of connections', () => {
     expect(problemsOf(server, both)).toContain('expected different names')
   })
 
+  test('callers of an embedded server need no login entry', () => {
+    const corp = { name: 'corp', type: 'oidc', oidcConfig: { issuerUrl: ISSUER, clientId: 'c' } }
+    const issuer = 'https://mcp.example.com'
+    const withUpstream = (upstream: object): object =>
+      externalAuth({ type: 'embeddedAuthServer', embeddedAuthServer: { issuer, upstreamProviders: [upstream] } }, 'as')
+    const routes = [{ ...route(), resourceUrl: 'https://mcp.example.com/mcp' }]
+    const using = (connections: object): object =>
+      proxy({ authServerRef: { kind: 'MCPExternalAuthConfig', name: 'as' }, connections, routes })
+    const none = spec({ login: [] })
+
+    const [only] = resolved(inject, withUpstream(corp), using(none)).routes
+    expect(only?.auth.upstream).toMatchObject({ provider: 'github', isConnection: true })
+    expect(
+      problemsOf(inject, withUpstream(corp), using(spec({ login: [{ issuerUrl: issuer, clientId: 'c' }] }))),
+    ).toContain('whose users need no entry')
+    const urls = { authorizationEndpoint: 'https://a.example.com/a', tokenEndpoint: 'https://a.example.com/t' }
+    const nameless = { name: 'corp', type: 'oauth2', oauth2Config: { ...urls, clientId: 'c' } }
+    expect(problemsOf(inject, withUpstream(nameless), using(none))).toContain('"corp" does not identify them')
+  })
+
   test('anonymous callers have connections only as the single user of a machine', () => {
     const anonymous = { auth: { mode: 'anonymous' } }
     const single = spec({ login: [], singleUser: true })
