@@ -1,5 +1,7 @@
+import { isLoopbackHost } from '../core/index.ts'
 import { parseGoDuration, parseSize } from '../fields/index.ts'
-import { EXIT, UsageError } from '../compose/index.ts'
+import { connectSources, EXIT, UsageError } from '../compose/index.ts'
+import { parseListenAddress } from '../listen/index.ts'
 import { loggedCommand } from './command.ts'
 import { inspectorOf, inspectorOptions } from './options/inspector-options.ts'
 import { NO_CLIENTS } from './options/log-options.ts'
@@ -16,6 +18,10 @@ export const PROXY_SPEC: CommandSpec = {
   options: {
     config: configOption('Configuration file or directory; - for standard input.'),
     ...SOURCE_OPTIONS,
+    connect: {
+      type: 'boolean',
+      help: 'With --target: connects your own account there in the browser; for you alone, on this machine.',
+    },
     'show-claims': {
       type: 'boolean',
       help: 'Shows claims and subjects on /decisions and /inspect of the admin listener.',
@@ -44,11 +50,13 @@ export const PROXY_SPEC: CommandSpec = {
   notes: [
     'Changed files and SIGHUP reload the configuration; an invalid one is rejected and the running one kept.',
     'HTTPS_PROXY, HTTP_PROXY and NO_PROXY are honored.',
+    '--connect keeps the account in $XDG_STATE_HOME/extauth/connections, sealed with a key that only you can read.',
     '',
     'Examples:',
     '  extauth proxy --config proxy.yaml',
     '  extauth proxy --config manifests/ --callers callers.yaml --listen 127.0.0.1:9000',
     '  extauth proxy --target https://mcp.example.com/mcp --external-auth auth.yaml',
+    '  extauth proxy --target https://mcp.example.com/mcp --connect',
     '',
     'Exit codes: 0 stopped on request, 1 configuration invalid or address in use, 2 usage.',
   ].join('\n'),
@@ -61,13 +69,19 @@ export const runProxyCommand = loggedCommand(PROXY_SPEC, 'info', async ({ option
   const isWorker = several !== undefined && io.isWorker === true
   // The supervisor reads standard input and passes its content to the workers.
   const stdin = isWorker ? undefined : await stdinFor(options.list('config'), io)
-  const settings = { ...sourcesOf(options), workers, log, env: io.env, stdin }
+  const target = connectTarget(options)
+  const sources =
+    target === undefined
+      ? { ...sourcesOf(options), stdin }
+      : { ...sourcesFrom(options, []), ...(await connectSources(target, io.env)) }
+  const settings = { ...sources, ...processOptionsOf(options), workers, log, env: io.env }
   if (isWorker)
     return several.runWorker(settings, several.channelToSupervisor(), several.onConnection, io).finally(several.leave)
   await serve({ io, log }, async () => {
     const proxy = await (several?.runWorkers({ ...settings, isTerminal: io.isTerminal === true }) ?? runProxy(settings))
     const inspector = proxy.inspectUrl === undefined ? '' : `inspector at ${proxy.inspectUrl}\n`
-    const where = `proxy at ${proxy.url}, admin listener at ${proxy.adminUrl}\n${inspector}`
+    const accounts = target === undefined ? '' : `your account at ${proxy.url}/connections\n`
+    const where = `proxy at ${proxy.url}, admin listener at ${proxy.adminUrl}\n${inspector}${accounts}`
     return {
       banner: where + routeList(proxy.url, proxy.routes),
       reload: () => proxy.reload(),
@@ -77,24 +91,61 @@ export const runProxyCommand = loggedCommand(PROXY_SPEC, 'info', async ({ option
   return EXIT.fine
 })
 
-function sourcesOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env'> {
+function sourcesOf(options: Parsed): ReturnType<typeof sourcesFrom> {
   const configPaths = options.list('config')
   const target = options.text('target')
   const externalAuth = options.text('external-auth')
   if (target === undefined && configPaths.length === 0)
-    throw new UsageError('needs --config PATH, or --target URL with --external-auth FILE')
+    throw new UsageError('needs --config PATH, or --target URL with --external-auth FILE or --connect')
   if ((target === undefined) !== (externalAuth === undefined))
     throw new UsageError('--target and --external-auth must be given together')
+  return sourcesFrom(options, configPaths)
+}
+
+function processOptionsOf(options: Parsed): Omit<RunProxyOptions, 'log' | 'env' | 'configPaths'> {
   const grace = options.text('drain-grace')
   const drainGraceMs = grace === undefined ? undefined : parseGoDuration(grace)
   return {
-    ...sourcesFrom(options, configPaths),
     showClaims: options.flag('show-claims'),
     logsClients: !options.flag('no-log-clients'),
     ...inspectorOf(options),
     memoryLimitBytes: parseSize(options.text('memory-limit') ?? ''),
     ...(drainGraceMs === undefined ? {} : { drainGraceMs }),
   }
+}
+
+/** Options that --connect replaces or that need a shared configuration. */
+const NOT_WITH_CONNECT = [
+  'config',
+  'external-auth',
+  'callers',
+  'secrets-dir',
+  'namespace',
+  'api-group',
+  'sts-endpoint',
+  'workers',
+] as const
+
+/** The server of `--connect`; undefined without it. Throws `UsageError`. */
+function connectTarget(options: Parsed): string | undefined {
+  if (!options.flag('connect')) return undefined
+  const target = options.text('target')
+  if (target === undefined) throw new UsageError('--connect requires --target URL')
+  for (const name of NOT_WITH_CONNECT)
+    if (options.list(name).length > 0)
+      throw new UsageError(
+        `--connect excludes --${name}: it generates the whole configuration, for one user and one process`,
+      )
+  const { protocol, hostname } = new URL(target)
+  if (protocol === 'http:' && !isLoopbackHost(hostname))
+    throw new UsageError('--target must be https to connect an account; plain http is allowed for loopback only')
+  const address = options.text('listen')
+  const bind = address === undefined ? undefined : parseListenAddress(address)
+  if (bind !== undefined && (!bind.isLoopback || bind.kind === 'unix'))
+    throw new UsageError(
+      '--connect serves only you: --listen must be a loopback address that browsers reach, such as 127.0.0.1:8080',
+    )
+  return target
 }
 
 /** Lists the routes of a proxy at `url`, one line each: address, backend, credential, callers. */

@@ -65,6 +65,7 @@ const EXPECTED: Readonly<Record<Content, string>> = {
   'registry file': 'a JSON file of servers',
   'registry directory': 'a directory of JSON files',
   'secrets directory': 'a directory',
+  'own directory': 'a directory',
 }
 
 const UNREADABLE: Readonly<Record<FileProblem, readonly [clause: string, remedy: string]>> = {
@@ -90,6 +91,7 @@ export function checkNamedFile({ holds, path: name, certificate }: FileToJudge, 
       case 'registry file':
       case 'registry directory':
       case 'secrets directory':
+      case 'own directory':
         return FINE
       case 'certificates':
       case 'certificate chain':

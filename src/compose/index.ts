@@ -1,4 +1,5 @@
 export type { ProxyControls, Purged, ReloadResult } from './admin.ts'
+export { connectSources } from './connect.ts'
 export { checkFiles, type NamedThings } from './check-files.ts'
 export { ConfigError, placed, placedListener } from './config-error.ts'
 export { egressFrom } from './egress.ts'

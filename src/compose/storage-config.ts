@@ -1,6 +1,6 @@
 import { Failure, type Secrets } from '../core/index.ts'
 import { parseGoDuration } from '../fields/index.ts'
-import type { Storage } from '../resources/index.ts'
+import type { LocalStorage, Storage } from '../resources/index.ts'
 import type { Endpoint, StorageConfig, StoreTls } from '../storage/index.ts'
 
 const LONGEST_MS = 24 * 3_600_000
@@ -11,8 +11,9 @@ type KvStore = Extract<Storage, { type: 'kvstore' }>['kvstore']
  * Converts `storage` of a resource to `StorageConfig`: references become handles, a service its cluster DNS name
  * (authserver.md §7), durations milliseconds; `0s` means the default, as in other clients of this store. Throws `config_error`.
  */
-export function storageConfig(storage: Storage, namespace: string, secrets: Secrets): StorageConfig {
+export function storageConfig(storage: LocalStorage, namespace: string, secrets: Secrets): StorageConfig {
   if (storage.type === 'memory') return storage
+  if (storage.type === 'file') return { type: 'file', directory: storage.file.directory }
   const { aclUserConfig, addr, sentinelConfig, ...kvstore } = storage.kvstore
   const tls = (options: KvStore['tls']): StoreTls | undefined =>
     options && {

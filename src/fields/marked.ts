@@ -23,6 +23,8 @@ export type Content =
   | 'registry directory'
   /** Where secrets are; not a file. */
   | 'secrets directory'
+  /** Created when it is used first. */
+  | 'own directory'
 
 /** Whether what a field names goes into a request as it is. */
 export const isHeaderForm = (holds: Content): holds is HeaderForm =>

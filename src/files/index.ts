@@ -4,3 +4,5 @@ export { watchDirectory, watchLargeFile, type WatchDirectoryOptions, type Watche
 export { openWatchedFile, type WatchedFile, type WatchedFileOptions } from './watched-file.ts'
 export { dayOf, expiryOf } from './validity.ts'
 export { areCertificates, ContentProblem, readCertificates, readPrivateKey } from './pem.ts'
+export { acquireLock, LockTimeout, withLock } from './lock.ts'
+export { writePrivateFile } from './private-file.ts'

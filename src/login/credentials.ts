@@ -1,6 +1,6 @@
 import { CredentialRefusal, type EndpointCredentials, type EpochMs, type Log, Secret } from '../core/index.ts'
+import { LockTimeout, withLock } from '../files/index.ts'
 import { type BearerChallenge, readChallenge } from '../oauth/index.ts'
-import { LockTimeout, withLock } from './lock.ts'
 import { logIn, type LoginOptions } from './login.ts'
 import { loginRefusal } from './server-calls.ts'
 import type { LoginRecord, LoginStore } from './store.ts'

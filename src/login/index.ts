@@ -1,5 +1,4 @@
 export { loginCredentials, newLogin, type LoginCredentialsOptions } from './credentials.ts'
-export { withLock } from './lock.ts'
 export type { KnownClient } from './login.ts'
 export { openReceiver, type Receiver } from './receiver.ts'
 export { type LoginRecord, type LoginStore, openLoginStore } from './store.ts'

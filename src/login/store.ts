@@ -1,8 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { chmod, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { chmod, mkdir, readdir, rm } from 'node:fs/promises'
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { z } from 'zod'
+import { writePrivateFile } from '../files/index.ts'
 
 /** Size limit of a record in bytes; a larger file is not a login record. */
 const MAX_BYTES = 256 * 1024
@@ -70,21 +71,7 @@ export function openLoginStore(directory: string): LoginStore {
     async save(record) {
       await mkdir(directory, { recursive: true, mode: 0o700 })
       await chmod(directory, 0o700)
-      const file = fileOf(record)
-      const fresh = `${file}.${randomBytes(6).toString('hex')}`
-      try {
-        const handle = await open(fresh, 'wx', 0o600)
-        try {
-          await handle.writeFile(`${JSON.stringify(record, null, 2)}\n`)
-          await handle.sync()
-        } finally {
-          await handle.close()
-        }
-        await rename(fresh, file)
-      } catch (error) {
-        await rm(fresh, { force: true })
-        throw error
-      }
+      await writePrivateFile(fileOf(record), `${JSON.stringify(record, null, 2)}\n`)
     },
     forget: async (record) => rm(fileOf(record), { force: true }),
   }

@@ -15,7 +15,7 @@ import {
   secretRef,
   withRules,
 } from '../fields/index.ts'
-import { storage } from './embedded-storage.ts'
+import { localStorage } from './embedded-storage.ts'
 import { unique } from './programs/grants-without-login.ts'
 import { oneClientHere, upstreamClientFields } from './upstream/upstream-client.ts'
 import { oauth2Config, oidcConfig, providerName, type UpstreamProvider } from './upstream/upstream-provider.ts'
@@ -157,7 +157,7 @@ export const connections = () =>
         .describe(
           'URL of the proxy for browsers; pages are below `/connect` and at `/connections`. Required unless the bind is loopback.',
         ),
-      storage: storage().optional().describe('Where connections are kept; in memory when absent.'),
+      storage: localStorage().optional().describe('Where connections are kept; in memory when absent.'),
       keySecretRefs: z
         .array(secretRef('bytes'))
         .min(1)
@@ -175,10 +175,15 @@ export const connections = () =>
       unique('providers', 'name'),
       unique('login', 'issuerUrl'),
       {
-        message: 'missing, storage of type "kvstore" needs it: other replicas could not open what is stored',
+        message: 'missing, storage of type "kvstore" or "file" needs it: no other process could open what is stored',
         at: 'keySecretRefs',
         holds: ({ storage: store, keySecretRefs }) =>
-          keySecretRefs !== undefined || !isRecord(store) || (store['type'] !== 'kvstore' && store['type'] !== 'redis'),
+          keySecretRefs !== undefined || !isRecord(store) || (store['type'] ?? 'memory') === 'memory',
+      },
+      {
+        message: 'storage of type "file" is for one user, expected "singleUser: true"',
+        at: 'storage',
+        holds: ({ storage: store, singleUser }) => !isRecord(store) || store['type'] !== 'file' || singleUser === true,
       },
     ],
   )

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import {
+  filePath,
   goDuration,
   int32,
   MAX_INT32,
@@ -99,15 +100,17 @@ export type KvStore = z.output<ReturnType<typeof kvstore>>
 
 const STORAGE_TYPES = ['memory', 'kvstore', 'redis'] as const
 
+const stores = () => ({
+  kvstore: kvstore().optional().describe('Required when type is kvstore.'),
+  redis: kvstore().optional().describe('Required when type is redis, the alias of kvstore. Extends the specification.'),
+})
+
 /** `embeddedAuthServer.storage`; `redis` is normalized to `kvstore`. */
 export const storage = () =>
   withRules(
     z.strictObject({
       type: z.enum(STORAGE_TYPES).default('memory').describe('Where sessions and tokens are kept.'),
-      kvstore: kvstore().optional().describe('Required when type is kvstore.'),
-      redis: kvstore()
-        .optional()
-        .describe('Required when type is redis, the alias of kvstore. Extends the specification.'),
+      ...stores(),
     }),
     (['kvstore', 'redis'] as const).map((type) => goesWithType(type, type, STORAGE_TYPES, 'memory')),
   ).transform(({ type, kvstore, redis }): Storage => {
@@ -115,4 +118,27 @@ export const storage = () =>
     return type === 'memory' || store === undefined ? { type: 'memory' } : { type: 'kvstore', kvstore: store }
   })
 
+const LOCAL_STORAGE_TYPES = [...STORAGE_TYPES, 'file'] as const
+
+/** `storage`, or a directory of a machine with one user. */
+export const localStorage = () =>
+  withRules(
+    z.strictObject({
+      type: z.enum(LOCAL_STORAGE_TYPES).default('memory').describe('Where connections are kept.'),
+      ...stores(),
+      file: z
+        .strictObject({
+          directory: filePath('own directory').describe('Directory for one process, on a local file system.'),
+        })
+        .optional()
+        .describe('Required when type is file; only with singleUser.'),
+    }),
+    (['kvstore', 'redis', 'file'] as const).map((type) => goesWithType(type, type, LOCAL_STORAGE_TYPES, 'memory')),
+  ).transform(({ type, kvstore, redis, file }): LocalStorage => {
+    if (file !== undefined) return { type: 'file', file }
+    const store = kvstore ?? redis
+    return type === 'memory' || store === undefined ? { type: 'memory' } : { type: 'kvstore', kvstore: store }
+  })
+
 export type Storage = { type: 'memory' } | { type: 'kvstore'; kvstore: KvStore }
+export type LocalStorage = Storage | { type: 'file'; file: { directory: string } }

@@ -84,7 +84,7 @@ export {
   type TrustedIssuer,
 } from './programs/grants-without-login.ts'
 export { takesWorkloads, trustedIssuersOf, type WorkloadEntry, workloadEntries } from './programs/workload-entries.ts'
-export type { Storage } from './embedded-storage.ts'
+export type { LocalStorage, Storage } from './embedded-storage.ts'
 export { externalAuthConfig, type MCPExternalAuthConfig } from './external-auth.ts'
 export type { CaBundleRef } from './ca-bundle.ts'
 export { forwardedNames, forwardedSecrets, type HeaderForward } from './workloads/header-forward.ts'

@@ -1,3 +1,4 @@
+export { createFileStore, STORE_FILE } from './file.ts'
 export { createMemoryStore, type MemoryStore, type MemoryStoreOptions } from './memory.ts'
 export * from './port.ts'
 export type { Endpoint, RedisConfig, StoreTls } from './redis/config.ts'

@@ -14,7 +14,11 @@ export interface MemoryCollections {
   held(collection: string): Bound
   touch(collection: string, key: string): void
   remove(collection: string, key: string): void
+  all(): readonly CollectionMember[]
 }
+
+/** A member, and whether it was used. */
+export type CollectionMember = readonly [collection: string, key: string, isTouched: boolean]
 
 interface Member {
   readonly bytes: number
@@ -93,5 +97,9 @@ export function createMemoryCollections(entries: MemoryEntries): MemoryCollectio
       leave(collection, key)
       if (collection.members.size === 0) collections.delete(name)
     },
+    all: () =>
+      [...collections].flatMap(([name, { members }]) =>
+        [...members].map(([key, { isTouched }]): CollectionMember => [name, key, isTouched]),
+      ),
   }
 }

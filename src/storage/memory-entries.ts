@@ -25,6 +25,9 @@ export interface MemoryEntries {
   /** Throws `StoreError` `overloaded` if the store is full. */
   set(key: string, value: Buffer, ttlMs: number, fence: number): void
   delete(key: string): void
+  all(): Iterable<readonly [key: string, entry: MemoryEntry]>
+  /** Adds an entry of `all`; later writes get higher versions. */
+  restore(key: string, entry: MemoryEntry): void
 }
 
 /** Creates entries with a time to live, limited in bytes. A full store rejects writes: no live entry may be lost. */
@@ -97,6 +100,12 @@ export function createMemoryEntries(clock: Clock, maxBytes: number): MemoryEntri
     delete(key) {
       const entry = kept.get(key)
       if (entry !== undefined) remove(key, entry)
+    },
+    all: () => kept,
+    restore(key, entry) {
+      writes = Math.max(writes, entry.version)
+      kept.set(key, entry)
+      bytes += sizeOf(key, entry.bytes.length)
     },
   }
 }

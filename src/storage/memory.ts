@@ -1,6 +1,6 @@
 import type { Clock, Log } from '../core/index.ts'
 import { createListeners } from './listeners.ts'
-import { createMemoryCollections } from './memory-collections.ts'
+import { type CollectionMember, createMemoryCollections } from './memory-collections.ts'
 import { createMemoryEntries, type MemoryEntry } from './memory-entries.ts'
 import { createMemoryLocks } from './memory-locks.ts'
 import { check, type KeptValue, type Store, StoreError } from './port.ts'
@@ -16,6 +16,15 @@ export interface MemoryStoreOptions {
 export interface MemoryStore extends Store {
   readonly entries: number
   readonly bytes: number
+  snapshot(): Snapshot
+  /** Adds the content of a snapshot; for an empty store. */
+  restore(snapshot: Snapshot): void
+}
+
+/** The content of a memory store, without locks and subscriptions. */
+export interface Snapshot {
+  readonly entries: readonly (readonly [key: string, entry: MemoryEntry])[]
+  readonly members: readonly CollectionMember[]
 }
 
 /** Creates a store in the memory of this process (authserver.md §7): for one replica, lost at exit. */
@@ -140,6 +149,14 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
     health() {
       const detail = isClosed ? 'closed' : entries.isFull ? 'its memory is full' : undefined
       return { isUp: detail === undefined, kind: 'memory', detail }
+    },
+    snapshot: () => ({ entries: [...entries.all()], members: collections.all() }),
+    restore(snapshot) {
+      for (const [key, entry] of snapshot.entries) entries.restore(key, entry)
+      for (const [collection, key, isTouched] of snapshot.members) {
+        collections.add(collection, key, entries.get(key)?.bytes.length ?? 0)
+        if (isTouched) collections.touch(collection, key)
+      }
     },
     close() {
       isClosed = true

@@ -52,7 +52,7 @@ export interface Admission extends Bound {
 }
 
 /**
- * State that outlasts a request (authserver.md §7): memory for one replica, Redis or Valkey for several. Every
+ * State that outlasts a request (authserver.md §7): memory or a file for one replica, Redis or Valkey for several. Every
  * operation is atomic, has a deadline, and throws `StoreError` on failure. Times are positive integers in
  * milliseconds; every key has a time to live. Keys, channels, collections and lock names are at most 512 printable
  * ASCII characters without spaces, never secrets. Values are at most 1 MiB, sealed if confidential (`seal.ts`).
@@ -123,8 +123,7 @@ export interface StoreListener {
 
 export interface StoreHealth {
   readonly isUp: boolean
-  /** `memory` or `kvstore`. */
-  readonly kind: 'memory' | 'kvstore'
+  readonly kind: 'memory' | 'file' | 'kvstore'
   /** The failing part, without address and credentials. */
   readonly detail: string | undefined
   /** Address, for logs. */

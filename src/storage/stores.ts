@@ -1,3 +1,4 @@
+import { createFileStore } from './file.ts'
 import { measureStore } from './measured.ts'
 import { createMemoryStore } from './memory.ts'
 import type { Store } from './port.ts'
@@ -7,8 +8,11 @@ import { openParts, type OpenParts } from './redis/parts.ts'
 import { createRedisStore, keyPrefix } from './redis/store.ts'
 import { createSubscriptions } from './subscriptions.ts'
 
-/** Memory, or the store of this configuration. */
-export type StorageConfig = { readonly type: 'memory' } | { readonly type: 'kvstore'; readonly kvstore: RedisConfig }
+/** Memory, a directory of this machine, or the store of this configuration. */
+export type StorageConfig =
+  | { readonly type: 'memory' }
+  | { readonly type: 'file'; readonly directory: string }
+  | { readonly type: 'kvstore'; readonly kvstore: RedisConfig }
 
 export interface StoresRuntime extends RedisRuntime {
   /** Creates the memory of a scope. Default: memory of this process. */
@@ -27,8 +31,8 @@ export interface OpenOptions {
 export interface Stores {
   /**
    * Opens the store of one resource with its own keys; `scope` is its `<namespace>/<name>`. Equal configurations share
-   * connections, which close with the last store. Memory of a scope survives reloads. Never throws for an unreachable
-   * store; its operations do.
+   * connections, which close with the last store. Memory of a scope and the store of a directory stay open until `close`.
+   * Never throws for an unreachable store; its operations do.
    */
   open(config: StorageConfig, scope: string, options?: OpenOptions): Store
   /**
@@ -59,15 +63,16 @@ interface Shared {
 
 /** Creates the stores of a process. */
 export function createStores(runtime: StoresRuntime): Stores {
-  const memories = new Map<string, Store>()
+  /** Memory by scope, files by directory. */
+  const locals = new Map<string, Store>()
   const shared = new Map<string, Shared>()
 
-  const memory = (scope: string): Store => {
-    const kept = memories.get(scope) ?? runtime.memory?.(scope) ?? createMemoryStore(runtime)
-    memories.set(scope, kept)
-    const subscriptions = createSubscriptions((channel, listener) => kept.subscribe(channel, listener))
+  const kept = (name: string, create: () => Store): Store => {
+    const local = locals.get(name) ?? create()
+    locals.set(name, local)
+    const subscriptions = createSubscriptions((channel, listener) => local.subscribe(channel, listener))
     return {
-      ...measureStore(kept, runtime.metrics),
+      ...measureStore(local, runtime.metrics),
       subscribe: subscriptions.subscribe,
       // Its content stays for the next one to open it.
       close: async () => subscriptions.close(),
@@ -108,10 +113,15 @@ export function createStores(runtime: StoresRuntime): Stores {
   }
 
   return {
-    open: (config, scope, options = {}) =>
-      config.type === 'memory' ? memory(scope) : redis(config.kvstore, scope, options),
+    open(config, scope, options = {}) {
+      if (config.type === 'kvstore') return redis(config.kvstore, scope, options)
+      const { type } = config
+      if (type === 'memory') return kept(`memory ${scope}`, () => runtime.memory?.(scope) ?? createMemoryStore(runtime))
+      const { directory } = config
+      return kept(`file ${directory}`, () => createFileStore({ ...runtime, directory }))
+    },
     async refusals(config, scope) {
-      if (config.type === 'memory') return []
+      if (config.type !== 'kvstore') return []
       return (await shared.get(identityOf(config.kvstore))?.parts.refusals(keyPrefix(scope))) ?? []
     },
     states: () =>
@@ -130,8 +140,8 @@ export function createStores(runtime: StoresRuntime): Stores {
         parts.close()
       }
       shared.clear()
-      for (const store of memories.values()) await store.close()
-      memories.clear()
+      for (const store of locals.values()) await store.close()
+      locals.clear()
     },
   }
 }

@@ -69,8 +69,11 @@ export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDep
     const known = registered.get(key)
     if (known !== undefined) return known
     if (registered.size >= MOST_CLIENTS) registered.clear()
+    // Web clients have no http redirect URI (OpenID Connect Dynamic Client Registration §2).
+    const isLocal = deps.registration?.redirectUris(name).some((uri) => uri.startsWith('http:')) === true
+    const applicationType = isLocal ? 'native' : 'web'
     const made = createRegisteredClient(
-      { name, scopes, registration: { registrationEndpoint }, method: server.authMethod, isWeb: true },
+      { name, scopes, registration: { registrationEndpoint }, method: server.authMethod, applicationType },
       connections,
       deps,
     )

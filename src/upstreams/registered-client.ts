@@ -39,8 +39,8 @@ export interface RegisteredClientOptions {
   readonly name: string
   /** Client authentication to register. Default: by `discoveryUrl`, else HTTP Basic. */
   readonly method?: Method | undefined
-  /** Registers `application_type: web`. Default false. */
-  readonly isWeb?: boolean
+  /** `application_type` to register; none by default. */
+  readonly applicationType?: 'web' | 'native'
 }
 
 /**
@@ -127,7 +127,7 @@ function createRegistration(
     scopes,
     redirectUris,
     method: wanted,
-    isWeb,
+    applicationType,
   }: RegisteredClientOptions & { readonly redirectUris: readonly string[] },
   { documents, registrations: outbound }: Pick<Connections, 'documents' | 'registrations'>,
   { clock, secrets }: UpstreamDeps,
@@ -159,7 +159,7 @@ function createRegistration(
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
       token_endpoint_auth_method: method,
-      ...(isWeb === true ? { application_type: 'web' } : {}),
+      ...(applicationType === undefined ? {} : { application_type: applicationType }),
       ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
       ...(softwareId === undefined ? {} : { software_id: softwareId }),
       ...(softwareStatement === undefined ? {} : { software_statement: softwareStatement }),

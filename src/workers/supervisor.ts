@@ -38,6 +38,10 @@ export async function runWorkers(
   await using opening = new AsyncDisposableStack()
   const { log, env, workers, isTerminal, clock = Date, drainGraceMs = DEFAULT_DRAIN_GRACE_MS } = options
   const first = await readProxyConfig(options)
+  if (first.connections?.spec.storage?.type === 'file')
+    throw new ConfigError([
+      `spec.connections.storage: type "file" is for one process, and --workers is ${workers}; expected type "kvstore", or no --workers`,
+    ])
   const metrics = openMetrics()
   countLostLines(log, metrics)
   const merged = createMergedMetrics()

@@ -152,8 +152,8 @@ export default [
     ],
   ),
   ...within(
-    'src/login/lock.ts',
-    ['test/unit/login/parts.test.ts', 'test/slow/login/lock.test.ts'],
+    'src/files/lock.ts',
+    ['test/unit/login/parts.test.ts', 'test/slow/files/lock.test.ts'],
     [
       [
         'the lock is taken from one at a time',
@@ -288,16 +288,22 @@ export default [
     ],
   ),
   ...within(
+    'src/files/private-file.ts',
+    ['test/unit/login/parts.test.ts', 'test/system/login/login.test.ts', 'test/unit/storage/file.test.ts'],
+    [
+      ['only their owner can read the tokens', "open(fresh, 'wx', 0o600)", "open(fresh, 'wx', 0o644)"],
+      ['a record is written whole or not at all', 'await rm(fresh, { force: true })', 'await Promise.resolve()'],
+    ],
+  ),
+  ...within(
     'src/login/store.ts',
     ['test/unit/login/parts.test.ts', 'test/system/login/login.test.ts'],
     [
-      ['only their owner can read the tokens', "open(fresh, 'wx', 0o600)", "open(fresh, 'wx', 0o644)"],
       [
         'only their owner can enter the folder of the tokens',
         'await chmod(directory, 0o700)',
         'await chmod(directory, 0o755)',
       ],
-      ['a record is written whole or not at all', 'await rm(fresh, { force: true })', 'await Promise.resolve()'],
       ['a record that is too large is none', 'if (statSync(file).size > MAX_BYTES) return undefined', ''],
       [
         'what is no record is no login',

@@ -20,6 +20,8 @@ export interface ConnectionInputs {
   readonly authServers: readonly ResolvedAuthServer[]
   /** The bind is a loopback address or a Unix socket. */
   readonly isLocal: boolean
+  /** It is a Unix socket, which has no URL for browsers. */
+  readonly isSocket: boolean
   readonly problems: Problem[]
   readonly warnings: Problem[]
 }
@@ -64,7 +66,7 @@ export function resolveConnections(
 
 type At = (path: readonly PropertyKey[], message: string) => Problem
 
-function bindProblems(spec: Connections, { isLocal }: ConnectionInputs, at: At): Problem[] {
+function bindProblems(spec: Connections, { isLocal, isSocket }: ConnectionInputs, at: At): Problem[] {
   const { baseUrl, singleUser } = spec
   const found: Problem[] = []
   if (singleUser && !isLocal)
@@ -75,10 +77,9 @@ function bindProblems(spec: Connections, { isLocal }: ConnectionInputs, at: At):
       ),
     )
   if (baseUrl === undefined) {
-    if (!isLocal)
-      found.push(
-        at(['baseUrl'], 'missing, expected the URL of the proxy for browsers, because the bind is not loopback'),
-      )
+    const why = isSocket ? 'a Unix socket' : isLocal ? undefined : 'not loopback'
+    if (why !== undefined)
+      found.push(at(['baseUrl'], `missing, expected the URL of the proxy for browsers, because the bind is ${why}`))
     return found
   }
   if (judgePlainHttp(baseUrl, false) === 'refuse')

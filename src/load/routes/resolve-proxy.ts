@@ -89,6 +89,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
     routes: allRoutes.routes,
     authServers: allRoutes.authServers,
     isLocal: isLoopbackBind(address),
+    isSocket: address.startsWith('unix:'),
     problems,
     warnings,
   })

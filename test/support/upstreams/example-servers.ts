@@ -11,6 +11,11 @@ export async function startExampleServers(sockets: Sockets) {
   const issuer = `http://${await sockets.listen(server)}`
   const resources: (string | undefined)[] = []
   const provider = new DemoInMemoryAuthProvider((resource) => resources.push(resource?.href) > 0)
+  const registrations: unknown[] = []
+  app.use('/register', express.json(), (request, _response, next) => {
+    registrations.push(request.body)
+    next()
+  })
   app.use(mcpAuthRouter({ provider, issuerUrl: new URL(issuer), scopesSupported: ['mcp:tools'] }))
   const state = { issuer, challenge: true, resource: '', scope: '' }
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -49,5 +54,5 @@ export async function startExampleServers(sockets: Sockets) {
   }
   const backend: string = await sockets.http((request, response) => void serve(request, response))
   state.resource = `${backend}/mcp`
-  return { state, backend, provider, resources }
+  return { state, backend, provider, resources, registrations }
 }

@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type LoginRecord, openLoginStore, openReceiver, type Receiver, withLock } from '../../../src/login/index.ts'
+import { withLock } from '../../../src/files/index.ts'
+import { type LoginRecord, openLoginStore, openReceiver, type Receiver } from '../../../src/login/index.ts'
 
 let directory: string
 const receivers: Receiver[] = []

@@ -10,7 +10,7 @@ import { IN_TIME, LEG, NO_FILES } from '../../support/upstreams/rig.ts'
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
 
-const registrations = (): NonNullable<UpstreamDeps['registration']> => {
+const keptRegistrations = (): NonNullable<UpstreamDeps['registration']> => {
   const kept = new Map<string, Buffer>()
   return {
     redirectUris: () => [LEG.redirectUri],
@@ -44,7 +44,7 @@ function open(endpoint: string, more: Partial<McpUpstreamOptions> = {}) {
         log: createRecordingLog(),
         secrets: createTestSecrets({}),
         ...NO_FILES,
-        registration: registrations(),
+        registration: keptRegistrations(),
         outbound: (options) => createOutbound({ ...options, clock, breaker: false, retry: false }),
       },
     ),
@@ -60,10 +60,11 @@ async function visit(url: URL): Promise<URLSearchParams> {
 
 describe('an upstream discovered from an MCP server', () => {
   it('registers, logs in and gets a token for the resource', async () => {
-    const { backend, provider, resources } = await startExampleServers(sockets)
+    const { backend, provider, resources, registrations } = await startExampleServers(sockets)
     const { upstream } = open(`${backend}/mcp`)
 
     const url = await upstream.authorizationUrl(LEG)
+    expect(registrations).toMatchObject([{ application_type: 'web' }])
     expect(url.searchParams.get('resource')).toBe(`${backend}/mcp`)
     expect(url.searchParams.get('scope')).toBe('mcp:tools')
     const { tokens, subject } = await upstream.finish(LEG, await visit(url))

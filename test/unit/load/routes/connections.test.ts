@@ -109,12 +109,21 @@ describe('rules of connections', () => {
       spec({ login: [...spec().login, { issuerUrl: 'https://other.example.com', clientId: 'c' }] }),
       'no route accepts callers of https://other.example.com',
     ],
+<<<<<<< HEAD
     [
       'a login on plain http',
       spec({ login: [{ issuerUrl: 'http://idp.example.com', clientId: 'c' }] }),
       'codes and tokens would be readable on the network, expected https',
     ],
     ['a shared store without keys', spec({ storage: store }), 'storage of type "kvstore" needs it'],
+=======
+    ['a shared store without keys', spec({ storage: store }), 'storage of type "kvstore" or "file" needs it'],
+    [
+      'a directory of several people',
+      spec({ storage: { type: 'file', file: { directory: 'state' } }, keySecretRefs: [{ name: 'a', key: 'b' }] }),
+      'storage of type "file" is for one user',
+    ],
+>>>>>>> 58096627 (extauth proxy --target URL --connect: a remote MCP server with the user's own account)
     [
       'a redirect URI',
       spec({ providers: [{ ...github, oidcConfig: { ...github.oidcConfig, redirectUri: 'https://a/b' } }] }),
@@ -174,6 +183,17 @@ describe('rules of connections', () => {
     expect(problemsOf(inject, withConnections(single, anonymous))).toBe('')
     const open = { ...anonymous, listen: { address: ':8080' } }
     expect(problemsOf(inject, withConnections(single, open))).toContain('would use the same accounts')
+    const socket = { ...anonymous, listen: { address: 'unix:/run/extauth.sock' } }
+    expect(problemsOf(inject, withConnections(single, socket))).toContain('because the bind is a Unix socket')
+    expect(problemsOf(inject, withConnections({ ...single, baseUrl: 'http://127.0.0.1:9000' }, socket))).toBe('')
+  })
+
+  test('a directory keeps the connections of a single user, beside the file that names it', () => {
+    const storage = { type: 'file', file: { directory: 'state' } }
+    const single = spec({ login: [], singleUser: true, storage, keySecretRefs: [{ name: 'a', key: 'b' }] })
+    const { config, warnings } = resolveProxy(load(inject, withConnections(single, { auth: { mode: 'anonymous' } })))
+    expect(config?.connections?.spec.storage).toEqual({ type: 'file', file: { directory: '/etc/extauth/state' } })
+    expect(warnings?.map(renderProblem).join()).not.toContain('lost at a restart')
   })
 })
 

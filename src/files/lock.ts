@@ -10,8 +10,7 @@ const LOOK_MS = 100
 
 /**
  * Runs `work` while holding a lock of this name in `directory`, across processes. Waits at most `patienceMs` or until
- * `signal`, then rejects with `LockTimeout`. The lock is a listening socket in `directory`, which the system closes
- * when its process ends in any way; the next process removes the file.
+ * `signal`, then rejects with `LockTimeout`.
  */
 export async function withLock<T>(
   directory: string,
@@ -20,6 +19,25 @@ export async function withLock<T>(
   work: () => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
+  const release = await acquireLock(directory, name, patienceMs, signal)
+  try {
+    return await work()
+  } finally {
+    await release()
+  }
+}
+
+/**
+ * Takes a lock of this name in `directory` and returns the function that releases it. Waits like `withLock`. The lock
+ * is a listening socket in `directory`, which the system closes when its process ends in any way; the next process
+ * removes the file.
+ */
+export async function acquireLock(
+  directory: string,
+  name: string,
+  patienceMs: number,
+  signal?: AbortSignal,
+): Promise<() => Promise<void>> {
   const address = await addressOf(directory, name)
   const endsAtMs = after(monotonicNow(), patienceMs)
   let server = await take(address)
@@ -30,9 +48,7 @@ export async function withLock<T>(
     server = await take(address)
   }
   const held = server
-  try {
-    return await work()
-  } finally {
+  return async () => {
     await new Promise((resolve) => {
       held.close(resolve)
       for (const socket of waiters.get(held) ?? []) socket.destroy()

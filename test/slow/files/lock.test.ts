@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { withLock } from '../../../src/login/index.ts'
+import { withLock } from '../../../src/files/index.ts'
 
 let directory: string
 
@@ -42,7 +42,7 @@ it('waits no longer than it should, and not for another name', async () => {
 })
 
 it('of a process that is killed is free at once, and nothing is left behind', async () => {
-  const module = JSON.stringify(path.join(import.meta.dirname, '../../../src/login/index.ts'))
+  const module = JSON.stringify(path.join(import.meta.dirname, '../../../src/files/index.ts'))
   const script = `import { withLock } from ${module}
     await withLock(${JSON.stringify(directory)}, 'd', 1000, () => { console.log('held'); setInterval(() => {}, 1000); return new Promise(() => {}) })`
   const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
