@@ -5,6 +5,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { connectThrough } from '../../../lab/cli/lab-pages.ts'
 import { EXECUTABLE, extauth, type Running } from '../../support/e2e/process.ts'
 import { freePort } from '../../support/e2e/run.ts'
 
@@ -171,6 +172,38 @@ describe('docs/own-server.md, with the lab as server', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/authorization: Bearer /i)
     expect(stdout).toContain('show_request')
+  }, 120_000)
+})
+
+describe('docs/connected-accounts.md, with the lab as server', () => {
+  const PAGE = read('docs/connected-accounts.md')
+
+  it('connects the account of a local user, and keeps it over a restart', async () => {
+    for (const port of [8092, 8093]) if (await isTaken(port)) ports.set(port, await freePort())
+    const state = mkdtempSync(path.join(os.tmpdir(), 'extauth-connected-'))
+    onTestFinished(() => rmSync(state, { recursive: true }))
+    const [, script = ''] = /<!-- start -->\s+```sh\n(.*?)```/s.exec(PAGE) ?? []
+    const [, call = 'false'] = /<!-- run -->\s+```sh\n(.*?)```/s.exec(PAGE) ?? []
+    const [tool, args = ''] = withPorts(script).trim().split(' -- ')
+    expect(tool).toBe('npm run -s extauth')
+    const start = async (): Promise<Running> => {
+      const proxy = extauth(args.split(' '), { cwd: ROOT, env: { XDG_STATE_HOME: state } })
+      await proxy.shows('/connections\n')
+      return proxy
+    }
+    const stop = async ({ process: child, ended }: Running): Promise<void> => {
+      child.kill('SIGTERM')
+      expect(await ended).toBe(0)
+    }
+    const proxy = await start()
+    const asked = await bash(call)
+    const link = /http:[^\s"]+\/connect\/[\w-]+/.exec(asked.stdout)?.[0] ?? ''
+    await connectThrough(link, { user: 'alice' }, (reason) => expect.fail(reason))
+    expect((await bash(call)).stdout).toContain('show_request')
+    await stop(proxy)
+    const again = await start()
+    expect((await bash(call)).stdout).toContain('show_request')
+    await stop(again)
   }, 120_000)
 })
 

@@ -109,21 +109,17 @@ describe('rules of connections', () => {
       spec({ login: [...spec().login, { issuerUrl: 'https://other.example.com', clientId: 'c' }] }),
       'no route accepts callers of https://other.example.com',
     ],
-<<<<<<< HEAD
     [
       'a login on plain http',
       spec({ login: [{ issuerUrl: 'http://idp.example.com', clientId: 'c' }] }),
       'codes and tokens would be readable on the network, expected https',
     ],
-    ['a shared store without keys', spec({ storage: store }), 'storage of type "kvstore" needs it'],
-=======
     ['a shared store without keys', spec({ storage: store }), 'storage of type "kvstore" or "file" needs it'],
     [
       'a directory of several people',
       spec({ storage: { type: 'file', file: { directory: 'state' } }, keySecretRefs: [{ name: 'a', key: 'b' }] }),
       'storage of type "file" is for one user',
     ],
->>>>>>> 58096627 (extauth proxy --target URL --connect: a remote MCP server with the user's own account)
     [
       'a redirect URI',
       spec({ providers: [{ ...github, oidcConfig: { ...github.oidcConfig, redirectUri: 'https://a/b' } }] }),
