@@ -142,12 +142,12 @@ function resultOf(inbound: InboundRequest, outcome: Answered | undefined): Reque
 
 /** The response to a caller without a connected account (connections.md §2); undefined on routes without connections. */
 function prompt(inbound: InboundRequest, failure: Failure): Promise<RequestResult> | undefined {
-  const { unconnected, route } = inbound
+  const { promptable, route } = inbound
   const elicitation = route?.elicitation
-  if (unconnected === undefined || elicitation === undefined) return undefined
+  if (promptable === undefined || elicitation === undefined) return undefined
   const answer = async (): Promise<RequestResult> => {
     try {
-      const content = await elicitation.respond(unconnected, failure)
+      const content = await elicitation.respond(promptable, failure)
       if (inbound.gone) return gone(inbound)
       const { request, response, responseHeaders, trace } = inbound
       const headers = respond(request, response, content, responseHeaders)

@@ -56,8 +56,8 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
   localHandler: LocalHandler | undefined = undefined
   route: Route | undefined = undefined
   caller: Caller | undefined = undefined
-  /** The request on a route with connected accounts, while its credential is being obtained. */
-  unconnected: Known | undefined = undefined
+  /** The request on a route with connected accounts: its failure may become a prompt. */
+  promptable: Known | undefined = undefined
   attempts = 0
   /** The body for the backend. */
   body: Body | undefined = undefined

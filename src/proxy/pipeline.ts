@@ -93,11 +93,11 @@ function obtain(known: Known, inbound: InboundRequest): Armed | Promise<Armed> {
   const { elicitation, obtain: stage } = known.matched.route
   if (elicitation === undefined) return stage.obtain(known)
   const connected = (armed: Armed): Armed => {
-    inbound.unconnected = undefined
     elicitation.connected(known)
     return armed
   }
-  inbound.unconnected = known
+  // A backend may end a connection, or require more of it, after it was used.
+  inbound.promptable = known
   const obtained = stage.obtain(known)
   return obtained instanceof Promise ? obtained.then(connected) : connected(obtained)
 }

@@ -27,7 +27,7 @@ interface World {
 }
 
 /** Callers of `people`, a backend that accepts only tokens of `service`, and the proxy with files. */
-async function startWorld(connections: object = {}): Promise<World> {
+async function startWorld(connections: object = {}, target?: string): Promise<World> {
   const [people, service] = [await startIdp(sockets), await startIdp(sockets)]
   const backend = sockets.closing(
     await startLabBackend({ port: 0, clock: Date, mounts: { '/mcp': { kind: 'bearer', token: new Secret(ACCESS) } } }),
@@ -62,7 +62,9 @@ async function startWorld(connections: object = {}): Promise<World> {
           ],
           ...connections,
         },
-        routes: [{ name: 'mcp', path: '/mcp', target: `${backend.url}/mcp`, externalAuthConfigRef: { name: 'own' } }],
+        routes: [
+          { name: 'mcp', path: '/mcp', target: target ?? `${backend.url}/mcp`, externalAuthConfigRef: { name: 'own' } },
+        ],
       }),
     }),
   )
@@ -133,6 +135,54 @@ describe('connected accounts in a running proxy', () => {
     await again.connect(new OldTransport(url, options))
     expect((await again.callTool({ name: 'show_request' }))['isError']).not.toBe(true)
     expect(JSON.stringify(world.proxy.log)).not.toContain(ACCESS)
+  })
+})
+
+describe('a backend that rejects a connected account', () => {
+  const connectedWorld = async (answer: (token: string | undefined) => [status: number, challenge?: string]) => {
+    const target = await sockets.http((request, response) => {
+      const [status, challenge] = answer(request.headers.authorization)
+      response.writeHead(status, challenge === undefined ? {} : { 'www-authenticate': challenge }).end('{}')
+    })
+    const world = await startWorld({}, `${target}/mcp`)
+    const call = async (): Promise<string> => {
+      const { url, options } = await transportOf(world, 'alice')
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: { ...options.requestInit.headers, 'content-type': 'application/json', accept: 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'read' } }),
+      })
+      expect(response.status).toBe(200)
+      return response.text()
+    }
+    const linkIn = (text: string): string => /http:\S+\/connect\/[\w-]+/.exec(text)?.[0] ?? ''
+    expect(await connect(world, linkIn(await call()), 'alice')).toContain('is connected')
+    return { world, call, linkIn }
+  }
+
+  it('asks to connect it again in the response to the same call', async () => {
+    let isAccepted = true
+    const { world, call, linkIn } = await connectedWorld(() => [isAccepted ? 200 : 401])
+    expect(await call()).toBe('{}')
+    isAccepted = false
+    world.service.token = { status: 400, body: { error: 'invalid_grant' } }
+    const text = await call()
+    expect(text).toContain('github ended this connection')
+    expect(linkIn(text)).not.toBe('')
+  })
+
+  it('asks for the scopes that it requires', async () => {
+    const { world, call, linkIn } = await connectedWorld(() => [
+      403,
+      'Bearer error="insufficient_scope", scope="admin:repo"',
+    ])
+    const text = await call()
+    expect(text).toContain('needs more permissions of your github account')
+    const browser = new Browser()
+    const own = await browser.get(linkIn(text))
+    const consent = await browser.get(backFrom({ idp: world.people, clock: Date }, own))
+    const away = await browser.press(consent, 'continue')
+    expect(new URL(away.location ?? '').searchParams.get('scope')).toBe('openid repo admin:repo')
   })
 })
 
