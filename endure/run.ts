@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createTally, type Surroundings } from './callers/caller.ts'
 import { createAgent } from './callers/client.ts'
 import { startCrowd } from './callers/crowd.ts'
+import { createPeople } from './callers/people.ts'
 import { profilesOf, registryProfile } from './callers/routes.ts'
 import { change } from './changes.ts'
 import { FAULTS } from './faults/list.ts'
@@ -20,7 +21,7 @@ import { findingText } from './report/text.ts'
 import { machineOf, reportedFaults, type RunResult, sorted, withDetails } from './result.ts'
 import { REPLICA_PARTS, watchStalls } from './stalls.ts'
 import { REGISTRY_PATH } from './world/registry.ts'
-import { LOGIN_USERS } from './world/services.ts'
+import { LOGIN_USERS, PEOPLE } from './world/services.ts'
 import type { Program } from './world/program.ts'
 import { openWorld, type Watching, type World } from './world/world.ts'
 
@@ -43,6 +44,7 @@ export interface RunOptions {
 /** A line that has not come after so long is missing. */
 const LINE_MS = 60_000
 const HOUSEKEEPING_MS = 5_000
+const DISCONNECT_MS = 30_000
 const TELL_EVERY_MS = 60_000
 const MIB = 1024 * 1024
 /** A delayed request may still arrive long after the response. */
@@ -125,6 +127,10 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
     faults,
     marks,
     tally,
+    people: createPeople(PEOPLE, {
+      revoke: (subject) => world.services.workspace.revoke(subject),
+      disconnect: (subject) => disconnect(world, subject),
+    }),
     pause,
     think: (ms) => pause(ms * stalls.pace()),
     isOver,
@@ -170,7 +176,13 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
     findings.add('leaked secret', `nothing was there to be searched: ${JSON.stringify(searched)}`)
   const keys = kindsOf(await world.store.lives())
   const logins = (tally.counts.get('login') ?? 0) + (tally.counts.get('login failed') ?? 0)
-  for (const problem of keyProblems(keys, { lives: crowd.lives, logins })) findings.add('growth', problem)
+  for (const problem of keyProblems(keys, {
+    lives: crowd.lives,
+    logins,
+    people: PEOPLE.length,
+    connected: (tally.counts.get('connected') ?? 0) + (tally.counts.get('connecting failed') ?? 0),
+  }))
+    findings.add('growth', problem)
   const growth = growthOf(samples, seconds)
   for (const { measure, of, from, to, bound } of growth.filter(({ isKept }) => !isKept))
     findings.add(
@@ -198,6 +210,16 @@ async function live(options: RunOptions, started: Started): Promise<RunResult> {
     findings: withDetails(findings, lines),
     failures: findings.count,
   }
+}
+
+/** Ends the connections of a caller, at the admin listener of the replica that is never ended. */
+async function disconnect({ replicas: [{ adminUrl }], services }: World, subject: string): Promise<void> {
+  const query = new URLSearchParams({ issuer: services.gates.identity.url, subject })
+  const response = await fetch(`${adminUrl}/connections?${query.toString()}`, {
+    method: 'DELETE',
+    signal: AbortSignal.timeout(DISCONNECT_MS),
+  })
+  if (response.status !== 200) throw new Error(`status ${response.status}: ${await response.text()}`)
 }
 
 /** The last lines of a replica that is killed are lost with it. */

@@ -9,6 +9,7 @@ import type { Marks } from '../oracle/marks.ts'
 import type { Witness } from '../oracle/witness.ts'
 import type { Random } from '../random.ts'
 import { send } from './client.ts'
+import type { People } from './people.ts'
 import type { Body } from './messages.ts'
 import { type Identity, needsOf, type Profile } from './routes.ts'
 
@@ -25,6 +26,7 @@ export interface Surroundings {
   readonly faults: FaultLog
   readonly marks: Marks
   readonly tally: Tally
+  readonly people: People
   /** Ends when the run is over. */
   pause(ms: number): Promise<void>
   /** The same between two requests, longer on a machine that has no time. */

@@ -6,6 +6,7 @@ import { unwell } from '../oracle/excuses.ts'
 import type { Random } from '../random.ts'
 import type { Caller, Surroundings } from './caller.ts'
 import { calls, intrudes, type Life, provokes, reads, session } from './lives.ts'
+import { connects } from './people.ts'
 import { type Identity, needsOf, type Profile } from './routes.ts'
 
 /** Callers that come and go; there are always so many. */
@@ -56,6 +57,7 @@ async function liveOnce(around: Surroundings, name: string, random: Random, user
     const caller = await loggedIn(around, name, random, profile, random.pick(users))
     return caller === undefined ? undefined : life(caller)
   }
+  if (profile.knownBy === 'account') return asPerson({ name, around, random, profile })
   const subject = name
   const groups = random.pick([[], ['dev'], ['admins'], ['dev', 'admins']])
   const team = random.pick([undefined, 'search', 'payments'] as const)
@@ -69,6 +71,24 @@ async function liveOnce(around: Surroundings, name: string, random: Random, user
   const token = await mint(around, identity, { opaque })
   const lived = profile.path === '/client-credentials' && random.between(0, 3) === 0 ? provokes : life
   return lived({ ...caller, token, ...(opaque ? { needs: ['introspection'] as const } : {}) })
+}
+
+/** A caller of a route for which people connect their accounts. */
+async function asPerson(as: Pick<Caller, 'name' | 'around' | 'random' | 'profile'>): Promise<void> {
+  const { around, random } = as
+  const { people } = around
+  const person = people.take(random)
+  if (person === undefined) return
+  try {
+    const identity: Identity = { subject: person.subject, groups: [], team: undefined }
+    const caller = { ...as, identity }
+    if (random.between(0, 9) === 0) return await intrudes(await withoutRight(caller))
+    const opaque = random.between(0, 4) === 0
+    const token = await mint(around, identity, { opaque })
+    await connects({ ...caller, token, ...(opaque ? { needs: ['introspection'] as const } : {}) }, person, people)
+  } finally {
+    people.giveBack(person)
+  }
 }
 
 async function mint(

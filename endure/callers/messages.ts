@@ -25,6 +25,8 @@ export interface ToolCall {
   readonly wantsProgress?: boolean
   /** So many characters more. */
   readonly padding?: number
+  /** Capabilities of the client. */
+  readonly capabilities?: object
 }
 
 const metaOf = ({ id, wantsProgress = false, padding = 0 }: ToolCall): Record<string, unknown> => ({
@@ -32,8 +34,8 @@ const metaOf = ({ id, wantsProgress = false, padding = 0 }: ToolCall): Record<st
   ...(padding === 0 ? {} : { 'endure/padding': 'x'.repeat(padding) }),
 })
 
-/** A call of a tool in one POST, without a session. */
-export const modernCall = (call: ToolCall): Body =>
+/** A call of a tool in one POST, without a session; `more`: further parameters, the last of all. */
+export const modernCall = (call: ToolCall, more: object = {}): Body =>
   bodyOf(
     {
       jsonrpc: '2.0',
@@ -45,9 +47,10 @@ export const modernCall = (call: ToolCall): Body =>
         _meta: {
           'io.modelcontextprotocol/protocolVersion': MODERN,
           'io.modelcontextprotocol/clientInfo': CLIENT,
-          'io.modelcontextprotocol/clientCapabilities': {},
+          'io.modelcontextprotocol/clientCapabilities': call.capabilities ?? {},
           ...metaOf(call),
         },
+        ...more,
       },
     },
     { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call', 'mcp-name': call.tool },

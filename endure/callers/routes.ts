@@ -8,8 +8,11 @@ export interface Identity {
   readonly team: 'search' | 'payments' | undefined
 }
 
-/** How callers of a route are known: not at all, by a token of the identity provider, by a login at the proxy. */
-export type KnownBy = 'nothing' | 'token' | 'login'
+/**
+ * How callers of a route are known: not at all, by a token of the identity provider, by a login at the proxy; `account`: by a
+ * token, and the route needs an account that they connect.
+ */
+export type KnownBy = 'nothing' | 'token' | 'login' | 'account'
 
 /** A route, before any caller. */
 export interface Profile {
@@ -85,6 +88,12 @@ export const profilesOf = (current: Current): readonly Profile[] => [
     knownBy: 'token',
     needs: ['provider'],
     expected: ({ subject }) => verified({ 'claims.sub': subject }),
+  },
+  {
+    path: '/connected',
+    knownBy: 'account',
+    needs: ['provider', 'workspace', 'store'],
+    expected: ({ subject }) => verified({ workspaceUser: subject }),
   },
   {
     path: '/cloud-sts',

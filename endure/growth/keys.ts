@@ -13,6 +13,10 @@ export type KeyLife = readonly [key: string, ms: number]
 
 /** Reasons for a key. */
 export interface Occasions {
+  /** Who may connect accounts. */
+  readonly people: number
+  /** Accounts that were connected. */
+  readonly connected: number
   /** Callers with a credential of their own; also those who logged in. */
   readonly lives: number
   /** Also those that came to nothing. */
@@ -30,10 +34,14 @@ const KINDS: Readonly<Record<string, readonly [seconds: number, most?: (occasion
   'v:purges': [2 * DAY, () => 4],
   'v:mark': [30 * DAY, () => 4],
   'v:probe': [MINUTE],
-  'v:session': [30 * DAY, ({ logins }) => logins],
+  'v:session': [30 * DAY, ({ logins, connected }) => logins + connected],
   'v:family': [30 * DAY, ({ logins }) => logins],
   'v:code': [10 * MINUTE],
   'v:login': [10 * MINUTE],
+  'v:connection': [360 * DAY, ({ people }) => people],
+  'v:person': [360 * DAY, ({ people }) => people],
+  'v:ticket': [10 * MINUTE],
+  'v:prompt': [MINUTE],
   'v:client': [90 * DAY, ({ logins }) => logins],
   'v:upstream-client': [90 * DAY, () => 4],
   'v:assertion': [DAY],

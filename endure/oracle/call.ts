@@ -23,6 +23,8 @@ export type Expectation =
   | { readonly kind: 'servers'; readonly names: readonly string[] }
   /** The backend's status is converted to one of these, as `status reason`. */
   | { readonly kind: 'refusal'; readonly reasons: readonly string[] }
+  /** A link for connecting an account, and the backend gets nothing; `orServed`: or the caller's own request. */
+  | { readonly kind: 'prompt'; readonly orServed: boolean }
   /** Anything that is whole: of the protocol, not of a tool. */
   | { readonly kind: 'anything' }
 

@@ -70,6 +70,7 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
   backend: {
     refusals: [
       '502 backend_unreachable',
+      '502 backend_no_answer',
       '504 backend_timeout',
       '502 backend_error',
       '502 backend_rejected_credential',
@@ -90,6 +91,7 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
       '503 sts_unavailable',
       '504 backend_timeout',
       '502 backend_unreachable',
+      '502 backend_no_answer',
       '503 store_unavailable',
     ],
     cut: true,
@@ -101,6 +103,7 @@ export const EXCUSES: Readonly<Record<Part, Excuse>> = {
       '503 sts_unavailable',
       '503 aws_identity_unavailable',
       '502 backend_unreachable',
+      '502 backend_no_answer',
       '503 store_unavailable',
     ],
     cut: true,

@@ -11,6 +11,9 @@ interface Message {
   readonly params?: { readonly progressToken?: unknown; readonly progress?: number }
   readonly result?: {
     readonly content?: readonly { readonly text?: string }[]
+    readonly isError?: boolean
+    readonly inputRequests?: Readonly<Record<string, { readonly params?: { readonly url?: string } }>>
+    readonly requestState?: string
     readonly structuredContent?: { readonly headers?: readonly string[] }
   }
   readonly error?: { readonly message?: string; readonly data?: { readonly reason?: string } }
@@ -89,12 +92,24 @@ function judgeContent(call: Call, outcome: Outcome, where: string): Verdict {
       (id !== undefined && id !== call.id) || (params?.progressToken !== undefined && params.progressToken !== call.id),
   )
   if (foreign !== undefined) return ["another caller's answer", `${where}: an answer for ${String(foreign.id)}`]
+  if (call.expectation.kind === 'prompt' && promptIn(outcome) !== undefined) return undefined
   if (last.error !== undefined)
     return [
       'refused without a reason',
       `${where}: an error of the backend, ${String(last.error.message).slice(0, 120)}`,
     ]
   return judgeExpectation(call, call.expectation, messages, last, where)
+}
+
+const LINK = /https?:[^\s"]+\/connect\/[\w-]{32}(?=[\s"]|$)/
+
+/** The prompt in an answer: the link for connecting an account, and the state of the request; undefined: there is none. */
+export function promptIn(outcome: Outcome): { readonly link: string; readonly state: string | undefined } | undefined {
+  const { result } = messagesOf(outcome)?.at(-1) ?? {}
+  const [asked] = Object.values(result?.inputRequests ?? {})
+  const text = asked?.params?.url ?? (result?.isError === true ? result.content?.[0]?.text : undefined)
+  const link = LINK.exec(text ?? '')?.[0]
+  return link === undefined ? undefined : { link, state: result?.requestState }
 }
 
 function judgeExpectation(
@@ -106,6 +121,11 @@ function judgeExpectation(
 ): Verdict {
   const text = last.result?.content?.[0]?.text ?? ''
   switch (expectation.kind) {
+    case 'prompt':
+      // An own request has been compared at the backend.
+      return expectation.orServed && last.result?.isError !== true && last.result?.inputRequests === undefined
+        ? judgeExpectation(call, { kind: 'own request' }, messages, last, where)
+        : ['served who must be refused', `${where}: no link for connecting an account in ${text.slice(0, 80)}`]
     case 'own request': {
       const ids = (last.result?.structuredContent?.headers ?? [])
         .map((line) => line.split(': '))

@@ -60,6 +60,8 @@ export function createWitness(
       const { call } = entry
       if (call.refusal !== undefined && seen.verified !== undefined && mayBeServedBy(call, now(), spans) === undefined)
         findings.add('served who must be refused', `${describe(call)}: reached the backend`)
+      if (isPromptOnly(call) && seen.verified !== undefined)
+        findings.add('served who must be refused', `${describe(call)}: without an account, reached the backend`)
       for (const problem of problemsOf(call, seen)) findings.add(...problem)
       if (seen.verified === undefined || !entry.call.isUnsafe) return
       entry.done += 1
@@ -81,6 +83,8 @@ export function createWitness(
     },
   }
 }
+
+const isPromptOnly = ({ expectation }: Call): boolean => expectation.kind === 'prompt' && !expectation.orServed
 
 const describe = ({ caller, route, id }: Call): string => `${caller} at ${route} (${id})`
 

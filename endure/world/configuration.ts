@@ -32,6 +32,8 @@ const PLENTY = { perSecond: 10_000, burst: 10_000 }
 /** The one that signs, the next, and those before it whose tokens may be good; the product takes 16. */
 const MOST_KEYS = 8
 const SEALING = 'endure-sealing'
+/** The longest life of a connected account. */
+export const MOST_CONNECTED_SECONDS = 150
 const SIGNING = 'endure-signing'
 
 interface KeyRef {
@@ -88,6 +90,9 @@ export async function openConfiguration(
   await edit(proxyFile, [
     [['spec', 'cache'], { storage, keySecretRefs: [sealing] }],
     [['spec', 'sessionKeySecretRef'], session],
+    [['spec', 'connections', 'storage'], storage],
+    [['spec', 'connections', 'keySecretRefs'], [sealing]],
+    [['spec', 'connections', 'providers', '0', 'maxAge'], `${MOST_CONNECTED_SECONDS}s`],
   ])
   const server = ['spec', 'embeddedAuthServer']
   const limits = { registration: PLENTY, authorize: PLENTY, token: PLENTY, registeredClients: 1_000_000 }

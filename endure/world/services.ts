@@ -23,6 +23,9 @@ import { type Gate, openGate } from './gate.ts'
 /** Users who log in at the proxy; the identity provider and the workspace know all of them. */
 export const LOGIN_USERS: readonly string[] = Array.from({ length: 40 }, (_, index) => `user-${100 + index}`)
 
+/** People who connect accounts; both services know them, too. */
+export const PEOPLE: readonly string[] = Array.from({ length: 60 }, (_, index) => `person-${100 + index}`)
+
 /** Everything that the proxies talk to but Redis, each behind a gate. */
 export interface Services {
   readonly identity: LabIdentityProvider
@@ -52,6 +55,8 @@ const EMPTY_ANSWER =
 const KEYS_SECONDS = 60
 /** The proxy's own token has to be renewed during a fault of its endpoint. */
 const OWN_TOKEN_SECONDS = 20
+/** Tokens of the workspace have to be refreshed while their users call. */
+const WORKSPACE_SECONDS = 60
 const PROMPTLY = { now: () => Date.now() }
 
 /** Starts them as `extauth lab` does, on other addresses. */
@@ -65,7 +70,11 @@ export async function openServices(options: StandInOptions): Promise<Services> {
     workspace: await openGate({ rubbish: EMPTY_ANSWER }),
     backend: await openGate(),
   }
-  const callbacks = ['/upstream', '/upstream-exchange', '/xaa', ''].map((route) => `${proxyUrl}${route}/oauth/callback`)
+  const callbacks = ['/upstream', '/upstream-exchange', '/xaa', '']
+    .map((route) => `${route}/oauth/callback`)
+    .concat('/connect/callback')
+    .map((path) => proxyUrl + path)
+  const users = [...LOGIN_USERS, ...PEOPLE]
   const clients = (await readClients(proxyUrl)).map((client) => {
     if (client.id === LAB_PROXY) return Object.assign({}, client, { tokenSeconds: OWN_TOKEN_SECONDS })
     return client.redirectUris === undefined ? client : Object.assign({}, client, { redirectUris: callbacks })
@@ -82,7 +91,7 @@ export async function openServices(options: StandInOptions): Promise<Services> {
     clients,
     clock: PROMPTLY,
     faults,
-    users: LOGIN_USERS.map((subject) => ({ subject, claims: { groups: ['dev'], email: `${subject}@example.com` } })),
+    users: users.map((subject) => ({ subject, claims: { groups: ['dev'], email: `${subject}@example.com` } })),
   })
   const roles = ROLES.map((role) =>
     role.arn === HUB_ROLE ? Object.assign({}, role, { sessionSeconds: KEYS_SECONDS }) : role,
@@ -97,7 +106,8 @@ export async function openServices(options: StandInOptions): Promise<Services> {
       redirectUris: callbacks,
     },
     clock: PROMPTLY,
-    users: LOGIN_USERS.map((login, index) => ({ id: 7_000 + index, login, mail: `${login}@workspace.example` })),
+    accessSeconds: WORKSPACE_SECONDS,
+    users: users.map((login, index) => ({ id: 7_000 + index, login, mail: `${login}@workspace.example` })),
   })
   const { metadata, env } = await startAws(0, await secretOf(POD_TOKEN, 'token'), sts, KEYS_SECONDS)
   const known = await mountsFor(identity, sts, workspace, proxyUrl)

@@ -32,6 +32,8 @@ export interface WorkspaceLogins {
   redeem(form: Form): object
   /** The user of an access token; undefined for an invalid or expired one. */
   verify(accessToken: string): Issued | undefined
+  /** Ends everything that was issued to a user. */
+  revoke(user: string): void
 }
 
 const ACCESS_SECONDS = 300
@@ -46,6 +48,7 @@ interface Kept<T> {
   find(name: string): T | undefined
   /** Throws `invalid_grant`. */
   take(name: string): T
+  drop(isDropped: (value: T) => boolean): void
 }
 
 function createKept<T>(prefix: string, clock: Clock): Kept<T> {
@@ -69,6 +72,9 @@ function createKept<T>(prefix: string, clock: Clock): Kept<T> {
       if (value === undefined) throw new OAuthRefusal('invalid_grant', 'it is not known, was used or has ended')
       return value
     },
+    drop(isDropped) {
+      for (const [name, { value }] of kept) if (isDropped(value)) kept.delete(name)
+    },
   }
 }
 
@@ -77,6 +83,7 @@ export function createWorkspaceLogins(
   client: { readonly redirectUris: readonly string[] },
   users: readonly WorkspaceUser[],
   clock: Clock,
+  accessSeconds = ACCESS_SECONDS,
 ): WorkspaceLogins {
   const logins = createKept<Asked>('login-', clock)
   const codes = createKept<Asked & Issued>('code-', clock)
@@ -90,9 +97,9 @@ export function createWorkspaceLogins(
     workspace: { id: 'W1', name: 'Lab' },
     authed_user: {
       id: issued.user.id,
-      access_token: accessTokens.keep(issued, ACCESS_SECONDS * 1000),
+      access_token: accessTokens.keep(issued, accessSeconds * 1000),
       refresh_token: refreshTokens.keep(issued, REFRESH_MS),
-      expires_in: ACCESS_SECONDS,
+      expires_in: accessSeconds,
       scope: issued.scope.split(' ').join(','),
     },
   })
@@ -134,5 +141,8 @@ export function createWorkspaceLogins(
       }
     },
     verify: (accessToken) => accessTokens.find(accessToken),
+    revoke(login) {
+      for (const kept of [codes, accessTokens, refreshTokens]) kept.drop(({ user }) => user.login === login)
+    },
   }
 }

@@ -19,12 +19,16 @@ export interface LabWorkspaceOptions {
   readonly client: Required<Pick<LabClient, 'id' | 'secret' | 'redirectUris'>>
   readonly clock: Clock
   readonly users?: readonly WorkspaceUser[]
+  /** Life of an access token in seconds. Default 300. */
+  readonly accessSeconds?: number
 }
 
 export interface LabWorkspace {
   readonly url: string
   /** The user of an access token; undefined for an invalid or expired one. */
   verify: WorkspaceLogins['verify']
+  /** Ends everything that was issued to a user. */
+  revoke: WorkspaceLogins['revoke']
   close(): Promise<void>
 }
 
@@ -50,7 +54,7 @@ function loginPage(login: string, users: readonly WorkspaceUser[]): string {
 export async function startLabWorkspace(options: LabWorkspaceOptions): Promise<LabWorkspace> {
   const { client, clock, users = WORKSPACE_USERS } = options
   const clients = createClients([{ ...client, may: ['authorization_code'] }])
-  const logins = createWorkspaceLogins(client, users, clock)
+  const logins = createWorkspaceLogins(client, users, clock, options.accessSeconds)
   const app = createApp()
 
   app.get('/oauth/authorize', async (request, reply) => {
@@ -81,7 +85,7 @@ export async function startLabWorkspace(options: LabWorkspaceOptions): Promise<L
     await listening.close()
     await app.close()
   }
-  return { url: listening.url, verify: (token) => logins.verify(token), close }
+  return { url: listening.url, verify: (token) => logins.verify(token), revoke: (user) => logins.revoke(user), close }
 }
 
 function createApp(): FastifyInstance {

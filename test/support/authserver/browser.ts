@@ -28,12 +28,17 @@ export class Browser {
   }
 
   /** Presses a button of the page's form. */
-  async press(page: Seen, decision: string): Promise<Seen> {
+  press(page: Seen, decision: string): Promise<Seen> {
+    return this.submit(page, { decision })
+  }
+
+  /** Sends the page's form with these fields beside the hidden ones. */
+  async submit(page: Seen, fields: Readonly<Record<string, string>>): Promise<Seen> {
     const action = /<form method="post" action="([^"]+)"/.exec(page.html)?.[1]
     if (action === undefined) throw new Error(`no form in ${page.html}`)
-    const fields = [...page.html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)]
-    const form = new URLSearchParams(fields.map(([, name = '', value = '']): [string, string] => [name, value]))
-    form.set('decision', decision)
+    const hidden = [...page.html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)]
+    const form = new URLSearchParams(hidden.map(([, name = '', value = '']): [string, string] => [name, value]))
+    for (const [name, value] of Object.entries(fields)) form.set(name, value)
     const url = new URL(action, page.url)
     return this.#send(url.href, { method: 'POST', body: form, headers: { origin: url.origin } })
   }

@@ -10,7 +10,7 @@ const GOOD = [
   own('c:client:new', 7_776_000_000),
 ]
 const found = (...keys: readonly KeyLife[]): readonly string[] => [
-  ...keyProblems(kindsOf([...GOOD, ...keys]), { lives: 1, logins: 1 }),
+  ...keyProblems(kindsOf([...GOOD, ...keys]), { lives: 1, logins: 1, people: 1, connected: 0 }),
 ]
 
 it('counts keys by kind, with the longest time to live', () => {

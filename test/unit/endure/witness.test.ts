@@ -31,6 +31,20 @@ describe('the witness at the backend', () => {
     expect(marks.find('{"detail":"got exchanged-for-the-caller"}')).toEqual(['credential for /token-exchange'])
   })
 
+  it('finds a call that must only be asked to connect an account, and reaches the backend', () => {
+    for (const [orServed, expected] of [
+      [false, ['served who must be refused']],
+      [true, []],
+    ] as const) {
+      const { found, witness } = watch(callOf({ isUnsafe: false, expectation: { kind: 'prompt', orServed } }))
+      // Refused by the backend.
+      witness.see(seenOf({ verified: undefined }))
+      expect(found).toEqual([])
+      witness.see(seenOf())
+      expect(found).toEqual(expected)
+    }
+  })
+
   it('knows of a signed request its signature, and no words of the protocol', () => {
     const { marks, witness } = watch()
     const signed =
