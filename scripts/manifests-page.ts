@@ -46,7 +46,7 @@ export function manifestsPage(): string {
         row.is === 'rejected' && row.isOverridable === true
           ? '; unless `--callers`, a ProxyConfig or `--ignore-manifest-callers` defines the callers'
           : ''
-      return `| \`${field}\` | ${row.is} | ${(row.says + ways).replaceAll('|', String.raw`\|`)} |`
+      return `| \`${field}\` | ${row.is} | ${(row.details + ways).replaceAll('|', String.raw`\|`)} |`
     })
     return `## ${title}\n\n${intro}\n\n| field | result | details |\n| --- | --- | --- |\n${rows.join('\n')}\n`
   })

@@ -25,7 +25,7 @@ export interface Authenticator {
   readonly mode: 'oauth' | 'anonymous'
   /**
    * The caller, from the values of the `Authorization` header lines and the raw query (without `?`). `peer` is the address
-   * that the request came from; introspection is fair between these. Synchronous when the token is remembered, and then
+   * that the request came from; introspection is fair between these. Synchronous when the token is cached, and then
    * the same object for the same token. Throws or rejects with `missing_token`,
    * `invalid_token`, `expired_token` (401), `bad_request` (400), `identity_provider_unavailable`, `overloaded` (503),
    * `identity_provider_error` (502), `secret_unavailable` (500).
@@ -116,7 +116,7 @@ function createOAuthAuthenticator(
   const keyOf = (token: string): string => hash('sha256', configHash + token, 'base64url')
 
   /** Only verified tokens are cached, so the key need not be well-formed to be looked up. */
-  const remembered = (key: string): AuthenticatedCaller | undefined => {
+  const cached = (key: string): AuthenticatedCaller | undefined => {
     const caller = results.accepted(key)
     if (caller === undefined) return undefined
     own?.checkRevoked(caller)
@@ -178,7 +178,7 @@ function createOAuthAuthenticator(
       if (query !== '') checkTokenInTarget('', query, authorization)
       const usual = usualToken(authorization)
       const usualKey = usual === undefined ? undefined : keyOf(usual)
-      const known = usualKey === undefined ? undefined : remembered(usualKey)
+      const known = usualKey === undefined ? undefined : cached(usualKey)
       if (known !== undefined) return known
       const token = parseBearer(authorization)
       if (token === undefined) {
@@ -186,7 +186,7 @@ function createOAuthAuthenticator(
         throw missingToken(authorization)
       }
       const key = usualKey !== undefined && token === usual ? usualKey : keyOf(token)
-      const caller = key === usualKey ? undefined : remembered(key)
+      const caller = key === usualKey ? undefined : cached(key)
       if (caller !== undefined) return caller
       const refusal = results.refused(key)
       if (refusal !== undefined) {

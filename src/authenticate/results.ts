@@ -16,10 +16,10 @@ const MAX_REFUSED = 10_000
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 
 /**
- * Two caches, so that a flood of bad tokens evicts no good one (decisions §2.5): accepted for as long as the verdict
- * says, refused for 10 s, undecided never. The end of an entry is checked at every hit, and a clock that was set back ends it:
- * what was revoked since must not be taken at its word for as long as the clock needs to catch up. Accepted ones are bounded by about
- * `maxBytes` (default 64 MiB): a few callers with huge tokens must not fill the memory, and many with small ones may stay.
+ * Two caches, so that invalid tokens evict no valid ones (decisions §2.5). Accepted tokens are kept for the lifetime in
+ * their verdict, rejected ones for 10 s, undecided ones never. Expiry is checked at every hit; a clock that was set back
+ * expires all entries, since a token may have been revoked meanwhile. Accepted tokens take about `maxBytes` (default 64
+ * MiB): a few huge tokens must not fill the memory.
  */
 export function createResults(clock: Clock, maxBytes: number = DEFAULT_MAX_BYTES): Results {
   const accepted = createTtlLru<Pause & { caller: AuthenticatedCaller; weight: number }>({

@@ -3,7 +3,7 @@ import { shortText } from './compared.ts'
 
 /**
  * A check that a caller has all of `required`. Throws `insufficient_scope` (403) with the scopes for the challenge
- * (RFC 6750 §3.1). Callers that passed are remembered, so a warm request costs one lookup.
+ * (RFC 6750 §3.1). Callers that passed are cached, so a warm request costs one lookup.
  */
 export function createScopeCheck(required: readonly string[]): (caller: Caller) => void {
   if (required.length === 0) return () => undefined

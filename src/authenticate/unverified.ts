@@ -13,7 +13,7 @@ const MAX_LENGTH = 256
 
 /**
  * Issuer, key id and client (`client_id`, else `azp`) of the token in these `Authorization` lines, for the log; undefined when
- * there is none that can be parsed, or it says none of them.
+ * there is no token that can be parsed, or it has none of them.
  */
 export function unverifiedIn(authorization: readonly string[]): Unverified | undefined {
   let token: string | undefined
@@ -25,10 +25,10 @@ export function unverifiedIn(authorization: readonly string[]): Unverified | und
   const shape = token === undefined ? undefined : shapeOf(token)
   if (shape?.kind !== 'jwt') return undefined
   const { header, payload } = shape.jwt
-  const said = Object.entries({
+  const found = Object.entries({
     issuer: payload['iss'],
     kid: header['kid'],
     clientId: payload['client_id'] ?? payload['azp'],
   }).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value.slice(0, MAX_LENGTH)]] : []))
-  return said.length === 0 ? undefined : (Object.fromEntries(said) as Unverified)
+  return found.length === 0 ? undefined : (Object.fromEntries(found) as Unverified)
 }

@@ -49,7 +49,7 @@ const isSignedBy = async (token: string, { alg, publicKey }: IssuerKey): Promise
 
 /**
  * Access tokens of these issuers are verified with their own keys: `typ` at+jwt, `alg` and `kid` of one of them, then the
- * claims as for any JWT. Of several entries with one issuer each stands for one more audience.
+ * claims as for any JWT. Of several entries with one issuer each adds an audience.
  */
 export function createVerifyInProcess(
   providers: readonly InProcessProvider[],

@@ -123,7 +123,7 @@ async function verdictOn(one: Case, first: SignatureLook | undefined, clock: Clo
  */
 const OTHER_KIND = /^(?!(?:application\/)?at\+jwt$)(?:.*\+jwt|(?:application\/)?jose(?:\+json)?)$/i
 
-/** Reads `alg` and `kid`; a rule says what is wrong. No extension is understood, so any `crit` is (RFC 7515 §4.1.11). */
+/** Reads `alg` and `kid`; a rule names the fault. No extension is understood, so any `crit` is (RFC 7515 §4.1.11). */
 function readHeader(jwt: UnverifiedJwt): SignatureHeader | RuleCode {
   const { alg, kid, crit, typ } = jwt.header
   if (typ !== undefined && (typeof typ !== 'string' || OTHER_KIND.test(typ))) return 'typ_other'

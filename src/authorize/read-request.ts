@@ -120,7 +120,7 @@ function compareHeaders(request: ClientRequest, method: string, params: Params):
   const { headersDistinct } = request
   const name = namedIn(method, params)
   // Servers must refuse them, and their answer to a list request would be replaced.
-  const isRequired = revisionOf(request.headers['mcp-protocol-version'])?.era === 'stateless'
+  const isRequired = revisionOf(request.headers['mcp-protocol-version'])?.lifecycle === 'stateless'
   const isMissing = (header: string, expected = ''): boolean =>
     isRequired && expected !== '' && headersDistinct[header] === undefined
   if (isMissing('mcp-method', method) || isMissing('mcp-name', name))

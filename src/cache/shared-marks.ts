@@ -201,9 +201,9 @@ function merge(marks: readonly Mark[], nowMs: EpochMs): readonly Mark[] {
   const from = sorted.findLastIndex((mark) => isOfAll(mark) && !mark.isStart)
   const recent = sorted.filter((mark, at) => at >= from && (mark.epoch > nowMs - KEPT_MS || at === sorted.length - 1))
   if (recent.length <= MOST_MARKS) return recent
-  const cut = recent.length - MOST_MARKS / 2
-  const last = recent[cut - 1]
-  return last === undefined ? recent : [purgeOfAll(last.epoch), ...recent.slice(cut)]
+  const dropped = recent.length - MOST_MARKS / 2
+  const last = recent[dropped - 1]
+  return last === undefined ? recent : [purgeOfAll(last.epoch), ...recent.slice(dropped)]
 }
 
 const purgeOfAll = (epoch: number): Mark => ({ epoch, filter: {}, isStart: false, isHeeded: true })

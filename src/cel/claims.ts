@@ -1,7 +1,7 @@
 import type { CelList, CelMap, CelValue } from '@bufbuild/cel'
 import type { Claims, ClaimValue } from '../core/index.ts'
 
-// `@bufbuild/cel` recognises its lists and maps by these registered symbols. Its own map says that a key whose value is
+// `@bufbuild/cel` recognises its lists and maps by these registered symbols. Its own map reports that a key whose value is
 // null is absent, and its conversion reads `constructor` of the object, which claims do not have.
 const LIST = Symbol.for('@bufbuild/cel/list')
 const MAP = Symbol.for('@bufbuild/cel/map')

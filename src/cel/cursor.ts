@@ -33,7 +33,7 @@ export class Cursor {
     return this.#tokens[this.#at + 1]
   }
 
-  /** The operator or word that stands here. */
+  /** The operator or word at this position. */
   get word(): string | undefined {
     const { token } = this
     return token.kind === 'operator' || token.kind === 'name' ? token.text : undefined

@@ -23,8 +23,8 @@ export function define(definition: Definition, meter: Meter): CelFunc {
       ? cel().celFunc(name, types, DYN, () => null)
       : cel().celMethod(name, target, types, DYN, () => null)
   const call: CelFunc['call'] = (id, on, values) => {
-    const judged = base.call(id, on, values)
-    if (judged === undefined) return undefined
+    const result = base.call(id, on, values)
+    if (result === undefined) return undefined
     try {
       return run(meter, on === undefined ? values : [on, ...values])
     } catch (error) {

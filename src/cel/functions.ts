@@ -42,7 +42,7 @@ function buildEnvironment(): MeteredEnvironment {
 }
 
 /**
- * The standard functions, each paying for what it reads, with the library's deviations from CEL mended: `timestamp(int)`
+ * The standard functions, each paying for what it reads, with the library's deviations from CEL fixed: `timestamp(int)`
  * takes seconds, texts that are not numbers do not convert to numbers, and an index is not converted.
  */
 function environmentOf(meter: Meter, patterns: () => Patterns): CelEnv {

@@ -1,7 +1,7 @@
 import type { CelEnv } from '@bufbuild/cel'
 import type { Expression } from './tree.ts'
 
-/** The types that an expression can have, by CEL name; undefined when only evaluation can tell. */
+/** The types that an expression can have, by CEL name; undefined when only evaluation can determine it. */
 export type Kinds = ReadonlySet<string> | undefined
 
 const only = (name: string): Kinds => new Set([name])

@@ -1,6 +1,6 @@
 import { OPTIONAL, RESULT, type Expression, type Tree } from './tree.ts'
 
-/** Makes what a macro stands for; undefined for arguments that are not its own. */
+/** Expands a macro; undefined for arguments that are not its own. */
 type Expand = (tree: Tree, at: number, target: Expression, args: readonly Expression[]) => Expression | undefined
 
 const PAIR = '@pair'

@@ -11,7 +11,7 @@ import { Patterns } from './patterns.ts'
 export type MatcherResult =
   | { readonly outcome: 'matched' }
   | { readonly outcome: 'not_matched' }
-  /** A key that is not there, a wrong type, a value that does not convert: no match, unless the config says deny. */
+  /** A key that is not there, a wrong type, a value that does not convert: no match, unless the config sets deny. */
   | {
       readonly outcome: 'error'
       readonly position: Position

@@ -4,7 +4,7 @@ const TYPE = Symbol.for('@bufbuild/cel/type')
 
 /**
  * A value that may be there or not (cel-go, optional types). The library knows no such values: they pass through it as if
- * they were types, which no function but ours takes.
+ * they were types, which only the functions here accept.
  */
 class Optional {
   readonly [TYPE] = {}

@@ -14,7 +14,7 @@ const PRODUCTS = new Set(['*', '/', '%'])
 
 /**
  * Parses CEL with its optional syntax and macros. Goes over the words once, from left to right, and never back: an error is
- * where the first word stands that can't follow. Throws `SyntaxProblem`.
+ * of the first word that can’t follow. Throws `SyntaxProblem`.
  */
 export const parseTokens = (text: string): ParsedExpression => new Parser(text).parse()
 

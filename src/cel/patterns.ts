@@ -18,7 +18,7 @@ export class Patterns {
   readonly #literals = new Map<string, Compiled>()
   #weight = 0
 
-  /** Compiles a literal. Throws an `Error` that says what is wrong with it. */
+  /** Compiles a literal. Throws an `Error` that names the fault. */
   add(pattern: string): void {
     if (this.#literals.has(pattern)) return
     this.#weight += weigh(pattern)

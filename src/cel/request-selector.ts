@@ -30,10 +30,10 @@ function compileGlob(pattern: string): Glob {
   }
 }
 
-/** Stands for any characters in a text that is matched as a whole; no URI has it. */
+/** Matches any characters of a string that is matched as a whole; no URI contains it. */
 const ANY = '\uFFFF'
 
-/** How much of what a URI template (RFC 6570) expands to a pattern matches, as far as that can be said without its variables. */
+/** How much of what a URI template (RFC 6570) expands to a pattern matches, as far as is known without its variables. */
 function matchTemplate(glob: Glob, template: string): 'all' | 'some' | 'none' {
   const text = template.replace(/\{[^{}]*\}/g, ANY)
   if (glob.matches(text)) return 'all'

@@ -79,7 +79,7 @@ export function hintFor(tokens: readonly Token[], at: number): string | undefine
   if (token.kind === 'bad' && /[“”‘’«»„]$/.test(token.problem)) return 'write straight quotes: " or \''
   const word = token.kind === 'name' ? WORDS.get(token.text) : undefined
   if (word !== undefined) return word
-  // `not x`: the name was taken for a variable, and what stands here can't follow it.
+  // `not x`: the name was taken for a variable, and the word here can't follow it.
   if (before?.kind === 'name' && before.text.toLowerCase() === 'not' && after !== undefined) return WORDS.get('not')
   return undefined
 }

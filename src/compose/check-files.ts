@@ -19,13 +19,13 @@ export interface NamedThings {
 async function verdictsOn<T extends { readonly at: Problem }>(
   all: readonly T[],
   keyOf: (one: T) => readonly unknown[],
-  judge: (one: T) => FileVerdict | Promise<FileVerdict>,
+  check: (one: T) => FileVerdict | Promise<FileVerdict>,
 ): Promise<(readonly [at: Problem, verdict: FileVerdict])[]> {
   const known = new Map<string, FileVerdict>()
   const found: (readonly [Problem, FileVerdict])[] = []
   for (const one of all) {
     const key = JSON.stringify(keyOf(one))
-    const verdict = known.get(key) ?? (await judge(one))
+    const verdict = known.get(key) ?? (await check(one))
     known.set(key, verdict)
     found.push([one.at, verdict])
   }

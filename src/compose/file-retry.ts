@@ -13,7 +13,7 @@ export interface FileRetry {
 /** Calls `retry` after `retryMs` (default 5 s) when the failure was about files. */
 export function createFileRetry(retryMs: number = RETRY_MS, retry: () => void): FileRetry {
   let timer: NodeJS.Timeout | undefined
-  let told = ''
+  let reported = ''
   let isClosed = false
   const cancel = (): void => {
     clearTimeout(timer)
@@ -22,13 +22,13 @@ export function createFileRetry(retryMs: number = RETRY_MS, retry: () => void): 
   return {
     succeeded() {
       cancel()
-      told = ''
+      reported = ''
     },
     failed(error, problems) {
       cancel()
       const text = problems.join('\n')
-      const isNews = text !== told
-      told = text
+      const isNews = text !== reported
+      reported = text
       if (error instanceof ConfigError && error.isAboutFiles && !isClosed) {
         timer = setTimeout(retry, retryMs)
         timer.unref()

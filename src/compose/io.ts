@@ -101,7 +101,7 @@ function endWith(signal: 'SIGTERM' | 'SIGINT'): void {
 /** Exit codes of every command. */
 export const EXIT = { fine: 0, failed: 1, usage: 2, nothingFound: 3 } as const
 
-/** Invalid command line: exit code 2. The message says what is expected. */
+/** Invalid command line: exit code 2. The message names the expected value. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message)

@@ -163,7 +163,7 @@ export function diagnoseConnection(error: unknown): Diagnosis | undefined {
   return found && withLimit(found, limitIn(error))
 }
 
-/** The fields of an error that tell the destination. */
+/** The fields of an error that name the destination. */
 interface WithDestination {
   readonly at?: unknown
   readonly address?: unknown

@@ -50,7 +50,7 @@ const BY_OAUTH_ERROR: ReadonlyMap<string, Pick<Diagnosis, 'remedy' | 'who'>> = n
 ])
 
 /**
- * Explains a failure: cause, responsible party and remedy, from the underlying error where it says more than the
+ * Explains a failure: cause, responsible party and remedy, from the underlying error where it has more detail than the
  * error table.
  */
 export function explain(failure: Failure): Explanation {

@@ -3,7 +3,7 @@
  * name that backends behind that gateway trust.
  */
 export interface GatewayHeader {
-  /** Lower case, `-` for `_`; `*` at the end stands for any rest. */
+  /** Lower case, `-` for `_`; `*` at the end matches any rest. */
   readonly name: string
   readonly kind: 'token' | 'identity'
   /** The gateway that sets it, or its effect. */

@@ -4,7 +4,7 @@ import type { Fault } from './failures.ts'
 export interface Rule {
   /** The event, for the log. */
   readonly detail: string
-  /** The cause for the person who must act; undefined when the failure's own detail says more. */
+  /** The cause for the person who must act; undefined when the failure's own detail is more specific. */
   readonly cause: string | undefined
   readonly remedy: string
   /** The party that must act, when it differs from that of the failure's code. */

@@ -7,7 +7,7 @@ import { z } from 'zod'
 export interface Rule {
   /** The problem and the expected value. */
   readonly message: string
-  /** The same for one value, where more can be said than in general. */
+  /** The same for one value, where a more specific message is possible. */
   explain?(value: Readonly<Record<string, unknown>>): string
   /** The property that the problem is reported at; the object itself when absent. */
   readonly at?: string
@@ -49,7 +49,7 @@ export function withCel<S extends z.ZodType>(schema: S, cel: string, message: st
 }
 
 /**
- * Meta of an object whose fields the definitions of a cluster keep without looking at them, because they have no room for another
+ * Meta of an object whose fields the definitions of a cluster keep without looking at them, because they have no space for another
  * copy of a large shape: an API server takes anything there, the webhook and the status of the object say what is wrong (ADR 0270).
  */
 export const UNSTRUCTURED = { 'x-unstructured': true } as const
@@ -94,7 +94,7 @@ export function goesWithType(property: string, value: string, types: readonly st
         ? `missing, "${property}" is required when type is "${value}"`
         : `"${property}" must be absent when type is "${String(typeOf(object))}"`,
     at: property,
-    // A type that does not exist is a problem of its own; which object belongs to it can't be said.
+    // A type that does not exist is a problem of its own; its object is unknown.
     holds: (object) =>
       !types.some((type) => type === typeOf(object)) || (typeOf(object) === value) === (object[property] !== undefined),
     cel:

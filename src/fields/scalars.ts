@@ -59,7 +59,7 @@ export type SecretRef = z.output<ReturnType<typeof secretRef>>
 
 /** Absolute http or https URL in ASCII, without user information or fragment. The text is kept as it is written. */
 export const httpUrl = () => url(HTTP_URL, 'an http or https URL')
-/** The same with https only; `what` says so, and what helps where something else is meant. */
+/** The same with https only; `what` explains it and names the alternative. */
 export const httpsUrl = (what = 'an https URL') => url(HTTPS_URL, what)
 /** The same without query, for paths to be put behind. */
 export const httpsBaseUrl = () => url(HTTPS_BASE, 'an https URL without query,')
@@ -117,7 +117,7 @@ export const filePath = (holds: Content) =>
 
 export const MAX_INT32 = 2_147_483_647
 
-/** Whole number between two bounds, 32 bits wide as the CRD says it. */
+/** Whole number between two bounds, 32 bits wide, as in the CRD. */
 export const int32 = (min: number, max: number) => z.int().min(min).max(max).meta({ format: 'int32' })
 
 /** Whole seconds between two bounds. */

@@ -46,7 +46,7 @@ export function parseGoDuration(text: string): Milliseconds | undefined {
     /([0-9]+)(?:\.([0-9]+))?(ns|us|µs|ms|s|m|h)/g,
   )) {
     const unit = NANOSECONDS_PER[name] ?? 0n
-    // Decimals below a nanosecond are cut, as Go does.
+    // Decimals below a nanosecond are truncated, as in Go.
     total += BigInt(whole) * unit + (BigInt(decimals === '' ? '0' : decimals) * unit) / 10n ** BigInt(decimals.length)
   }
   if (total > MAX_INT64) return undefined

@@ -73,7 +73,7 @@ function watchFingerprint(
   const refresh = (eventAtMs: MonotonicMs | undefined): Promise<boolean> =>
     next(async () => {
       const now = await look(last)
-      // Content may have changed between the start of the watch and the first scan; an event tells.
+      // Content may have changed between the start of the watch and the first scan; an event reports it.
       const isChanged = now.digest !== last?.digest || (eventAtMs !== undefined && eventAtMs < uncertainUntil)
       last = now
       if (isChanged) uncertainUntil = 0

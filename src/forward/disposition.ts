@@ -64,7 +64,7 @@ function missingScopes(challenge: string | readonly string[] | undefined): reado
  * Decides by a final (not 1xx) status and its headers. 401 never reaches a client: the proxy's credential is wrong
  * (decisions §4). Redirects: own origin or 502 (decisions §7). All others are forwarded.
  */
-export const judge = (
+export const dispositionOf = (
   status: number,
   headers: ParsedHeaders,
   head: ResponseHead,

@@ -15,9 +15,9 @@ export interface ForwardDeps {
 }
 
 /**
- * Sealed → streamed answer. `forward` and `upgrade` write into `inbound.response` or say `Again` before a byte of the
- * answer was sent; they throw `Failure` backend_unreachable, backend_no_answer, backend_timeout, backend_error, egress_proxy_refused or bad_request. `Again`
- * credential_rejected is said whatever the body is, and in the last attempt as well; redirect and
+ * Sealed → streamed response. `forward` and `upgrade` write into `inbound.response` or return `Again` before a byte of the
+ * response was sent; they throw `Failure` backend_unreachable, backend_no_answer, backend_timeout, backend_error, egress_proxy_refused or bad_request. `Again`
+ * credential_rejected is reported for any body, and in the last attempt as well; redirect and
  * connection_lost only when the body can be sent again. A client that leaves gives an aborted outcome.
  */
 export const createForward = (options: ForwardOptions, deps: ForwardDeps): Forward => new RouteForward(options, deps)

@@ -19,7 +19,7 @@ import { sendInterim } from './interim.ts'
 import { StreamKeepAlive } from './keep-alive.ts'
 import type { ForwardRoute } from './route.ts'
 import { type ExchangeControl, type ExchangeHandler, type Exchanges, refusedByProxy } from '../net/index.ts'
-import { type Disposition, judge, unusableAnswer } from './disposition.ts'
+import { type Disposition, dispositionOf, unusableAnswer } from './disposition.ts'
 
 /** Logged status of a request whose client disconnected before the response. */
 export const CLIENT_GONE_STATUS = 499
@@ -119,7 +119,7 @@ export class Relay implements ExchangeHandler {
     const length = headers['content-length']
     if (length !== undefined) this.#announced = Number(length)
     const head = this.route.responsePolicy(headers, status, credentialTexts(this.sealed))
-    this.#follow(judge(status, headers, head, this.route, this.sealed), head, controller)
+    this.#follow(dispositionOf(status, headers, head, this.route, this.sealed), head, controller)
   }
 
   onResponseData(controller: ExchangeControl, chunk: Buffer): void {

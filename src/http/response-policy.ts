@@ -59,7 +59,7 @@ export function createResponsePolicy(): (
         for (const line of value) if (!holdsOne(line, secrets)) headers.push(name, line)
       } else if (!holdsOne(value, secrets)) headers.push(name, value)
     }
-    // Tells proxies in front not to buffer an event stream.
+    // Keeps proxies in front from buffering an event stream.
     if (isEvents && parsed['x-accel-buffering'] === undefined) headers.push('x-accel-buffering', 'no')
     return {
       headers,

@@ -48,10 +48,10 @@ export function clientBehind(peer: Client, headers: IncomingHttpHeaders, trusted
   const standard = forwarded === undefined ? undefined : parseForwarded(forwarded)
   const older = parseForwardedFor(joined(headers['x-forwarded-for']), joined(headers['x-forwarded-proto']))
   if (standard === undefined) return walk(peer, older, trusted)
-  const said = walk(peer, standard, trusted)
-  if (older.length === 0) return said
+  const client = walk(peer, standard, trusted)
+  if (older.length === 0) return client
   const other = walk(peer, older, trusted)
-  return said.address === other.address && said.isSecure === other.isSecure ? said : peer
+  return client.address === other.address && client.isSecure === other.isSecure ? client : peer
 }
 
 function walk(peer: Client, hops: readonly Hop[], trusted: TrustedProxies): Client {

@@ -52,7 +52,7 @@ export class Connection<T = unknown> implements ServedOwner {
     // A half-closed client may have gone, or may wait for the response (RFC 9112 §9.6): the two are
     // indistinguishable. A prompt response is delivered; after that the client counts as gone, and its work is
     // aborted (ADR 0198).
-    socket.once('end', () => this.#afterMs(HALF_CLOSED_MS, () => this.#isUpgraded || this.cut(undefined)))
+    socket.once('end', () => this.#afterMs(HALF_CLOSED_MS, () => this.#isUpgraded || this.abort(undefined)))
   }
 
   /** Whether a response is pending, or another protocol runs after an upgrade. */
@@ -133,7 +133,7 @@ export class Connection<T = unknown> implements ServedOwner {
     if (served === undefined) this.#rules.log.info(toldOf(failure), 'connection refused')
     this.#isOver = true
     if (!socket.writable || (isBusy && this.#response?.headersSent === true)) {
-      this.cut(undefined)
+      this.abort(undefined)
       return
     }
     socket.end(renderRefusal(failure, refusal))
@@ -162,7 +162,7 @@ export class Connection<T = unknown> implements ServedOwner {
     this.#wire.look(monotonicNow())
     const stuck = this.#stuckIn()
     if (stuck !== undefined) {
-      if (this.#stalls.isTooLong(stuck, this.#progressIn(stuck), this.#rules.stallLimits, nowMs)) this.cut(stuck)
+      if (this.#stalls.isTooLong(stuck, this.#progressIn(stuck), this.#rules.stallLimits, nowMs)) this.abort(stuck)
       return
     }
     this.#stalls.free()
@@ -171,7 +171,7 @@ export class Connection<T = unknown> implements ServedOwner {
   }
 
   /** Aborts the connection, so that the client recognizes an incomplete response. */
-  cut(reason: AbortReason | undefined): void {
+  abort(reason: AbortReason | undefined): void {
     const { socket } = this
     if (socket.destroyed) return
     if (reason !== undefined) this.#rules.onCut(reason, this.isBusy ? this.served : undefined)

@@ -155,7 +155,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
   const { address, tls, monotonicClock = MONOTONIC_CLOCK, log, metrics, serve, refusal } = options
   const deadlines = { ...DEFAULT_DEADLINES, ...options.deadlines }
   const unreadBytes = options.unreadAnswersBytes ?? DEFAULT_UNREAD_BYTES
-  const cuts = metrics && cutCounter(metrics)
+  const aborts = metrics && cutCounter(metrics)
   const refusals = metrics && refusalCounter(metrics)
   const rules: ConnectionRules<T> = {
     log,
@@ -172,7 +172,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     serve,
     refusal,
     onCut(reason, served) {
-      cuts?.with(reason).add()
+      aborts?.with(reason).add()
       if (served !== undefined) options.onCut?.(cutFailure(reason, deadlines, unreadBytes), served)
     },
     limits: limitsOf(options, deadlines),
@@ -266,7 +266,7 @@ export async function openListener<T>(options: ListenerOptions<T>): Promise<List
     },
     async close() {
       stop()
-      for (const connection of connections) connection.cut(undefined)
+      for (const connection of connections) connection.abort(undefined)
       for (const socket of sockets) socket.destroy()
       await closed
       clearInterval(sweep)

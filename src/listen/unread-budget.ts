@@ -9,7 +9,7 @@ export interface Reader {
   readonly unreadSinceMs: number
   /** Address of the client with the unread response. */
   readonly clientAddress: string
-  cut(reason: 'crowded'): void
+  abort(reason: 'crowded'): void
 }
 
 /** Consecutive checks below the limit that end an overload: disconnected clients come back. */
@@ -24,7 +24,7 @@ export class UnreadBudget {
   readonly #limitBytes: number
   readonly #log: Log
   readonly #held: { set(value: number): void } | undefined
-  #cut = 0
+  #aborted = 0
   #calm = 0
 
   constructor(limitBytes: number, log: Log, metrics: Metrics | undefined) {
@@ -49,14 +49,14 @@ export class UnreadBudget {
     if (isCrowded) heldBytes = this.#relieve(waiting, heldBytes)
     this.#held?.set(heldBytes)
     this.#calm = isCrowded ? 0 : this.#calm + 1
-    if (this.#cut === 0 || this.#calm < CALM_LOOKS) return
-    this.#log.info({ cut: this.#cut }, 'unread responses below the memory limit again')
-    this.#cut = 0
+    if (this.#aborted === 0 || this.#calm < CALM_LOOKS) return
+    this.#log.info({ cut: this.#aborted }, 'unread responses below the memory limit again')
+    this.#aborted = 0
   }
 
   #relieve(waiting: readonly Reader[], atFirst: number): number {
     const holders = byClient(waiting)
-    if (this.#cut === 0)
+    if (this.#aborted === 0)
       this.#log.warn(
         { heldBytes: atFirst, limitBytes: this.#limitBytes, clients: holders.length },
         'unread responses exceed the memory limit, aborting connections of the largest clients',
@@ -69,8 +69,8 @@ export class UnreadBudget {
         if (victim === undefined) break
         heldBytes -= victim.unreadBytes
         holder.bytes -= victim.unreadBytes
-        victim.cut('crowded')
-        this.#cut++
+        victim.abort('crowded')
+        this.#aborted++
       }
     return heldBytes
   }

@@ -3,16 +3,16 @@ export interface Revision {
   /** As written in messages and headers. */
   readonly date: string
   /** `initialize` opens a session, or each request is independent and has its revision. */
-  readonly era: 'handshake' | 'stateless'
+  readonly lifecycle: 'handshake' | 'stateless'
   /** Several messages may be in one JSON array. */
   readonly hasBatches: boolean
   /** `sse`: messages go to a URL that a stream sends first; `http`: streamable HTTP. */
   readonly transport: 'sse' | 'http'
 }
 
-const revision = (date: string, era: Revision['era'], more: Partial<Revision> = {}): Revision => ({
+const revision = (date: string, lifecycle: Revision['lifecycle'], more: Partial<Revision> = {}): Revision => ({
   date,
-  era,
+  lifecycle,
   hasBatches: false,
   transport: 'http',
   ...more,
@@ -27,7 +27,7 @@ export const REVISIONS = [
   revision('2026-07-28', 'stateless'),
 ] as const satisfies readonly Revision[]
 
-const newest = (era: Revision['era']): string => REVISIONS.findLast((each) => each.era === era)?.date ?? ''
+const newest = (lifecycle: Revision['lifecycle']): string => REVISIONS.findLast((each) => each.lifecycle === lifecycle)?.date ?? ''
 
 /** The latest revision with a handshake, requested by `initialize`. */
 export const HANDSHAKE_REVISION = newest('handshake')

@@ -67,7 +67,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
   const silent = new Set<string>()
   const errors = createRatio({ leastAnswers: LEAST_ANSWERS, leastSources: LEAST_SOURCES })
   /** Number of times it closed: results of earlier calls are ignored. */
-  let era = 0
+  let closings = 0
   let nextProbeAtMs = 0
   let lastProbe: string | undefined
   let probes = 0
@@ -80,7 +80,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
     errors.clear()
     if (next === CLOSED) {
       lastProbe = undefined
-      era += 1
+      closings += 1
     }
     options.onState?.(next)
   }
@@ -137,9 +137,9 @@ export function createCircuit(options: CircuitOptions): Circuit {
     begin(source, token = source) {
       check(source)
       if (state !== CLOSED) return probe(source)
-      const begun = era
+      const begun = closings
       // Calls in flight when it opened say nothing about the service afterwards.
-      return (outcome) => (state === CLOSED && begun === era ? note(outcome, source, token) : undefined)
+      return (outcome) => (state === CLOSED && begun === closings ? note(outcome, source, token) : undefined)
     },
   }
 }

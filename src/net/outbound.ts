@@ -228,7 +228,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
       if (proxy !== undefined) throw refusedByProxy(proxy, response.status)
       return response
     } catch (error) {
-      // The proxy canceled it, which says nothing about the service.
+      // The proxy canceled it, which is no evidence against the service.
       throw isClosed ? new OutboundError('closed', { cause: error }) : error
     }
   }

@@ -9,7 +9,7 @@ import { errors } from './undici.ts'
 /** A 1xx without meaning, which handlers skip (RFC 9110 §15.2), instead of 100. */
 const MEANINGLESS_INTERIM = 199
 
-const ours = new WeakSet<Socket>()
+const watched = new WeakSet<Socket>()
 let isWatchingStreams = false
 let isWatchingConnections = false
 
@@ -18,7 +18,7 @@ let isWatchingConnections = false
  * Continue` is skipped.
  */
 export function correctConnection(socket: Socket): void {
-  ours.add(socket)
+  watched.add(socket)
   // undici treats ECONNRESET, by this name only, as the end. Its listener runs later.
   socket.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'ECONNRESET') error.code = 'ECONNABORTED'
@@ -67,7 +67,7 @@ interface Parser {
 
 function onConnected(message: unknown): void {
   const { socket } = message as { socket: Socket }
-  const parser = ours.has(socket) ? parserOf(socket) : undefined
+  const parser = watched.has(socket) ? parserOf(socket) : undefined
   if (parser === undefined) return
   diagnostics.unsubscribe('undici:client:connected', onConnected)
   const prototype = Object.getPrototypeOf(parser) as Parser

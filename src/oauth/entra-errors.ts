@@ -8,7 +8,7 @@ const CODE_IN_TEXT = /^AADSTS(\d{4,9}):/
  * AADSTS codes (Microsoft, "Microsoft Entra authentication and authorization error codes"), by precedence:
  * configuration, permissions, another login, expiry.
  */
-const CODES: readonly (readonly [aadsts: number, code: FailureCode, says: string])[] = [
+const CODES: readonly (readonly [aadsts: number, code: FailureCode, meaning: string])[] = [
   [7000215, 'config_error', 'the client secret is wrong (use its value, not its ID)'],
   [7000222, 'config_error', 'the client secret has expired'],
   [7000218, 'config_error', 'the tenant requires client authentication'],
@@ -55,7 +55,7 @@ const CODES: readonly (readonly [aadsts: number, code: FailureCode, says: string
 export interface EntraError {
   readonly codes: readonly number[]
   /** The first known code and its meaning. */
-  readonly known: { readonly aadsts: number; readonly code: FailureCode; readonly says: string } | undefined
+  readonly known: { readonly aadsts: number; readonly code: FailureCode; readonly meaning: string } | undefined
   /** Codes and ids for the tenant's sign-in log, such as `AADSTS90009, trace_id …`; empty without any. */
   readonly traces: string
 }
@@ -71,10 +71,10 @@ export function entraErrorOf(members: Claims): EntraError {
   const ids = Object.entries({ trace_id: trace, correlation_id: correlation }).flatMap(([name, id]) =>
     typeof id === 'string' && ID.test(id) ? [`${name} ${id}`] : [],
   )
-  const [aadsts, code, says] = CODES.find(([number]) => codes.includes(number)) ?? []
+  const [aadsts, code, meaning] = CODES.find(([number]) => codes.includes(number)) ?? []
   return {
     codes,
-    known: aadsts === undefined || code === undefined || says === undefined ? undefined : { aadsts, code, says },
+    known: aadsts === undefined || code === undefined || meaning === undefined ? undefined : { aadsts, code, meaning },
     traces: [...codes.map((number) => `AADSTS${number}`), ...ids].join(', '),
   }
 }

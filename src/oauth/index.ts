@@ -47,7 +47,7 @@ export {
   OWN_GRANT,
   REFRESH_GRANT,
   type RefusalRule,
-  saysOfCode,
+  codeVerdict,
   type TokenRefusal,
 } from './refusals.ts'
 export {

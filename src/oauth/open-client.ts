@@ -27,9 +27,9 @@ function settingsOf(auth: ClientAuth, { secrets, tokenFile }: ClientDeps): Clien
       return { method, clientId }
     case 'privateKeyJwt': {
       if (key === undefined) throw incomplete(method)
-      const { certificateSecretRef, secretRef: keyRef, ...said } = key
+      const { certificateSecretRef, secretRef: keyRef, ...fields } = key
       const certificate = certificateSecretRef === undefined ? undefined : secrets.handle(certificateSecretRef)
-      return { method, clientId, audience, key: { ...said, secret: secrets.handle(keyRef), certificate } }
+      return { method, clientId, audience, key: { ...fields, secret: secrets.handle(keyRef), certificate } }
     }
     case 'tlsClient':
       if (tls === undefined) throw incomplete(method)

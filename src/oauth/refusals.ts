@@ -188,7 +188,7 @@ export function authorizationFailure(error: string): Failure {
  * What the rejection of an invalid test code says about the client: `taken` when it is about the code, `unsaid` for
  * an unknown error. Undefined for errors of the client or the upstream, and for anything else.
  */
-export function saysOfCode({ refusal }: Failure): 'taken' | 'unsaid' | undefined {
+export function codeVerdict({ refusal }: Failure): 'taken' | 'unsaid' | undefined {
   if (refusal?.error === undefined) return undefined
   const concern = concernOf(meantBy(refusal.error, refusal.status))
   return concern === 'grant' ? 'taken' : concern === undefined ? 'unsaid' : undefined

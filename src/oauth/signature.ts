@@ -51,7 +51,7 @@ async function checkSignature(
     return 'good'
   } catch (error) {
     if (error instanceof errors.JOSEError) return 'wrong'
-    // Not the token's fault: the client must not be told to log in again.
+    // Not the token's fault: the client must not log in again.
     throw error
   }
 }

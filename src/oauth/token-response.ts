@@ -147,7 +147,7 @@ function readMembers(response: OutboundResponse, context: TokenRequestContext, t
     if (!isAbsent(at(members, tokenPath, context.mapping)))
       throw unusableToken(service, 'the response has both an access token and an error')
   }
-  // A 404 says nothing about the code: don't report it as invalid_grant.
+  // A 404 is no verdict on the code: don't report it as invalid_grant.
   if (isNoTokenEndpoint(response)) {
     const detail = `the ${service.what} accepts no token requests: ${shownUrl(url)} answered ${status}`
     throw new Failure(grant.noEndpoint ?? service.unusable, { detail })
@@ -188,7 +188,7 @@ function refusalOf(
 const namedError = (error: string): string => (ERROR_CODE.test(error) ? error : 'with an invalid error code')
 
 function explained({ known, traces }: EntraError, note: string): string {
-  return `${known === undefined ? '' : `: ${known.says}`}${note}${traces === '' ? '' : ` (${traces})`}`
+  return `${known === undefined ? '' : `: ${known.meaning}`}${note}${traces === '' ? '' : ` (${traces})`}`
 }
 
 /** Space-separated, of characters that need no escape in quotes, within header size limits. */

@@ -27,9 +27,9 @@ const oneOf = (value: unknown): unknown =>
   Array.isArray(value) && value.length === 1 ? (value as readonly unknown[])[0] : value
 
 /**
- * The identity assertion in the answer to a token exchange, with its end (decisions §3.11). That it is what was asked for is all
- * that can be said of it here: whether it is genuine is for the server that gets it. Throws `exchange_failed`, which names the
- * member that is wrong, and what an error answer stands for.
+ * The identity assertion in the response to a token exchange, with its expiry (decisions §3.11). Only its type and target
+ * are checked: the server that receives it verifies the signature. Throws `exchange_failed`, which names the wrong field or
+ * the cause of an error response.
  */
 export function readAssertion(
   response: OutboundResponse,

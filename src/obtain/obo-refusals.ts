@@ -25,9 +25,9 @@ const claimsIn = ({ claims }: Claims): string | undefined =>
     : undefined
 
 /**
- * The on-behalf-of grant of Entra ID (decisions §3.10). A refusal that is about the caller lasts for ten minutes, until the caller
- * comes with another token. The detail names the code, what it stands for, and by what the tenant's sign-in log is searched; nothing
- * of the description.
+ * The on-behalf-of grant of Entra ID (decisions §3.10). A refusal that concerns the caller is cached for ten minutes, or
+ * until the caller presents a new token. The detail has the code, its meaning and the IDs for the tenant's sign-in log, but
+ * no part of the description.
  */
 export const oboGrant = (asked: OboRequest): Grant => ({
   noEndpoint: 'config_error',

@@ -75,7 +75,7 @@ export function createTokenClient(name: string, spec: TokenClientSpec, deps: Obt
       name,
       // With other roots or another certificate it can fail independently.
       service: JSON.stringify([what, tokenUrl ?? issuerUrl, caCertPath ?? '', ...(shown === undefined ? [] : [shown])]),
-      onRecovered: () => recovered.forEach((tell) => tell()),
+      onRecovered: () => recovered.forEach((notify) => notify()),
       deadlineMs,
       maxBytes: MAX_BYTES,
       retry: true,

@@ -13,7 +13,7 @@ interface Given {
 
 /**
  * Type `upstreamInject` (decisions §3.6): the access token that the embedded authorization server holds for the caller's
- * session at one upstream provider, as `Authorization: Bearer`. The server keeps and refreshes it; what is remembered here
+ * session at one upstream provider, as `Authorization: Bearer`. The server keeps and refreshes it; what is cached here
  * goes with the caller's token, which is refused as soon as its session has ended. Throws `type_not_runnable` without such a
  * server; `obtain` throws `no_session` for callers who logged in elsewhere or whose session is over, and what
  * `UpstreamTokens` throws.

@@ -86,12 +86,12 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
   const scope = (spec.accessTokenScopes ?? []).join(' ')
 
   /** Logs the failure of an outgoing call once, for its step. */
-  const attempt = async <T>(leg: keyof typeof clients, call: () => T | Promise<T>): Promise<T> => {
+  const attempt = async <T>(server: keyof typeof clients, call: () => T | Promise<T>): Promise<T> => {
     try {
       return await call()
     } catch (error) {
-      const failure = outboundFailure(error, ENDPOINTS[leg])
-      logged[leg](failure)
+      const failure = outboundFailure(error, ENDPOINTS[server])
+      logged[server](failure)
       throw failure
     }
   }
@@ -134,12 +134,12 @@ export function createXaaSource(auth: XaaAuth, deps: ObtainDeps): Source {
     })
 
   const planFor =
-    (leg: string) =>
+    (server: string) =>
     (caller: AuthenticatedCaller): Plan => {
       const session = subject.keyParts(caller)
-      if (session.length > 0) return { keyParts: [leg, ...session], notAfterMs: caller.expiresAtMs }
+      if (session.length > 0) return { keyParts: [server, ...session], notAfterMs: caller.expiresAtMs }
       checkIdTokenClaims(caller, idpClientId)
-      return { keyParts: [leg, caller.tokenDigest], notAfterMs: caller.expiresAtMs }
+      return { keyParts: [server, caller.tokenDigest], notAfterMs: caller.expiresAtMs }
     }
 
   const common = {

@@ -33,7 +33,7 @@ export function conditionsFrom(
       type: finding.type,
       status: finding.status,
       reason: finding.reason,
-      message: cut(finding.message),
+      message: truncate(finding.message),
       lastTransitionTime: isSame ? earlier.lastTransitionTime : secondsOf(now),
       ...(generation === undefined ? {} : { observedGeneration: generation }),
     }
@@ -89,7 +89,7 @@ export function conditionsOf(object: KubeObject): readonly Condition[] {
   return Array.isArray(conditions) ? (conditions as Condition[]) : []
 }
 
-function cut(message: string): string {
+function truncate(message: string): string {
   if (message.length <= MAX_MESSAGE) return message
   const kept = message.slice(0, MAX_MESSAGE - 1)
   // Do not split a surrogate pair.

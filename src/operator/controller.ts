@@ -233,8 +233,8 @@ class ClusterController implements Controller {
       await this.#executor.run(plan)
     } catch (error) {
       const isOfProxy = partsOf(key).kind === 'MCPRemoteProxy'
-      const said = error instanceof ApplyRefused && isOfProxy ? this.#planFor(key, error) : undefined
-      if (said !== undefined) await this.#executor.run(said)
+      const report = error instanceof ApplyRefused && isOfProxy ? this.#planFor(key, error) : undefined
+      if (report !== undefined) await this.#executor.run(report)
       throw error
     }
   }
@@ -248,8 +248,8 @@ class ClusterController implements Controller {
       kind === 'MCPExternalAuthConfig' || workload === undefined ? [name] : referencedConfigs(kind, workload)
     for (const one of names) {
       const config = this.observed.config(namespace, one)
-      const judged = await this.known.prepare(config, { mostMs: MAX_VALIDATION_MS })
-      if (judged !== 'done' && config !== undefined) this.known.giveUp(config)
+      const validation = await this.known.prepare(config, { mostMs: MAX_VALIDATION_MS })
+      if (validation !== 'done' && config !== undefined) this.known.giveUp(config)
     }
   }
 

@@ -42,7 +42,7 @@ export function eventObject(
     reportingInstance: reporter.instance.slice(0, 128),
     action: 'Reconcile',
     reason: event.reason.slice(0, 128),
-    note: cut(event.note),
+    note: truncate(event.note),
     type: event.type,
     regarding: {
       apiVersion,
@@ -55,7 +55,7 @@ export function eventObject(
   }
 }
 
-function cut(note: string): string {
+function truncate(note: string): string {
   const bytes = Buffer.from(note)
   if (bytes.length <= MAX_NOTE_BYTES) return note
   const end = '…'

@@ -77,8 +77,8 @@ export function createDispatch(options: DispatchOptions): (request: ClientReques
 
   const answer = async (request: ClientRequest): Promise<EndpointResponse> => {
     const target = originFormOf(request.url, checkHostHeader(request))
-    const cut = target.indexOf('?')
-    const path = cut === -1 ? target : target.slice(0, cut)
+    const queryAt = target.indexOf('?')
+    const path = queryAt === -1 ? target : target.slice(0, queryAt)
     const { method } = request
     if (Object.hasOwn(open, path)) {
       const make = open[path]
@@ -92,7 +92,7 @@ export function createDispatch(options: DispatchOptions): (request: ClientReques
     checkAccess(request, options.guarded)
     const handler = methods.get(method) ?? (method === 'HEAD' ? methods.get('GET') : undefined)
     if (handler === undefined) return notAllowed(allowOf(methods.keys()))
-    const query = new URLSearchParams(cut === -1 ? '' : target.slice(cut + 1))
+    const query = new URLSearchParams(queryAt === -1 ? '' : target.slice(queryAt + 1))
     const body = READ_METHODS.has(method) ? undefined : await readJsonBody(request)
     const reply = await handler({ method, query, ...(body === undefined ? {} : { body }) })
     return jsonReply(reply.status, reply.json)

@@ -71,8 +71,8 @@ export function createPageServer(
   }
 
   const serve = async (request: ClientRequest, gone: AbortSignal, target: string): Promise<EndpointResponse> => {
-    const cut = target.indexOf('?')
-    const path = (cut === -1 ? target : target.slice(0, cut)).slice(pages.path.length)
+    const queryAt = target.indexOf('?')
+    const path = (queryAt === -1 ? target : target.slice(0, queryAt)).slice(pages.path.length)
     const { method } = request
     if (path === '/login' || path === '/logout') {
       if (method !== 'POST') throw new Failure('method_not_allowed')
@@ -90,7 +90,7 @@ export function createPageServer(
         return { status: 401, headers: { ...headers, 'www-authenticate': 'Bearer realm="extauth-admin"' }, body }
       }
     } else access.check(request)
-    const query = new URLSearchParams(cut === -1 ? '' : target.slice(cut + 1))
+    const query = new URLSearchParams(queryAt === -1 ? '' : target.slice(queryAt + 1))
     return pages.serve({ method, path, query, request, gone })
   }
 

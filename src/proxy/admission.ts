@@ -35,10 +35,10 @@ export function admit(
   const { headers } = request
   checkFraming(request)
   const host = headers.host ?? ''
-  const judged = rules.judgeHost(host)
-  if (judged === 'malformed') throw refused('no usable Host header')
+  const verdict = rules.checkHost(host)
+  if (verdict === 'malformed') throw refused('no usable Host header')
   const { path, query, hasEmptyQuery } = readRequestTarget(request.url, host)
-  if (judged === 'refused')
+  if (verdict === 'refused')
     throw new Failure('bad_origin', {
       detail: 'the Host header names an unknown host, expected a name in "allowedHosts"',
     })

@@ -4,7 +4,7 @@ import type { InboundRequest } from './inbound-request.ts'
 import type { Handler } from './handler.ts'
 
 /** Maximum log lines about aborted responses; a final line reports the number of the others. */
-const MAX_CUT_LINES = 20
+const MAX_ABORT_LINES = 20
 
 export interface DrainOptions {
   readonly listener: Listener
@@ -35,15 +35,15 @@ export async function drainProxy({ listener, handler, active, log, graceMs }: Dr
       detail: 'the proxy stopped before the response was complete',
       limit: { amount: graceMs, unit: 'ms' },
     })
-  tellCut([...active], log)
+  logAborted([...active], log)
   await listener.close()
 }
 
-function tellCut(cut: readonly InboundRequest[], log: Log): void {
-  for (const inbound of cut.slice(0, MAX_CUT_LINES)) {
+function logAborted(aborted: readonly InboundRequest[], log: Log): void {
+  for (const inbound of aborted.slice(0, MAX_ABORT_LINES)) {
     const { id: requestId, route, method, ageMs } = inbound
     log.warn({ requestId, route: route?.name ?? '', method, durationMs: ageMs }, 'response aborted: drain timeout')
   }
-  const more = cut.length - MAX_CUT_LINES
+  const more = aborted.length - MAX_ABORT_LINES
   if (more > 0) log.warn({ requests: more }, 'more responses aborted: drain timeout')
 }

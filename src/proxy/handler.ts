@@ -64,9 +64,9 @@ export function createHandler(options: HandlerOptions): Handler {
     try {
       admit(inbound, rules, runtime.router.localHandlers)
       if (context.isDraining) throw new Failure('draining')
-      const ours = answeredByUs(inbound, bodyWatch)
+      const local = answeredByUs(inbound, bodyWatch)
       result =
-        ours === undefined ? resultOf(inbound, await runPipeline(runtime.router.match, inbound, options)) : await ours
+        local === undefined ? resultOf(inbound, await runPipeline(runtime.router.match, inbound, options)) : await local
     } catch (error) {
       const failure = asFailure(error)
       const prompted = failure.code === 'not_connected' ? prompt(inbound, failure) : undefined

@@ -5,7 +5,7 @@ import type { ListenAddress } from '../listen/index.ts'
 export interface OriginRules {
   allowsOrigin(origin: string): boolean
   /** `malformed` is not a valid host. */
-  judgeHost(host: string): 'allowed' | 'refused' | 'malformed'
+  checkHost(host: string): 'allowed' | 'refused' | 'malformed'
 }
 
 export interface OriginOptions {
@@ -29,7 +29,7 @@ export function createOriginRules({ address, allowedOrigins, allowedHosts }: Ori
       if (origins.has('*') || origins.has(origin.toLowerCase())) return true
       return address.isLoopback && isLoopbackOrigin(origin)
     },
-    judgeHost(text) {
+    checkHost(text) {
       if (text === allowedHost) return 'allowed'
       const host = parseHost(text)
       if (host === undefined) return 'malformed'

@@ -41,12 +41,12 @@ export async function runPipeline(
   const { trace } = inbound
   if (inbound.request.isUpgrade) requireUpgradable(matched)
   const caller = route.authenticate(matched) // who is calling
-  const known = caller instanceof Promise ? await caller : caller // to wait for what is at hand costs a turn
+  const known = caller instanceof Promise ? await caller : caller // awaiting a ready value costs a turn of the event loop
   inbound.caller = known.caller
   trace?.known(known)
   if (inbound.gone) return undefined // its body would never come
   sessions.bind(known) // whose session it is
-  const body = bodyOf(matched, inbound, bodyWatch) // only now: nobody unknown makes us keep anything
+  const body = bodyOf(matched, inbound, bodyWatch) // only now: unknown callers must not make the proxy buffer a body
   inbound.body = matched.body = body instanceof Promise ? await body : body
   if (!inbound.gone && route.elicitation !== undefined) await preparePrompt(route.elicitation, known, inbound)
   if (!inbound.gone) route.authorize?.authorize(known) // what it asks for, and whether this caller may

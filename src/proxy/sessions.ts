@@ -69,6 +69,6 @@ const ownerOf = (caller: Caller): readonly string[] =>
   caller.kind === 'anonymous' ? ['anonymous'] : ['caller', caller.issuer, caller.identity]
 
 function equals(one: string, other: string): boolean {
-  const [ours, theirs] = [Buffer.from(other), Buffer.from(one)]
-  return ours.length === theirs.length && timingSafeEqual(ours, theirs)
+  const [actual, presented] = [Buffer.from(other), Buffer.from(one)]
+  return actual.length === presented.length && timingSafeEqual(actual, presented)
 }

@@ -13,9 +13,9 @@ const SLICE = 100
 function validate(item: unknown): { readonly response: ServerResponse; readonly lost: readonly string[] } | string {
   const isResponse = isObject(item) && Object.hasOwn(item, 'server')
   const schema = isResponse ? serverResponse : serverDetail
-  const judge = (value: unknown) => schema.safeParse(value).error?.issues ?? []
-  const [issue] = judge(item)
-  const good = issue === undefined ? { item, lost: [] } : repair(item, judge)
+  const issuesOf = (value: unknown) => schema.safeParse(value).error?.issues ?? []
+  const [issue] = issuesOf(item)
+  const good = issue === undefined ? { item, lost: [] } : repair(item, issuesOf)
   if (good === undefined) return issue === undefined ? 'invalid' : sentenceOf(issue)
   // Entries are served as read, exactly if JSON allows: the schema validates without changes.
   const response = isResponse ? (good.item as ServerResponse) : { server: good.item as ServerResponse['server'] }

@@ -30,7 +30,7 @@ export interface SecretFileOptions {
   readonly form?: SecretForm
   /** The value is another than before; the first one counts. */
   readonly onLoad: (label: string) => void
-  /** A look failed; `hasValue` says whether the value from before goes on serving. */
+  /** A read failed; `hasValue`: the previous value stays in use. */
   readonly onProblem: (label: string, problem: string, hasValue: boolean) => void
   /** Milliseconds between looks without an event. Default 30 s. */
   readonly pollMs?: number

@@ -9,8 +9,8 @@ export interface Followed<T> {
 }
 
 /**
- * Follows secrets: `make` is called again when one of them has changed. When it throws, the value from before goes on
- * serving and the log says so once (decisions §6).
+ * Follows secrets: `make` is called again when one of them has changed. When it throws, the previous value
+ * stays in use, with one log line (decisions §6).
  */
 export function follow<T>(
   handles: readonly SecretHandle[],

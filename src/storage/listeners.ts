@@ -23,12 +23,12 @@ export interface ListenersOptions {
 export function createListeners(options: ListenersOptions): Listeners {
   const byChannel = new Map<string, Set<StoreListener>>()
 
-  const tell = (listeners: Iterable<StoreListener>, say: (listener: StoreListener) => void) => {
+  const notify = (listeners: Iterable<StoreListener>, call: (listener: StoreListener) => void) => {
     // A copy: a listener may add or remove others.
     const now = Array.from(listeners)
     for (const listener of now) {
       try {
-        say(listener)
+        call(listener)
       } catch (error) {
         options.onError(error)
       }
@@ -54,12 +54,12 @@ export function createListeners(options: ListenersOptions): Listeners {
     message(channel, text) {
       const listeners = byChannel.get(channel)
       const count = listeners?.size ?? 0
-      tell(listeners ?? [], (listener) => listener.onMessage(text))
+      notify(listeners ?? [], (listener) => listener.onMessage(text))
       return count
     },
     gap(channel) {
       const some = channel === undefined ? byChannel.values() : [byChannel.get(channel) ?? []]
-      for (const listeners of some) tell(listeners, (listener) => listener.onGap())
+      for (const listeners of some) notify(listeners, (listener) => listener.onGap())
     },
     channels: () => [...byChannel.keys()],
   }

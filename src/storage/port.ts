@@ -79,7 +79,7 @@ export interface Store {
   ): Promise<boolean>
   delete(...keys: readonly string[]): Promise<void>
   /**
-   * Adds a member to a bounded collection, atomically; `get(key)` reads it. To make room, evicts the unused member
+   * Adds a member to a bounded collection, atomically; `get(key)` reads it. To make space, evicts the unused member
    * (never `touch`ed) that expires first. `full` if all others were used, or if the value exceeds the limit. An
    * existing member gets the new value and remains used.
    */

@@ -13,31 +13,31 @@ export interface AuthorizationRequest {
 }
 
 /** The configured scopes, and those that this login needs beside them. */
-export const requestedScopes = (configured: readonly string[], leg: UpstreamLeg): readonly string[] => [
-  ...new Set([...configured, ...(leg.scopes ?? [])]),
+export const requestedScopes = (configured: readonly string[], redirect: UpstreamLeg): readonly string[] => [
+  ...new Set([...configured, ...(redirect.scopes ?? [])]),
 ]
 
 /** Builds the authorization request of a login step (RFC 6749 §4.1.1, RFC 7636 §4.3 with S256). */
-export function authorizationUrl(leg: UpstreamLeg, request: AuthorizationRequest): URL {
+export function authorizationUrl(redirect: UpstreamLeg, request: AuthorizationRequest): URL {
   const url = new URL(request.endpoint)
   const { searchParams } = url
   for (const [name, value] of Object.entries(request.additional ?? {})) searchParams.set(name, value)
-  if (leg.claims !== undefined) searchParams.set('claims', leg.claims)
+  if (redirect.claims !== undefined) searchParams.set('claims', redirect.claims)
   searchParams.set('response_type', 'code')
   searchParams.set('client_id', request.clientId)
-  searchParams.set('redirect_uri', leg.redirectUri)
+  searchParams.set('redirect_uri', redirect.redirectUri)
   if (request.scopes.length > 0) searchParams.set('scope', request.scopes.join(' '))
-  searchParams.set('state', leg.state)
+  searchParams.set('state', redirect.state)
   if (request.nonce !== undefined) searchParams.set('nonce', request.nonce)
-  searchParams.set('code_challenge', createHash('sha256').update(leg.codeVerifier.reveal()).digest('base64url'))
+  searchParams.set('code_challenge', createHash('sha256').update(redirect.codeVerifier.reveal()).digest('base64url'))
   searchParams.set('code_challenge_method', 'S256')
   return url
 }
 
 /** The token request form for a code (RFC 6749 §4.1.3, RFC 7636 §4.5). */
-export const codeForm = (code: string, leg: UpstreamLeg): readonly (readonly [string, string])[] => [
+export const codeForm = (code: string, redirect: UpstreamLeg): readonly (readonly [string, string])[] => [
   ['grant_type', 'authorization_code'],
   ['code', code],
-  ['redirect_uri', leg.redirectUri],
-  ['code_verifier', leg.codeVerifier.reveal()],
+  ['redirect_uri', redirect.redirectUri],
+  ['code_verifier', redirect.codeVerifier.reveal()],
 ]

@@ -124,22 +124,22 @@ export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDep
   return {
     name,
     identityProvider: endpoint.origin,
-    async authorizationUrl(leg) {
+    async authorizationUrl(redirect) {
       const { server, resource, client, scopes } = await current()
-      return authorizationUrl(leg, {
+      return authorizationUrl(redirect, {
         endpoint: server.authorizationEndpoint,
         clientId: (await client.current()).clientId,
-        scopes: requestedScopes(scopes, leg),
+        scopes: requestedScopes(scopes, redirect),
         nonce: undefined,
         additional: { resource },
       })
     },
-    async finish(leg, callback) {
+    async finish(redirect, callback) {
       const at = await current()
       const { issuer, announcesIss } = at.server
       const code = readCallback(callback, { issuer, announcesIss })
-      const read = await ask(at)({ ...tokenEndpoint(at), step: 'code', form: codeForm(code, leg) })
-      const scopes = requestedScopes(at.scopes, leg)
+      const read = await ask(at)({ ...tokenEndpoint(at), step: 'code', form: codeForm(code, redirect) })
+      const scopes = requestedScopes(at.scopes, redirect)
       const subject = subjectAt(issuer)
       return { tokens: tokensWithoutId(read, { refreshToken: undefined, scopes }), subject, claims: NO_CLAIMS }
     },

@@ -64,17 +64,17 @@ export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2C
   return {
     name,
     identityProvider,
-    authorizationUrl: async (leg) =>
-      authorizationUrl(leg, {
+    authorizationUrl: async (redirect) =>
+      authorizationUrl(redirect, {
         endpoint: authorizationEndpoint,
         clientId: (await client.current()).clientId,
-        scopes: requestedScopes(scopes, leg),
+        scopes: requestedScopes(scopes, redirect),
         nonce: undefined,
         additional: config.additionalAuthorizationParams,
       }),
-    async finish(leg, callback) {
+    async finish(redirect, callback) {
       const code = readCallback(callback, { issuer: undefined, announcesIss: false })
-      const read = await ask({ url: tokenEndpoint, step: 'code', form: codeForm(code, leg) })
+      const read = await ask({ url: tokenEndpoint, step: 'code', form: codeForm(code, redirect) })
       const { subject, claims } =
         read.identity ??
         (userInfo === undefined
@@ -82,7 +82,7 @@ export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2C
           : await fetchUserInfo(userInfo, read.accessToken, connections, deps.clock))
       if (subject === undefined) throw unusable('user-info endpoint: no subject field has a value')
       return {
-        tokens: tokensWithoutId(read, { refreshToken: undefined, scopes: requestedScopes(scopes, leg) }),
+        tokens: tokensWithoutId(read, { refreshToken: undefined, scopes: requestedScopes(scopes, redirect) }),
         subject,
         claims,
       }

@@ -144,25 +144,25 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
   return {
     name,
     identityProvider: issuer,
-    async authorizationUrl(leg) {
+    async authorizationUrl(redirect) {
       const { authorizationEndpoint } = await discover()
       const additional = config.additionalAuthorizationParams
-      return authorizationUrl(leg, {
+      return authorizationUrl(redirect, {
         endpoint: authorizationEndpoint,
         clientId,
-        scopes: requestedScopes(scopes, leg),
-        nonce: leg.nonce,
+        scopes: requestedScopes(scopes, redirect),
+        nonce: redirect.nonce,
         additional,
       })
     },
-    async finish(leg, callback) {
+    async finish(redirect, callback) {
       const metadata = await discover()
       const code = readCallback(callback, { issuer, announcesIss: metadata.announcesIss })
-      const read = await ask(metadata, (at) => ({ ...at, step: 'code', form: codeForm(code, leg) }))
-      const verified = await verify(read, metadata, leg.nonce)
+      const read = await ask(metadata, (at) => ({ ...at, step: 'code', form: codeForm(code, redirect) }))
+      const verified = await verify(read, metadata, redirect.nonce)
       const claims = await claimsOf(verified, read, metadata)
       const before = { refreshToken: undefined, idToken: undefined, idTokenExpiresAtMs: undefined }
-      const requested = { ...before, scopes: requestedScopes(scopes, leg) }
+      const requested = { ...before, scopes: requestedScopes(scopes, redirect) }
       return { tokens: tokensOf(read, verified, requested), subject: verified.subject, claims }
     },
     async refresh(tokens, subject, endsAtMs) {

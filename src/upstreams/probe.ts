@@ -1,5 +1,5 @@
 import { after, asFailure, Failure, monotonicNow, OutboundError, Secret } from '../core/index.ts'
-import { jsonAnswer, readKeys, saysOfCode } from '../oauth/index.ts'
+import { jsonAnswer, readKeys, codeVerdict } from '../oauth/index.ts'
 import type { UpstreamProvider } from '../resources/index.ts'
 import { type Connections, createConnections, unanswered } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
@@ -45,22 +45,22 @@ export function probeUpstream(provider: UpstreamProvider, redirectUri: string, d
     oidcConfig === undefined
       ? undefined
       : createOidcDiscovery(oidcConfig.issuerUrl, { ...connections, clock: deps.clock, isMutualTls: false })
-  const leg = { state: NOBODYS, nonce: NOBODYS, codeVerifier: new Secret(NOBODYS), redirectUri }
+  const redirect = { state: NOBODYS, nonce: NOBODYS, codeVerifier: new Secret(NOBODYS), redirectUri }
 
   return {
     async authorize() {
-      const url = await upstream.authorizationUrl(leg)
+      const url = await upstream.authorizationUrl(redirect)
       return { url, status: await statusOf(connections, url.href) }
     },
     async client() {
       const came = new URLSearchParams({ code: NOBODYS })
       if (oidcConfig !== undefined) came.set('iss', oidcConfig.issuerUrl)
       try {
-        await upstream.finish(leg, came)
+        await upstream.finish(redirect, came)
       } catch (error) {
-        const says = saysOfCode(asFailure(error))
-        if (says === undefined) throw error
-        return says
+        const verdict = codeVerdict(asFailure(error))
+        if (verdict === undefined) throw error
+        return verdict
       }
       throw new Failure('identity_provider_error', { detail: 'token endpoint: it accepted an invalid code' })
     },

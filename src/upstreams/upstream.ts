@@ -58,12 +58,12 @@ export interface Upstream {
    */
   readonly identityProvider: string
   /** The authorization request URL. */
-  authorizationUrl(leg: UpstreamLeg): Promise<URL>
+  authorizationUrl(redirect: UpstreamLeg): Promise<URL>
   /**
    * Callback parameters → code → tokens → user (authserver.md §4.4). `iss` is checked if the upstream announces it
    * (RFC 9207).
    */
-  finish(leg: UpstreamLeg, callback: URLSearchParams): Promise<UpstreamLogin>
+  finish(redirect: UpstreamLeg, callback: URLSearchParams): Promise<UpstreamLogin>
   /**
    * Returns new tokens; keeps the old refresh token if the response has none. A new ID token must have the `sub` of
    * `subject`; its claims are included. Waits until `endsAtMs` at most. Throws `no_session` when the upstream rejects

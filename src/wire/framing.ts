@@ -18,7 +18,7 @@ const TIMEOUT = /(?:^|[,\t ])timeout=(\d{1,6})(?:$|[,\t ])/i
 
 /**
  * The framing of an answer (RFC 9112 §6.3, stricter). The first row that fits counts; `CL` is Content-Length, `TE`
- * Transfer-Encoding, "kept" means that the connection may be used again. Throws `WireError` where it says "refused".
+ * Transfer-Encoding, "kept" means that the connection may be used again. Throws `WireError` for rows with "refused".
  *
  * | answer                                          | body        | connection                       |
  * | ----------------------------------------------- | ----------- | -------------------------------- |
@@ -57,7 +57,7 @@ export function framingOf({ status, isOld, fields }: AnswerHead, isHead: boolean
 
 /**
  * Where a request ends (RFC 9112 §6.3, stricter). The first row that fits counts; `CL` is Content-Length, `TE`
- * Transfer-Encoding. Throws `WireError` where it says "refused".
+ * Transfer-Encoding. Throws `WireError` for rows with "refused".
  *
  * | request                                         | body        |
  * | ----------------------------------------------- | ----------- |

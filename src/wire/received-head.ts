@@ -56,9 +56,9 @@ export function readReceivedHead(text: string, bytes: Buffer = Buffer.from(text,
   // CONNECT has no body, and following data is not read.
   const body = method === 'CONNECT' ? 0 : framed
   const targetAt = from + line.indexOf(asked, method.length)
-  const said = connectionOf(fields['connection'])
+  const connection = connectionOf(fields['connection'])
   // Some servers treat it like `Connection`: they would read following data as another request.
-  const closes = said.close || connectionOf(fields['proxy-connection']).close
+  const closes = connection.close || connectionOf(fields['proxy-connection']).close
   return {
     method,
     target: bytes.toString('latin1', targetAt, targetAt + asked.length),
@@ -66,9 +66,9 @@ export function readReceivedHead(text: string, bytes: Buffer = Buffer.from(text,
     lines,
     fields,
     body,
-    keeps: method !== 'CONNECT' && !closes && (!isOld || said.keepAlive),
+    keeps: method !== 'CONNECT' && !closes && (!isOld || connection.keepAlive),
     expects: isOld || fields['expect'] === undefined ? undefined : expectationOf(fields['expect'], body),
-    upgrade: said.upgrade && !isOld && body === 0 ? joined(fields['upgrade']) : undefined,
+    upgrade: connection.upgrade && !isOld && body === 0 ? joined(fields['upgrade']) : undefined,
   }
 }
 
@@ -103,8 +103,8 @@ function connectionOf(value: string | string[] | undefined): ConnectionOptions {
   if (value === undefined) return NOTHING_SAID
   if (value === 'keep-alive') return KEEP_ALIVE
   const options = (joined(value) ?? '').toLowerCase().split(',')
-  const says = (name: string): boolean => options.some((option) => option.trim() === name)
-  return { close: says('close'), keepAlive: says('keep-alive'), upgrade: says('upgrade') }
+  const has = (name: string): boolean => options.some((option) => option.trim() === name)
+  return { close: has('close'), keepAlive: has('keep-alive'), upgrade: has('upgrade') }
 }
 
 const joined = (value: string | readonly string[] | undefined): string | undefined =>

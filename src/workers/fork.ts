@@ -166,7 +166,7 @@ export function onConnection(take: (socket: Socket) => boolean): void {
 /** Closes the channel, and with it this process. The supervisor has received all messages. */
 export const leave = (): void => process.disconnect()
 
-/** What a worker may write without a newline; more than any line of ours. */
+/** What a worker may write without a newline; more than any log line. */
 const LONGEST_LINE = 1024 * 1024
 
 /** Hands on what `stream` carries in whole lines, so that those of several processes don't run into each other. */

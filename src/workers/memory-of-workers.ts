@@ -128,8 +128,8 @@ function createPart(storeOf: (scope: string) => Store, onMessage: (id: number, m
     publish: (scope, ...args) => storeOf(scope).publish(...args),
     subscribe(scope, channel, id) {
       if (isGone) return
-      const tell = (message: string): void => onMessage(id, message)
-      subscriptions.set(id, storeOf(scope).subscribe(channel, { onMessage: tell, onGap: () => undefined }))
+      const forward = (message: string): void => onMessage(id, message)
+      subscriptions.set(id, storeOf(scope).subscribe(channel, { onMessage: forward, onGap: () => undefined }))
     },
     unsubscribe(id) {
       subscriptions.get(id)?.close()

@@ -21,7 +21,7 @@ export default [
       ['a field of params in another case is refused', '  expectExact(params, PARAMS_FIELDS)\n', ''],
       ['what is listened for in another case is refused', '    expectExact(notifications, LISTEN_FIELDS)\n', ''],
       ['headers are compared with the body', "differs('mcp-name', name ?? '')", 'false'],
-      ['stateless requests need their headers', "?.era === 'stateless'", '?.era === undefined'],
+      ['stateless requests need their headers', "?.lifecycle === 'stateless'", '?.lifecycle === undefined'],
       [
         'a name is a string',
         "if (typeof value !== 'string') throw refused('mcp_params')",

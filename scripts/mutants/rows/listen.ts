@@ -9,8 +9,8 @@ export default [
       ['the first address that is not trusted is the client', 'if (!trusted.includes(address)) break', ''],
       [
         'two headers that disagree about the client are not believed',
-        'said.address === other.address && said.isSecure === other.isSecure ? said : peer',
-        'said',
+        'client.address === other.address && client.isSecure === other.isSecure ? client : peer',
+        'client',
       ],
     ],
   ),

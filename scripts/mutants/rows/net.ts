@@ -8,7 +8,7 @@ export default [
     [
       [
         'what was sent before an outage opens no circuit after it',
-        'state === CLOSED && begun === era',
+        'state === CLOSED && begun === closings',
         'state === CLOSED',
       ],
     ],

@@ -599,19 +599,19 @@ export default [
         '',
       ],
       [
-        'what was got with the secret of one leg is dropped with that of the other',
+        'what was got with the secret of one server is dropped with that of the other',
         'secrets: [...clients.idp.secrets, ...clients.target.secrets],',
         'secrets: clients.idp.secrets,',
       ],
       [
         'an assertion’s token is used for no other caller',
-        '[leg, caller.tokenDigest]',
-        '[leg]',
+        '[server, caller.tokenDigest]',
+        '[server]',
         ['test/unit/obtain/isolation.test.ts'],
       ],
       [
         'an assertion is no token for the backend',
-        '[leg, caller.tokenDigest]',
+        '[server, caller.tokenDigest]',
         '[caller.tokenDigest]',
         ['test/unit/obtain/isolation.test.ts'],
       ],

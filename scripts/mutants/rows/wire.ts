@@ -203,12 +203,16 @@ export default [
       ['a target has a known form', '!isOrigin && method', 'false && method'],
       [
         'a second protocol does not begin behind a body',
-        'said.upgrade && !isOld && body === 0',
-        'said.upgrade && !isOld',
+        'connection.upgrade && !isOld && body === 0',
+        'connection.upgrade && !isOld',
       ],
-      ['HTTP/1.0 has no second protocol', 'said.upgrade && !isOld && body === 0', 'said.upgrade && body === 0'],
-      ['HTTP/1.0 is not kept alive by default', '(!isOld || said.keepAlive)', 'true'],
-      ['close is heard beside other words', "close: says('close')", "close: options.length === 1 && says('close')"],
+      [
+        'HTTP/1.0 has no second protocol',
+        'connection.upgrade && !isOld && body === 0',
+        'connection.upgrade && body === 0',
+      ],
+      ['HTTP/1.0 is not kept alive by default', '(!isOld || connection.keepAlive)', 'true'],
+      ['close is heard beside other words', "close: has('close')", "close: options.length === 1 && has('close')"],
     ],
   ),
   ...within(

@@ -73,7 +73,7 @@ export function createFetched<T>(options: FetchedOptions<T>): Fetched<T> {
       refusals.delete(url)
       return value
     } catch (error) {
-      // No request was made, which says nothing about the client; its registration must not be dropped.
+      // No request was made: the registration of the client must not be dropped.
       if (error instanceof OutboundError && error.kind === 'overloaded')
         throw new Failure('overloaded', { detail: `${what}s`, retryAfterSeconds: 1, cause: error })
       const refusal = error instanceof OAuthError ? error : unreachable(what, error)

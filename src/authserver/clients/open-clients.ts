@@ -71,7 +71,7 @@ function openClientOutbound({ name, spec }: AuthServerConfig, { outbound, secret
     name: `clients of ${name}`,
     deadlineMs: DOCUMENT_DEADLINE_MS,
     maxBytes: CLIENT_BYTES,
-    // A client whose host is down says nothing about other clients.
+    // A client whose host is down must not affect other clients.
     breaker: false,
     guard: { allowPrivateIP, configuredUrls: allowPrivateIP ? ['https://localhost/'] : [] },
     ...(bundle === undefined ? {} : { caCert }),

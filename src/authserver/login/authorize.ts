@@ -21,7 +21,7 @@ export function createAuthorize(parts: LoginParts, consent: ConsentStep): Author
    * and use this server as an open redirector (RFC 9700 §4.11.2). A program on this device gets its response
    * directly.
    */
-  const tell = async (
+  const reject = async (
     to: Destination & { readonly state: string | undefined },
     error: OAuthError,
     visit: Visit,
@@ -40,7 +40,7 @@ export function createAuthorize(parts: LoginParts, consent: ConsentStep): Author
       log.info({ error, description, request: visit.requestId }, 'authorization request refused')
       return validated.kind === 'page'
         ? refusalPage(validated.error, visit.requestId)
-        : tell(validated, validated.error, visit)
+        : reject(validated, validated.error, visit)
     }
     const { request, isSilent } = validated
     const [link] = addresses.chainOf(request.resource)
@@ -50,7 +50,7 @@ export function createAuthorize(parts: LoginParts, consent: ConsentStep): Author
       const isKnown = (await consents.find(request, visit.cookies, callback.origin)) !== undefined
       // No session exists that could answer without the user.
       const error = new OAuthError(isKnown ? 'login_required' : 'consent_required', 'user interaction is required')
-      return tell(request, error, visit)
+      return reject(request, error, visit)
     }
     if (callback.origin === ownOrigin) return consent.present(request, callback, visit)
     // The cookie must be on the upstream's redirect origin.

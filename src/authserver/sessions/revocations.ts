@@ -17,7 +17,7 @@ const MOST_AT_ONCE = 1000
 export function createRevocations(upstreams: ReadonlyMap<string, Upstream>, log: Log): Revocations {
   const running = new Set<Promise<void>>()
 
-  const tell = async (name: string, held: HeldTokens): Promise<void> => {
+  const revoke = async (name: string, held: HeldTokens): Promise<void> => {
     try {
       await upstreams.get(name)?.revoke?.(held)
     } catch (error) {
@@ -30,8 +30,8 @@ export function createRevocations(upstreams: ReadonlyMap<string, Upstream>, log:
     begin({ providers }) {
       for (const [name, held] of providers) {
         if (running.size >= MOST_AT_ONCE) return
-        const telling = tell(name, held).finally(() => running.delete(telling))
-        running.add(telling)
+        const revoking = revoke(name, held).finally(() => running.delete(revoking))
+        running.add(revoking)
       }
     },
     async settle() {

@@ -5,14 +5,14 @@ import { RESERVED_CLAIMS } from '../../resources/index.ts'
 const FORWARDED = ['name', 'email', 'email_verified', 'preferred_username', 'groups', 'roles', 'acr', 'amr'] as const
 
 /** Claims that this server sets, regardless of `forwardClaims`. */
-const OURS: ReadonlySet<string> = new Set(RESERVED_CLAIMS)
+const RESERVED: ReadonlySet<string> = new Set(RESERVED_CLAIMS)
 
 const MOST_ENTRIES = 200
 const MOST_BYTES = 4 * 1024
 
 /** Names of the claims to copy, by priority. */
 export const claimNames = (forward: readonly string[]): readonly string[] =>
-  [...new Set([...FORWARDED, ...forward])].filter((name) => !OURS.has(name))
+  [...new Set([...FORWARDED, ...forward])].filter((name) => !RESERVED.has(name))
 
 export interface SelectedClaims {
   readonly claims: Claims

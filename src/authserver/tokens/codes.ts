@@ -74,7 +74,7 @@ export function createCodes(store: Store, seal: Seal, options: { clock: Clock; l
       message.startsWith(REDEEMED) ? remember(message.slice(REDEEMED.length), true) : remember(message, false),
     onGap: () => undefined,
   })
-  const tell = (key: string, isRedeemed: boolean) => {
+  const announce = (key: string, isRedeemed: boolean) => {
     remember(key, isRedeemed)
     store.publish(CHANNEL, isRedeemed ? `${REDEEMED}${key}` : key).catch(() => undefined)
   }
@@ -105,11 +105,11 @@ export function createCodes(store: Store, seal: Seal, options: { clock: Clock; l
     },
     async spend({ grant, key, version }) {
       const isOurs = await store.compareAndSet(key, version, records.write(key, traceOf(grant, false)), lifespanMs)
-      if (isOurs) tell(key, false)
+      if (isOurs) announce(key, false)
       return isOurs
     },
     async noteRedeemed({ grant, key }) {
-      tell(key, true)
+      announce(key, true)
       try {
         await store.put(key, records.write(key, traceOf(grant, true)), lifespanMs)
       } catch (error) {

@@ -200,9 +200,9 @@ function collect(schema, path, declared) {
 	for (const [key, child] of Object.entries(properties)) collect(child, [...path, key], declared);
 }
 // src/mcp/revisions.ts
-const revision = (date, era, more = {}) => ({
+const revision = (date, lifecycle, more = {}) => ({
 	date,
-	era,
+	lifecycle,
 	hasBatches: false,
 	transport: "http",
 	...more
@@ -215,7 +215,7 @@ const REVISIONS = [
 	revision("2025-11-25", "handshake"),
 	revision("2026-07-28", "stateless")
 ];
-const newest = (era) => REVISIONS.findLast((each) => each.era === era)?.date ?? "";
+const newest = (lifecycle) => REVISIONS.findLast((each) => each.lifecycle === lifecycle)?.date ?? "";
 /** The latest revision with a handshake, requested by `initialize`. */
 const HANDSHAKE_REVISION = newest("handshake");
 /** The latest stateless revision. */

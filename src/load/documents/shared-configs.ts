@@ -40,9 +40,9 @@ export function addTelemetryConfig(
   const document = reader.check(telemetrySchema(), value, place)
   if (document === undefined) return
   loading.telemetryConfigs.push({ ...place, document, configHash: configHash(document.spec) })
-  for (const [path, { says }] of fieldsBelow(TELEMETRY_FIELDS, '', 'ignored'))
+  for (const [path, { details }] of fieldsBelow(TELEMETRY_FIELDS, '', 'ignored'))
     if (asksFor(document.spec, path, undefined))
-      loading.unused.push(place.problem(['spec', ...path.split('.')], `not read here: ${says}`, { at: 'key' }))
+      loading.unused.push(place.problem(['spec', ...path.split('.')], `not read here: ${details}`, { at: 'key' }))
 }
 
 /** Adds an MCPToolConfig, and warns about fields with which no route may refer to it. */
@@ -51,9 +51,9 @@ export function addToolConfig(reader: Reader, value: unknown, place: Located<unk
   const document = reader.check(toolSchema(), value, place)
   if (document === undefined) return
   loading.toolConfigs.push({ ...place, document, configHash: configHash(document.spec) })
-  for (const [path, { says }] of fieldsBelow(TOOL_FIELDS, '', 'rejected'))
+  for (const [path, { details }] of fieldsBelow(TOOL_FIELDS, '', 'rejected'))
     if (asksFor(document.spec, path, undefined))
       loading.warnings.push(
-        place.problem(['spec', path], `${says}; a proxy that refers to it is refused`, { at: 'key' }),
+        place.problem(['spec', path], `${details}; a proxy that refers to it is refused`, { at: 'key' }),
       )
 }

@@ -8,7 +8,7 @@ export function withoutDescriptions(schema: Json): Json {
   const without = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(without)
     if (typeof value !== 'object' || value === null) return value
-    const kept = Object.entries(value).filter(([name, said]) => name !== 'description' || typeof said !== 'string')
+    const kept = Object.entries(value).filter(([name, part]) => name !== 'description' || typeof part !== 'string')
     return Object.fromEntries(kept.map(([name, part]) => [name, without(part)]))
   }
   return without(schema) as Json
@@ -19,14 +19,14 @@ const REFERENCE_ONLY = ' Extends the specification.'
 
 /** Keeps the descriptions of a repeated shape (secret references, `clientAuth`) only at its first occurrence. */
 export function describedOnce(schema: Json): Json {
-  const said = new Set<string>()
+  const described = new Set<string>()
   const look = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(look)
     if (typeof value === 'string') return value.replace(REFERENCE_ONLY, '')
     if (!isSchema(value)) return value
     const shape = isSchema(value.properties) ? JSON.stringify(value.properties, withoutDefaults) : ''
-    const again = said.has(shape)
-    if (shape !== '') said.add(shape)
+    const again = described.has(shape)
+    if (shape !== '') described.add(shape)
     const parts = Object.entries(value).map(([name, part]) => [
       name,
       again && name === 'properties' && isSchema(part) ? withoutDescriptions(part) : look(part),

@@ -85,7 +85,7 @@ const PATHS: Readonly<Record<RouteField, readonly string[]>> = {
   credentials: ['credentials'],
 }
 
-/** What a manifest says by references to other documents. */
+/** Settings that a manifest takes from other documents. */
 interface ReferredSettings {
   readonly telemetry: ResolvedTelemetry | undefined
   readonly authorization: Authorization | undefined
@@ -188,8 +188,8 @@ function defaultSettings(
     target,
     externalAuthConfigRef: { name: 'none' },
   })
-  const said = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined))
-  return settingsOf({ ...defaults, ...said, name, path }, file, true)
+  const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined))
+  return settingsOf({ ...defaults, ...given, name, path }, file, true)
 }
 
 /**

@@ -43,7 +43,8 @@ export function draftRoutes(inputs: DraftInputs): DraftRoute[] {
   const isOnly = manifests.flatMap(({ document }) => document.backends).length === 1
   const elsewhere = callersElsewhere(overrides, proxy)
   const ofManifests = manifests.flatMap((manifest) => {
-    for (const { path, says } of manifest.document.refused) problems.push(manifest.problem(path, says, { at: 'key' }))
+    for (const { path, details } of manifest.document.refused)
+      problems.push(manifest.problem(path, details, { at: 'key' }))
     const callers = callersOfManifest(manifest, loaded, elsewhere, secretsDirectory, inputs)
     const telemetry = telemetryOfManifest(manifest.document, loaded, secretsDirectory)
     const authorization = authorizationOfManifest(manifest, loaded, problems)

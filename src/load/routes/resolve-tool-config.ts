@@ -22,9 +22,9 @@ export function authorizationOfManifest(
   )
   if (config === undefined) return NOTHING
   const { spec } = config.document
-  for (const [field, { says }] of fieldsBelow(TOOL_FIELDS, '', 'rejected'))
+  for (const [field, { details }] of fieldsBelow(TOOL_FIELDS, '', 'rejected'))
     if (asksFor(spec, field, undefined))
-      problems.push(manifest.problem(tools.path, `"${field}" of MCPToolConfig "${tools.name}" ${says}`))
+      problems.push(manifest.problem(tools.path, `"${field}" of MCPToolConfig "${tools.name}" ${details}`))
   const { toolsFilter = [] } = spec
   return toolsFilter.length === 0 ? undefined : allowing(toolsFilter)
 }

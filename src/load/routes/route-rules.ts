@@ -22,7 +22,7 @@ export interface RouteFacts {
   readonly isLocal: boolean
   /** The pods belong to an operator. */
   readonly inCluster: boolean
-  /** Connections belong to the local user, whoever calls. */
+  /** Connections belong to the local user, for all callers. */
   readonly isSingleUser: boolean
 }
 

@@ -73,10 +73,10 @@ interface Written {
  * referenced MCPOIDCConfig.
  */
 export function manifestCallers(written: Written, base: Path, namespace: string): ManifestCallers {
-  const unsupported: UnsupportedCallerField[] = UNSUPPORTED_CALLER_FIELDS.flatMap(([field, { says }]) =>
+  const unsupported: UnsupportedCallerField[] = UNSUPPORTED_CALLER_FIELDS.flatMap(([field, { details }]) =>
     written[field] === undefined
       ? []
-      : [{ path: [...base, field], reason: says, ...policySource(field, written[field]) }],
+      : [{ path: [...base, field], reason: details, ...policySource(field, written[field]) }],
   )
   const { auth, oidcConfig: oidc, oidcConfigRef: reference } = written
   if (auth === undefined && oidc === undefined && reference !== undefined) {

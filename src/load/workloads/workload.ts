@@ -43,7 +43,7 @@ export interface Workload {
   /** The MCPToolConfig with the tools that callers may use. */
   readonly tools: WrittenReference | undefined
   /** Unsupported restrictions, rejected when it becomes routes. */
-  readonly refused: readonly { readonly path: readonly string[]; readonly says: string }[]
+  readonly refused: readonly { readonly path: readonly string[]; readonly details: string }[]
   /** The authorization server embedded in a VirtualMCPServer. */
   readonly ownAuthServer: EmbeddedAuthServer | undefined
 }
@@ -74,7 +74,7 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
       tools: undefined,
       refused: fieldsBelow(WORKLOAD_FIELDS.VirtualMCPServer, '', 'rejected')
         .filter(([path, { asks, isOverridable }]) => isOverridable !== true && asksFor(spec, path, asks))
-        .map(([path, { says }]) => ({ path: ['spec', ...path.split('.')], says })),
+        .map(([path, { details }]) => ({ path: ['spec', ...path.split('.')], details })),
       ownAuthServer: spec.authServerConfig,
     }
   }

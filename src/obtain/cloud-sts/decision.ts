@@ -16,14 +16,14 @@ export interface Decision {
 }
 
 /** The parts of a caller that decide. */
-export type Judged = Pick<AuthenticatedCaller, 'claims' | 'issuer' | 'identity' | 'format'>
+export type DecisionCaller = Pick<AuthenticatedCaller, 'claims' | 'issuer' | 'identity' | 'format'>
 
 /** Decides for one caller, without side effects. With `all`, every mapping is evaluated for the trace. */
 export function decide(
   config: string,
   spec: Pick<CloudSts, 'sessionNameClaim' | 'source'>,
   mapper: RoleMapper,
-  caller: Judged,
+  caller: DecisionCaller,
   options: { readonly all?: boolean; readonly request?: RoleRequest | undefined } = {},
 ): Decision {
   const { sessionNameClaim } = spec
@@ -35,7 +35,7 @@ export function decide(
 
 function refusalOf(
   spec: Pick<CloudSts, 'source'>,
-  caller: Judged,
+  caller: DecisionCaller,
   choice: RoleChoice,
   session: SessionName | undefined,
 ): FailureCode | undefined {

@@ -1,4 +1,4 @@
-export { decide, type Decision, type Judged } from './decision.ts'
+export { decide, type Decision, type DecisionCaller } from './decision.ts'
 export { createDecisionLog, type DecisionLog, type DecisionRecord, type RouteDecisions } from './decision-log.ts'
 export { stsEndpoint, stsEndpointOf, type StsSettings } from './endpoint.ts'
 export { keyParts } from './key-parts.ts'

@@ -8,8 +8,8 @@ const VOLATILE: ReadonlySet<string> = new Set(
 )
 
 /**
- * What tells credentials of one caller apart (decisions §4): the role, the session name, and as canonical JSON every claim
- * but the volatile ones. Trust policies judge claims of many issuers and sessions are tagged with them, so a token with
+ * The parts of the cache key that separate credentials of one caller (decisions §4): the role, the session name, and as canonical JSON every claim
+ * but the volatile ones. Trust policies evaluate claims of many issuers and sessions are tagged with them, so a token with
  * another claim never gets what an earlier one got. Tags, source identity and policies are a part of their own: they may be
  * made of claims that are volatile.
  */

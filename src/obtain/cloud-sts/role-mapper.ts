@@ -146,13 +146,13 @@ export function createRoleMapper(spec: RoleMapperSpec, options: RoleMapperOption
           continue
         }
         const { result, leftOut } = applied(rule, claims, values, names, request)
-        const said = leftOut === undefined ? {} : { leftOut }
+        const overageNote = leftOut === undefined ? {} : { leftOut }
         if (leftOut !== undefined && !allowsOverage) {
-          steps.push({ ...step, outcome: 'overage', ...said })
+          steps.push({ ...step, outcome: 'overage', ...overageNote })
           decided ??= overage(leftOut)
           continue
         }
-        steps.push({ ...step, ...traceOf(result), ...said })
+        steps.push({ ...step, ...traceOf(result), ...overageNote })
         decided ??= decisionOf(result, () => session(claims), denies)
       }
       decided ??= fallback(claims)

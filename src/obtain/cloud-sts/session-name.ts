@@ -16,7 +16,7 @@ export interface SessionName {
 
 /**
  * The role session name of a claim (decisions §3.5): what STS does not take becomes `-`; a name that was changed, is too
- * long or too short, or looks as if it had been derived, is cut and ends in 16 hex digits of SHA-256 over issuer, caller's
+ * long or too short, or looks as if it had been derived, is truncated and ends in 16 hex digits of SHA-256 over issuer, caller's
  * identity and the whole claim, so that neither two callers nor two values ever share one by being changed.
  */
 export function sessionNameOf(claim: string, issuer: string, identity: string): SessionName {

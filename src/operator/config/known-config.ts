@@ -31,7 +31,7 @@ export interface ValidConfig {
 export interface KnownConfigs {
   /** The validated config; validates synchronously unless it was prepared. */
   of(object: KubeObject): KnownConfig
-  /** Validates the expensive part in small slices. Call `of` only after `judged`, or after `giveUp`. */
+  /** Validates the expensive part in small slices. Call `of` only after it, or after `giveUp`. */
   prepare(object: KubeObject | undefined, patience: TimeLimit): Promise<MatcherValidation>
   /** Validation takes too long: the config counts as invalid until its spec changes. */
   giveUp(object: KubeObject): void

@@ -62,7 +62,7 @@ export function reconcileConfig(snapshot: ConfigSnapshot): Plan {
   const findings = findingsOf(snapshot, isDeleting && isHeld, ownsKind ? '' : GUEST_PREFIX)
   const conditions = conditionsFrom(findings, before, object.metadata.generation, snapshot.now)
   const status = ownsKind ? statusOf(snapshot, conditions) : { conditions }
-  if (canonicalJson(status) !== canonicalJson(ours(object, conditions, ownsKind)))
+  if (canonicalJson(status) !== canonicalJson(ownStatus(object, conditions, ownsKind)))
     actions.push(
       ownsKind
         ? statusAction(type, object, status)
@@ -191,7 +191,7 @@ const theirs = (conditions: readonly Condition[]): Condition[] =>
   conditions.filter(({ type }) => !type.startsWith(GUEST_PREFIX))
 
 /** The fields of the current status that the operator would write. */
-function ours(object: KubeObject, conditions: readonly Condition[], ownsKind: boolean): ConfigStatus {
+function ownStatus(object: KubeObject, conditions: readonly Condition[], ownsKind: boolean): ConfigStatus {
   const status = (object['status'] ?? {}) as ConfigStatus
   const types = new Set(conditions.map(({ type }) => type))
   const written = conditions.map(({ type }) => type)

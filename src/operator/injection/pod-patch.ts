@@ -76,8 +76,8 @@ export function injectionPatch(
     .digest('hex')
     .slice(0, 16)
   const others = (spec.initContainers ?? []).filter(({ name }) => name !== CONTAINER)
-  const ours = new Set(volumes.map(({ volume }) => volume.name))
-  const kept = (spec.volumes ?? []).filter(({ name }) => !(name !== undefined && ours.has(name)))
+  const injected = new Set(volumes.map(({ volume }) => volume.name))
+  const kept = (spec.volumes ?? []).filter(({ name }) => !(name !== undefined && injected.has(name)))
   const wanted: PatchOperation[] = [
     set('/spec/initContainers', [container, ...others], spec.initContainers !== undefined),
     set('/spec/volumes', [...kept, ...volumes.map(({ volume }) => volume)], spec.volumes !== undefined),

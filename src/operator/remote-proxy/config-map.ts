@@ -18,9 +18,9 @@ export function configMapOf(proxy: RemoteProxy): KubeObject {
 
 /** Keys of the ConfigMap that the operator did not write: pods would read them as configuration. */
 export function unexpectedKeys(wanted: KubeObject, observed: KubeObject | undefined): string[] {
-  const ours = new Set(Object.keys(wanted.data ?? {}))
+  const wantedKeys = new Set(Object.keys(wanted.data ?? {}))
   const found = [observed?.data, observed?.['binaryData']].flatMap((data) => Object.keys(data ?? {}))
-  return [...new Set(found)].filter((key) => !ours.has(key))
+  return [...new Set(found)].filter((key) => !wantedKeys.has(key))
 }
 
 /** The documents for the pods. */

@@ -91,8 +91,8 @@ const deploymentOf = (proxy: RemoteProxy): KubeObject =>
 function addedToDeployment({ overrides: { proxyDeployment = {} } }: RemoteProxy) {
   const { labels, annotations } = proxyDeployment
   if (annotations === undefined) return { labels }
-  const ours = Object.entries(annotations).filter(([name]) => !name.startsWith('deployment.kubernetes.io/'))
-  return { labels, annotations: Object.fromEntries(ours) }
+  const kept = Object.entries(annotations).filter(([name]) => !name.startsWith('deployment.kubernetes.io/'))
+  return { labels, annotations: Object.fromEntries(kept) }
 }
 
 const serviceOf = (proxy: RemoteProxy): KubeObject =>

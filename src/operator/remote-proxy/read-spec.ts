@@ -12,7 +12,7 @@ export interface RemoteProxySpec {
   readonly oidcConfig: string | undefined
   /** Name of the MCPTelemetryConfig for its traces. */
   readonly telemetryConfig: string | undefined
-  /** Name of the MCPToolConfig that says which tools callers may use. */
+  /** Name of the MCPToolConfig with the tools that callers may use. */
   readonly toolConfig: string | undefined
   readonly image: string | undefined
   /** Callers may have tokens, but no resource is named. */

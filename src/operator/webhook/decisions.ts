@@ -87,8 +87,8 @@ export function createDecisions(options: DecisionOptions): { readonly validate: 
 
   return {
     async validate(request: AdmissionRequest, signal: AbortSignal): Promise<AdmissionDecision | undefined> {
-      const judged = await validateMatchers(request.object, { signal, mostMs: MOST_REVIEW_MS })
-      if (judged !== 'done') return judged === 'gone' ? undefined : TOO_LONG
+      const validation = await validateMatchers(request.object, { signal, mostMs: MOST_REVIEW_MS })
+      if (validation !== 'done') return validation === 'gone' ? undefined : TOO_LONG
       return decideValidation(request, { apiGroup, missing, forbidden })
     },
     async mutate(request: AdmissionRequest, signal: AbortSignal): Promise<AdmissionDecision | undefined> {
@@ -100,8 +100,8 @@ export function createDecisions(options: DecisionOptions): { readonly validate: 
       const object =
         observed.config(namespace, wanted.config) ??
         (await lookup(types.MCPExternalAuthConfig, namespace, wanted.config))
-      const judged = await known.prepare(object, { signal, mostMs: MOST_REVIEW_MS })
-      if (judged !== 'done') return judged === 'gone' ? undefined : TOO_LONG
+      const validation = await known.prepare(object, { signal, mostMs: MOST_REVIEW_MS })
+      if (validation !== 'done') return validation === 'gone' ? undefined : TOO_LONG
       const config = object === undefined ? undefined : injectable(object, namespace)
       // Without a config no further lookups are needed.
       const callers =

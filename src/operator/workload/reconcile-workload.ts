@@ -82,7 +82,12 @@ function readyFinding(problems: readonly string[], references: readonly Finding[
     : { ...broken, type }
 }
 
-const OURS = ['Ready', EXTERNAL_AUTH.type, ...SHARED_KINDS.map((kind) => SHARED[kind].type), 'IdentitySynthesized']
+const CONDITION_TYPES = [
+  'Ready',
+  EXTERNAL_AUTH.type,
+  ...SHARED_KINDS.map((kind) => SHARED[kind].type),
+  'IdentitySynthesized',
+]
 
 /** The fields of the current status that the operator would write. */
 function written(object: KubeObject): {
@@ -91,7 +96,7 @@ function written(object: KubeObject): {
 } {
   const { observedGeneration } = (object.status ?? {}) as { readonly observedGeneration?: unknown }
   const conditions = conditionsOf(object)
-    .filter(({ type }) => OURS.includes(type))
-    .toSorted((a, b) => OURS.indexOf(a.type) - OURS.indexOf(b.type))
+    .filter(({ type }) => CONDITION_TYPES.includes(type))
+    .toSorted((a, b) => CONDITION_TYPES.indexOf(a.type) - CONDITION_TYPES.indexOf(b.type))
   return { ...(observedGeneration === undefined ? {} : { observedGeneration }), conditions }
 }

@@ -40,7 +40,7 @@ export const AUTH_SERVER_FIELDS: FieldTable = {
   'trustedIssuers[].actorMatcher': NO_EXCHANGE,
   'trustedIssuers[].allowedActors': NO_EXCHANGE,
   'trustedIssuers[].allowedDelegateClients': NO_EXCHANGE,
-  'trustedIssuers[].allowMayAct': rejected(NO_EXCHANGE.says, isTrue),
+  'trustedIssuers[].allowMayAct': rejected(NO_EXCHANGE.details, isTrue),
   'upstreamProviders[].oidcConfig.subjectClaim': supported(),
   'upstreamProviders[].oauth2Config.identityFromToken': supported(
     'dot paths, and `|@upstreamjwt|` once; no other queries',

@@ -23,8 +23,8 @@ export function asksFor(spec: unknown, path: string, asks: ((value: unknown) => 
 export const refusals = (table: FieldTable, prefix = ''): Rule[] =>
   fieldsBelow(table, prefix, 'rejected')
     .filter(([path, { isOverridable }]) => isOverridable !== true && !path.includes('[]'))
-    .map(([path, { says, asks }]) => ({
-      message: says,
+    .map(([path, { details, asks }]) => ({
+      message: details,
       at: path.split('.')[0] ?? path,
       holds: (spec) => !asksFor(spec, path, asks),
     }))
@@ -35,9 +35,9 @@ export const refusals = (table: FieldTable, prefix = ''): Rule[] =>
  */
 export function tabledFields(table: FieldTable, prefix: string, known: readonly string[]): object {
   const rows = (['rejected', 'ignored'] as const).flatMap((verdict) =>
-    fieldsBelow(table, prefix, verdict).map(([path, { says }]) => {
+    fieldsBelow(table, prefix, verdict).map(([path, { details }]) => {
       const [name = path, ...part] = path.split('.')
-      return { name, part: part.join('.'), text: `${verdict === 'rejected' ? 'Refused' : 'Not read'}: ${says}.` }
+      return { name, part: part.join('.'), text: `${verdict === 'rejected' ? 'Refused' : 'Not read'}: ${details}.` }
     }),
   )
   const names = new Set(rows.map(({ name }) => name).filter((name) => !known.includes(name) && !name.includes('[]')))

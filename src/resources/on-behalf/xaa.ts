@@ -23,8 +23,8 @@ import { named, ORDINARY, type TypeRecord } from '../type-record.ts'
 import { subjectProviderName } from '../upstream/upstream-provider.ts'
 
 /** Field prefixes of the two authorization servers. */
-const LEGS = ['idp', 'target'] as const
-type Leg = (typeof LEGS)[number]
+const SERVERS = ['idp', 'target'] as const
+type Server = (typeof SERVERS)[number]
 
 const clientId = (where: string) =>
   z.string().min(1).max(2048).optional().describe(`OAuth 2.0 client identifier of the proxy at ${where}.`)
@@ -42,8 +42,8 @@ const authorities = (where: string) =>
 const SUBJECT_TOKEN_TYPE = /^(id_token|urn:ietf:params:oauth:token-type:id_token)?$/
 
 /** The client identifier is required, top-level or in `clientAuth`: assertions and ID tokens name the client. */
-const isNamed = (leg: Leg): readonly Rule[] => {
-  const [id, record] = [`${leg}ClientId`, `${leg}ClientAuth`]
+const isNamed = (server: Server): readonly Rule[] => {
+  const [id, record] = [`${server}ClientId`, `${server}ClientAuth`]
   return [
     {
       message: `missing, needed where there is no "${record}"`,
@@ -107,13 +107,13 @@ export const xaa = () =>
         .transform(() => 'id_token' as const)
         .describe('Type of the token that is shown to the identity provider, short or as a URN.'),
     }),
-    LEGS.flatMap((leg) => [
-      needs(`${leg}ClientSecretRef`, `${leg}ClientId`),
-      oneClient([`${leg}ClientId`, `${leg}ClientSecretRef`], { record: `${leg}ClientAuth` }),
-      ...isNamed(leg),
+    SERVERS.flatMap((server) => [
+      needs(`${server}ClientSecretRef`, `${server}ClientId`),
+      oneClient([`${server}ClientId`, `${server}ClientSecretRef`], { record: `${server}ClientAuth` }),
+      ...isNamed(server),
       // The target's issuer is `targetAudience`.
-      ...(leg === 'idp' ? [noIssuerToName(`${leg}ClientAuth`)] : []),
-      certificateNeedsTls([`${leg}TokenUrl`], `${leg}ClientAuth`),
+      ...(server === 'idp' ? [noIssuerToName(`${server}ClientAuth`)] : []),
+      certificateNeedsTls([`${server}TokenUrl`], `${server}ClientAuth`),
     ]),
   )
 
@@ -129,7 +129,7 @@ export interface XaaEndpoint extends FlatClient {
 }
 
 /** The two token endpoints of a config by step. */
-export const xaaEndpoints = (spec: Xaa): Readonly<Record<Leg, XaaEndpoint>> => ({
+export const xaaEndpoints = (spec: Xaa): Readonly<Record<Server, XaaEndpoint>> => ({
   idp: {
     tokenUrl: spec.idpTokenUrl,
     issuer: undefined,
@@ -175,7 +175,7 @@ export const xaaRecord = {
       caCertPath: targetCaCertPath,
     },
   ],
-  clients: (spec) => LEGS.map((leg) => clientAuthOf(xaaEndpoints(spec)[leg])),
+  clients: (spec) => SERVERS.map((server) => clientAuthOf(xaaEndpoints(spec)[server])),
   cacheKey: ({ targetAudience, targetResource = '', scopes: asked = [] }) => ({
     audience: targetAudience,
     resource: targetResource,

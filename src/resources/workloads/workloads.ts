@@ -169,14 +169,14 @@ export const workloadFields = (kind: WorkloadKind): readonly string[] => {
 export function whyNotRead(kind: WorkloadKind, field: string): string | undefined {
   const table: FieldTable = WORKLOAD_FIELDS[kind]
   const row = Object.hasOwn(table, field) ? table[field] : undefined
-  return row?.is === 'ignored' ? row.says : undefined
+  return row?.is === 'ignored' ? row.details : undefined
 }
 
 /** Why a supported field has no effect in files: it concerns pods, or its value requests nothing. */
 export function whyIdle(kind: WorkloadKind, field: string, value: unknown): string | undefined {
   const table: FieldTable = WORKLOAD_FIELDS[kind]
   const row = Object.hasOwn(table, field) ? table[field] : undefined
-  if (row?.is === 'supported' && row.says.startsWith(IN_A_CLUSTER)) return 'it is for the pods of a cluster'
+  if (row?.is === 'supported' && row.details.startsWith(IN_A_CLUSTER)) return 'it is for the pods of a cluster'
   const refused = fieldsBelow(table, field, 'rejected')
   const isRead = row !== undefined || fieldsBelow(table, field, 'supported').length > 0
   if (isRead || refused.length === 0 || refused.some(([path, { asks }]) => asksFor(value, path, asks))) return undefined

@@ -5,7 +5,7 @@ import { createLink, type LastingWrite, type Link } from './link.ts'
 import { createRedisLocks, type RedisLocks } from './locks.ts'
 import { createMaster, type Master } from './master.ts'
 import { createMessages, type Messages } from './messages.ts'
-import { refusedCommands } from './rights.ts'
+import { refusedCommands } from './permissions.ts'
 import type { Log } from '../../core/index.ts'
 
 export interface OpenParts {

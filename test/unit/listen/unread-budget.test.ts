@@ -5,7 +5,7 @@ import { createRecordingLog, createRecordingMetrics } from '../../support/ports.
 const cut: string[] = []
 function reader(clientAddress: string, unreadBytes: number, unreadSinceMs = 1): Reader & { readonly name: string } {
   const name = `${clientAddress} ${unreadBytes} ${unreadSinceMs}`
-  return { name, clientAddress, unreadBytes, unreadSinceMs, cut: () => void cut.push(name) }
+  return { name, clientAddress, unreadBytes, unreadSinceMs, abort: () => void cut.push(name) }
 }
 
 function look(limitBytes: number, readers: readonly Reader[]) {

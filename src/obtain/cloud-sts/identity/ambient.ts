@@ -90,9 +90,9 @@ export interface Ambient {
 }
 
 /**
- * The AWS identity of the process: the sources of the chain in their order, and no others. A source that is named, by the
- * configuration or by a variable, and that fails ends the search: the next one may be another identity. Once a source has
- * answered it is the only one. `fetch` throws `aws_identity_unavailable`, and what STS says.
+ * The AWS identity of the process: only the sources of the chain, in order. A failing source that the configuration or a
+ * variable names ends the search: the next one may be a different identity. After its first success a source is the only
+ * one. `fetch` throws `aws_identity_unavailable` and the failures of STS.
  */
 export function createAmbient(spec: AmbientSpec, deps: AmbientDeps): Ambient {
   let answered: AmbientName | undefined

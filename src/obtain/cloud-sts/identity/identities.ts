@@ -118,7 +118,7 @@ function openHop(
 /** Longer ones are no ARN of anybody. */
 const LONGEST_ARN = 2_048
 
-/** Whom AWS takes the holder of these keys for: an ARN, which everybody may ask for. Throws `Failure`. */
+/** The ARN of these keys (`GetCallerIdentity`, which needs no permission). Throws `Failure`. */
 async function callerIdentity(
   options: Omit<StsClientOptions, 'keys'>,
   { accessKeyId, secretAccessKey, sessionToken }: KeysOnly,

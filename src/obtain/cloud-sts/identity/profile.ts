@@ -107,8 +107,8 @@ const CREDENTIAL_FIELDS = [
 
 /**
  * The keys of a profile of the AWS configuration files, resolved as the AWS SDKs do: `named`, else `AWS_PROFILE`, else
- * `default`. The error names files, profile, and the step that fails. Only for a `default` profile without credentials is
- * it not final. Throws `CredentialSourceError`, and what STS says.
+ * `default`. The error names files, profile and the failing step. It is final except for a `default` profile without
+ * credentials. Throws `CredentialSourceError` and the failures of STS.
  */
 export async function profileKeys(named: string | undefined, deps: ProfileDeps): Promise<FoundKeys> {
   const chosen = named ?? (deps.env['AWS_PROFILE'] || undefined)

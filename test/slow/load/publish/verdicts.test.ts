@@ -13,7 +13,7 @@ const TABLES: readonly FieldTable[] = [
 const REFUSED_SENTENCES = [
   ...new Set(
     TABLES.flatMap((table) =>
-      Object.values(table).flatMap((row) => (row.is === 'rejected' && row.isOverridable !== true ? [row.says] : [])),
+      Object.values(table).flatMap((row) => (row.is === 'rejected' && row.isOverridable !== true ? [row.details] : [])),
     ),
   ),
 ]

@@ -43,7 +43,7 @@ export async function refusedCommands(
       await work
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error
-      if (error.code === 'NOPERM') missing.add(RIGHTS[error.lacks ?? 'command'] ?? `+${name}`)
+      if (error.code === 'NOPERM') missing.add(PERMISSIONS[error.lacks ?? 'command'] ?? `+${name}`)
       // Unknown scripts and foreign data at these keys say nothing about permissions.
       else if (error.code !== 'NOSCRIPT' && error.code !== 'WRONGTYPE')
         refused.add(`it rejects ${name}: ${troubleOf(error).problem}`)
@@ -52,8 +52,8 @@ export async function refusedCommands(
   for (const command of commands) await attempt(command[0], connection.call(command))
   await attempt('subscribe', connection.subscribe(channel))
   await attempt('unsubscribe', connection.unsubscribe(channel))
-  const rights = missing.size === 0 ? [] : [`its user lacks ${[...missing].join(' ')}`]
-  return [...rights, ...refused]
+  const lacking = missing.size === 0 ? [] : [`its user lacks ${[...missing].join(' ')}`]
+  return [...lacking, ...refused]
 }
 
-const RIGHTS: Readonly<Record<string, string | undefined>> = { key: '~extauth:*', channel: '&extauth:*' }
+const PERMISSIONS: Readonly<Record<string, string | undefined>> = { key: '~extauth:*', channel: '&extauth:*' }
