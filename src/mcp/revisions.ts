@@ -27,7 +27,8 @@ export const REVISIONS = [
   revision('2026-07-28', 'stateless'),
 ] as const satisfies readonly Revision[]
 
-const newest = (lifecycle: Revision['lifecycle']): string => REVISIONS.findLast((each) => each.lifecycle === lifecycle)?.date ?? ''
+const newest = (lifecycle: Revision['lifecycle']): string =>
+  REVISIONS.findLast((each) => each.lifecycle === lifecycle)?.date ?? ''
 
 /** The latest revision with a handshake, requested by `initialize`. */
 export const HANDSHAKE_REVISION = newest('handshake')
