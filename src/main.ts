@@ -1,10 +1,10 @@
 import { boundYoungGeneration, EXIT, processIo } from './compose/index.ts'
 import { main } from './cli/commands/index.ts'
 
-/** Output that nobody reads would keep a server alive that has stopped; so long its reader may take for the last of it. */
+/** Unread output must not keep a stopped server alive; its reader has this long to take the rest. */
 const LAST_OUTPUT_MS = 1000
 
-// SIGUSR1 would open Node's debugger, which asks for no password; the launcher says so before anything is loaded.
+// SIGUSR1 would open Node's debugger, which has no password; the launcher ignores it as well.
 process.on('SIGUSR1', () => undefined)
 boundYoungGeneration([...process.execArgv, process.env['NODE_OPTIONS']].join(' '))
 const io = processIo()

@@ -50,7 +50,7 @@ function documentEndpoints({ addresses, resources, offers, ring }: EndpointParts
     path,
     methods: ['GET'],
     bodyLimitBytes: 0,
-    cors: 'everybody',
+    cors: 'any_origin',
     handle: () => documentResponse(render()),
   })
   const metadata = serverMetadata(addresses, resources, offers)
@@ -70,7 +70,7 @@ function clientEndpoints(parts: EndpointParts): LocalHandler[] {
     path: new URL(url).pathname,
     methods: ['POST'],
     bodyLimitBytes,
-    cors: 'everybody',
+    cors: 'any_origin',
     async handle(request) {
       limit(request.client.address)
       try {

@@ -83,7 +83,7 @@ export interface CredentialCache<V = unknown> {
    * Removes matching entries; a call in flight completes for its callers and is not cached. Returns the number, and
    * whether other replicas are notified (false after 2 s).
    */
-  purge(filter: PurgeFilter): { readonly purged: number; readonly told: Promise<number | undefined> | undefined }
+  purge(filter: PurgeFilter): { readonly purged: number; readonly notified: Promise<number | undefined> | undefined }
   /** Purges this process only, on request of another replica. */
   purgeHere(filter: PurgeFilter): number
   /** The secrets of a config have changed: removes credentials fetched with others under the same config hash. */
@@ -191,7 +191,7 @@ class BoundedCredentialCache<V> implements CredentialCache<V> {
 
   purge(filter: PurgeFilter): ReturnType<CredentialCache<V>['purge']> {
     const notified = this.#shared()?.purge(filter)
-    return { purged: this.purgeHere(filter), told: notified }
+    return { purged: this.purgeHere(filter), notified }
   }
 
   purgeHere(filter: PurgeFilter): number {

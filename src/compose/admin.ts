@@ -14,7 +14,7 @@ export interface Purged {
   /** Number of matching credentials in this process. */
   readonly purged: number
   /** Whether the shared store has the purge; absent without a shared store. */
-  readonly isTold?: boolean
+  readonly isNotified?: boolean
   /** Number of processes that received the message, this one included; the others read it from the store within a second. */
   readonly receivers?: number | undefined
 }
@@ -52,11 +52,11 @@ export function adminEndpoints(controls: ProxyControls): Readonly<Record<string,
       const filter: PurgeFilter = Object.fromEntries(
         FILTERS.flatMap((name) => (query.has(name) ? [[name, query.get(name)]] : [])),
       )
-      const { purged, isTold, receivers } = await controls.purge(filter)
-      if (isTold === undefined) return { status: 200, json: { purged } }
-      return isTold
-        ? { status: 200, json: { purged, told: true, receivers } }
-        : { status: 202, json: { purged, ...UNTOLD } }
+      const { purged, isNotified, receivers } = await controls.purge(filter)
+      if (isNotified === undefined) return { status: 200, json: { purged } }
+      return isNotified
+        ? { status: 200, json: { purged, ...notifiedIs(true), receivers } }
+        : { status: 202, json: { purged, ...notifiedIs(false), detail: PURGE_PENDING } }
     },
     'DELETE /connections': async ({ query }) => {
       const unknown = [...query.keys()].find((name) => !['issuer', 'subject', 'provider'].includes(name))
@@ -86,10 +86,11 @@ export function adminEndpoints(controls: ProxyControls): Readonly<Record<string,
   }
 }
 
-const UNTOLD = {
-  told: false,
-  detail: 'shared store unavailable: the other replicas receive the purge when it recovers, if this replica still runs',
-}
+const PURGE_PENDING =
+  'shared store unavailable: the other replicas receive the purge when it recovers, if this replica still runs'
+
+/** `told` is the deprecated name, until the next minor version. */
+const notifiedIs = (isNotified: boolean) => ({ notified: isNotified, told: isNotified })
 
 const refuse = (description: string) => ({
   status: 400,

@@ -17,7 +17,7 @@ import {
 } from '../load/index.ts'
 import { checkFiles } from './check-files.ts'
 import { ConfigError } from './config-error.ts'
-import { noRecognizedDocuments } from './nothing-of-ours.ts'
+import { noRecognizedDocuments } from './no-recognized-documents.ts'
 
 /** The sources of a proxy configuration: files, directories and options. */
 export interface ProxySources {

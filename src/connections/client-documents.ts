@@ -18,7 +18,7 @@ export function createClientDocuments(baseUrl: string): ClientDocuments {
       path: `${folder}/*`,
       methods: ['GET'],
       bodyLimitBytes: 0,
-      cors: 'everybody',
+      cors: 'any_origin',
       handle({ path }) {
         if (!isPublic || !path.endsWith('.json'))
           throw new Failure('not_found', { detail: 'there is no such client metadata document' })

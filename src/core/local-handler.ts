@@ -101,8 +101,8 @@ export interface LocalHandler {
   readonly methods: readonly string[]
   /** Larger bodies get 413. 0: the endpoint has no body; a small one is discarded. */
   readonly bodyLimitBytes: number
-  /** CORS: any origin (`everybody`), or only those in `listen.allowedOrigins`. */
-  readonly cors: 'everybody' | 'allowed_origins'
+  /** CORS: any origin (`any_origin`), or only those in `listen.allowedOrigins`. */
+  readonly cors: 'any_origin' | 'allowed_origins'
   /**
    * Origins, lower case, that may post forms here in addition to `listen.allowedOrigins` (the server's own pages).
    */

@@ -185,7 +185,7 @@ export function authorizationFailure(error: string): Failure {
 }
 
 /**
- * What the rejection of an invalid test code says about the client: `taken` when it is about the code, `unsaid` for
+ * The verdict on the client from the rejection of an invalid test code: `taken` when it is about the code, `unsaid` for
  * an unknown error. Undefined for errors of the client or the upstream, and for anything else.
  */
 export function codeVerdict({ refusal }: Failure): 'taken' | 'unsaid' | undefined {

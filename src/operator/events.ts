@@ -4,7 +4,7 @@ import type { EventNote } from './actions.ts'
 import { type Condition, isWarning } from './conditions.ts'
 import { shortened } from './names.ts'
 
-/** Limit of `events.k8s.io/v1` for `note`: bytes of UTF-8, although its documentation says characters. */
+/** Limit of `events.k8s.io/v1` for `note`: bytes of UTF-8, although documented as characters. */
 const MAX_NOTE_BYTES = 1024
 /** Maximum characters of the object in an event name, before the suffix that distinguishes its events. */
 const MAX_NAME = 230

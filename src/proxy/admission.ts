@@ -56,7 +56,7 @@ export function admit(
     throw new Failure('headers_too_large', { limit })
   }
   // Missing documents are open to all origins as well: clients probe several addresses.
-  const isOpen = local === undefined ? isWellKnown(path) : local.cors === 'everybody'
+  const isOpen = local === undefined ? isWellKnown(path) : local.cors === 'any_origin'
   if (isOpen) inbound.responseHeaders.push('access-control-allow-origin', '*', 'access-control-expose-headers', EXPOSED)
   else if (origin !== undefined) {
     const isForm = local?.takesForeignForms === true && request.method === 'POST'

@@ -39,7 +39,7 @@ export function takeBody(inbound: InboundRequest, options: BodyOptions): Body | 
   // The announced length is reserved now, so that concurrent bodies are not promised the same memory.
   const isKept = (mustKeep || (length ?? 0) <= KEPT_BYTES) && watch.budget.take(inbound, length ?? 0)
   if (mustKeep && !isKept) throw full(watch)
-  if (!isKept && watch.streams.isFull) throw crowded(watch)
+  if (!isKept && watch.streams.isFull) throw memoryInUse(watch)
   if (request.expectsContinue) inbound.response.writeContinue()
   if (isKept) return collect(inbound, options, length)
   watch.streamed(inbound)
@@ -71,7 +71,7 @@ function collect(inbound: InboundRequest, options: BodyOptions, length: number |
       reject(failure)
     }
     const stream = (unkept?: Buffer): void => {
-      if (watch.streams.isFull) return fail(crowded(watch))
+      if (watch.streams.isFull) return fail(memoryInUse(watch))
       const had = settle()
       if (had === undefined) return
       request.off('data', onData).pause()
@@ -143,7 +143,7 @@ const tooLarge = ({ limitBytes, limitSetting }: BodyOptions): Failure =>
     limit: { amount: limitBytes, unit: 'bytes', setting: limitSetting },
   })
 /** Too many streamed bodies wait for their backends. */
-const crowded = ({ streams }: BodyWatch): Failure =>
+const memoryInUse = ({ streams }: BodyWatch): Failure =>
   new Failure('overloaded', {
     detail: 'memory for streamed bodies is in use',
     limit: { amount: streams.limitBytes, unit: 'bytes', setting: { name: 'the memory limit', of: 'the process' } },

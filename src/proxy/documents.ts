@@ -30,7 +30,7 @@ export function documentHandler(address: string, document: object): LocalHandler
     ...(mark === -1 ? {} : { exactQuery: address.slice(mark + 1) }),
     methods: ['GET'],
     bodyLimitBytes: 0,
-    cors: 'everybody',
+    cors: 'any_origin',
     handle: () => ({ status: 200, headers, body }),
   }
 }

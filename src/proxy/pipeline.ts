@@ -63,7 +63,7 @@ export async function runPipeline(
     if (inbound.gone) break
     const sealed = route.apply.apply(armed, lastWord(armed, attempt)) // headers final, then signed; nothing may touch it after
     trace?.sealed(sealed)
-    const outcome = await send(inbound, sealed) // streams the answer, or says Again before a byte of it was sent
+    const outcome = await send(inbound, sealed) // streams the response, or returns Again before its first byte
     if (outcome.done) return outcome
     trace?.again(outcome.again)
     await attempts.allow(armed, outcome.again)

@@ -53,7 +53,7 @@ const LENGTH = /^\d{1,15}$/
 const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 
 /** Framing and connection headers, which only this module writes. */
-const OURS: ReadonlySet<string> = new Set([
+const OWN_HEADERS: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'connection',
   'keep-alive',
@@ -103,7 +103,7 @@ function writeFields(headers: readonly string[]): { lines: string; length: numbe
     const raw = headers[index] ?? ''
     const value = checkedValue(headers[index + 1])
     const name = fieldNameOf(raw)
-    if (name === undefined || OURS.has(name)) throw refused('header')
+    if (name === undefined || OWN_HEADERS.has(name)) throw refused('header')
     if (name === 'content-length') {
       if (length !== undefined || !LENGTH.test(value)) throw refused('length')
       length = Number(value)

@@ -67,8 +67,8 @@ export function mergeReloads(results: readonly ReloadResult[]): ReloadResult {
 /** All workers share one store, and each must reach it. */
 export function mergePurges(results: readonly Purged[]): Purged {
   const purged = results.reduce((sum, result) => sum + result.purged, 0)
-  const notified = results.flatMap(({ isTold }) => isTold ?? [])
+  const notified = results.flatMap(({ isNotified }) => isNotified ?? [])
   const counts = results.flatMap(({ receivers }) => receivers ?? [])
   const receivers = counts.length === 0 ? undefined : Math.max(...counts)
-  return notified.length === 0 ? { purged } : { purged, isTold: notified.every(Boolean), receivers }
+  return notified.length === 0 ? { purged } : { purged, isNotified: notified.every(Boolean), receivers }
 }

@@ -36,7 +36,7 @@ export default [
     [
       [
         'the number of streamed bodies is limited',
-        'if (!isKept && watch.streams.isFull) throw crowded(watch)',
+        'if (!isKept && watch.streams.isFull) throw memoryInUse(watch)',
         '',
         ['test/unit/proxy/body-memory.test.ts'],
       ],

@@ -149,11 +149,11 @@ export async function startProxy(
     metrics: () => withEnds().render(),
     cache: () => cache.list(),
     async purge(filter: PurgeFilter) {
-      const { purged, told } = cache.purge(filter)
+      const { purged, notified } = cache.purge(filter)
       const details = { ...filter, purged }
       services.audit.notice({ type: 'cache_purged', outcome: 'success', component: 'proxy', details })
-      const receivers = await told
-      return told === undefined ? { purged } : { purged, isTold: receivers !== undefined, receivers }
+      const receivers = await notified
+      return notified === undefined ? { purged } : { purged, isNotified: receivers !== undefined, receivers }
     },
     disconnect: async (filter: ConnectionFilter) => (await active.resources.connections?.disconnect(filter)) ?? 0,
     decisions: () => decisions.list(),

@@ -61,7 +61,7 @@ function append(lists: Readonly<Record<ConfigSlice['of'], unknown[]>>, { of, ite
 }
 
 async function answerOf(worker: Worker): Promise<ConfigAnswer> {
-  // Rejects when the thread ends by itself, for example out of memory.
+  // Rejects when the thread terminates, for example out of memory.
   const [answer] = (await once(worker, 'message')) as [ConfigAnswer]
   return answer
 }

@@ -40,7 +40,7 @@ const UNSUPPORTED_KINDS: ReadonlySet<string> = new Set([
 
 export type Classified =
   /** `isForeign`: written for another group, where absent fields may have different defaults. */
-  | { readonly is: 'ours'; readonly kind: DocumentKind; readonly isForeign: boolean }
+  | { readonly is: 'recognized'; readonly kind: DocumentKind; readonly isForeign: boolean }
   /** An unsupported document; `warning` if it looks like a misspelled supported one. */
   | { readonly is: 'foreign'; readonly kind: string; readonly warning: string | undefined }
   | { readonly is: 'registry' | 'callers' }
@@ -80,7 +80,7 @@ export function classifyDocument(value: Readonly<Record<string, unknown>>, apiGr
   }
   if (isOurKind) {
     if (API_VERSIONS.some((known) => known === version))
-      return { is: 'ours', kind, isForeign: ALSO_LOADED.includes(group) }
+      return { is: 'recognized', kind, isForeign: ALSO_LOADED.includes(group) }
     return {
       is: 'wrong',
       path: ['apiVersion'],

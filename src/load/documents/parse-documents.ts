@@ -200,12 +200,12 @@ function addDocument(reader: Reader, value: unknown, prefix: readonly PropertyKe
     return
   }
   const classified = classifyDocument(value, reader.context.apiGroup)
-  if (classified.is === 'ours' || classified.is === 'foreign') {
+  if (classified.is === 'recognized' || classified.is === 'foreign') {
     const named = { kind: kindText(value), name: nameText(value), namespace: namespaceText(value) }
     addPolicySets(reader, value, reader.located(value, prefix, named.kind, named.name), named)
   }
   switch (classified.is) {
-    case 'ours':
+    case 'recognized':
       return addOurs(
         reader,
         classified.isForeign ? withForeignDefaults(value, classified.kind) : value,

@@ -53,7 +53,7 @@ const TEXT = 'text:'
 function verdictOn(expression: string, kind: '' | typeof TEXT = ''): Verdict {
   const text = kind + expression
   const isKnown = known.has(text)
-  const verdict = known.get(text) ?? judge(expression, kind)
+  const verdict = known.get(text) ?? validate(expression, kind)
   known.delete(text)
   known.set(text, verdict)
   if (!isKnown) kept += text.length
@@ -65,7 +65,7 @@ function verdictOn(expression: string, kind: '' | typeof TEXT = ''): Verdict {
   return verdict
 }
 
-function judge(text: string, kind: '' | typeof TEXT): Verdict {
+function validate(text: string, kind: '' | typeof TEXT): Verdict {
   try {
     if (kind === TEXT) {
       return { problem: undefined, remarks: [], ...constantOf(text, compileText(text)) }

@@ -85,7 +85,12 @@ describe('DELETE /cache', () => {
     try {
       const answer = await fetch(`${first.adminUrl}/cache?subject=alice`, { method: 'DELETE' })
       expect(answer.status).toBe(202)
-      expect(await answer.json()).toMatchObject({ purged: 1, told: false, detail: expect.stringContaining('store') })
+      expect(await answer.json()).toMatchObject({
+        purged: 1,
+        notified: false,
+        told: false,
+        detail: expect.stringContaining('store'),
+      })
     } finally {
       deployment.nodes[0]?.resume()
     }

@@ -64,6 +64,7 @@ describe('a fleet with one cache', () => {
     const startedAt = performance.now()
     expect(await fleet.admin(replica(0), '/cache?subject=alice', 'DELETE')).toEqual({
       purged: 1,
+      notified: true,
       told: true,
       receivers: 2,
     })

@@ -16,7 +16,7 @@ const endpoint = (more: Partial<LocalHandler> = {}): LocalHandler => ({
   path: '/oauth/token',
   methods: ['POST'],
   bodyLimitBytes: 100,
-  cors: 'everybody',
+  cors: 'any_origin',
   handle: ({ body }) => ({ status: 200, headers: { 'content-type': 'text/plain' }, body }),
   ...more,
 })

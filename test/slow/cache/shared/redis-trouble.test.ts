@@ -113,7 +113,7 @@ describe('a replica that receives no messages', () => {
         .toContain('messages of other replicas are not received')
       world.clock.advance(1_000)
       const purged = first.cache.purge({ subject: 'alice' })
-      expect(await purged.told).toBeGreaterThan(0)
+      expect(await purged.notified).toBeGreaterThan(0)
       await vi.waitFor(async () => expect(await deaf.get('alice')).not.toBe(token), { timeout: 5_000, interval: 50 })
     },
     60_000,
