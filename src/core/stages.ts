@@ -55,6 +55,9 @@ export interface Inbound {
   onStream(end: () => void): void
 }
 
+/** Calls `insert` for each event, a whole one in the form of an event stream, until the returned function is called. */
+export type InsertEvents = (insert: (event: Buffer) => void) => () => void
+
 /** Stage 1: the route is matched. The caller's credentials are no longer in `headers`. */
 export type Matched = Staged<
   'matched',
@@ -74,6 +77,8 @@ export type Matched = Staged<
     decision: RuleDecision | undefined
     /** Filters the backend's response; undefined: no filter. Set by the stage `authorize`. */
     filterAnswer: FilterAnswer | undefined
+    /** Events of the proxy for the backend's event stream. Set by `elicitation`. */
+    insertEvents: InsertEvents | undefined
     /** Converts the backend's session id to the form bound to this caller. Set by the session stage. */
     sessionToClient: ((backendSessionId: string) => string) | undefined
   }

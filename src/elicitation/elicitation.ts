@@ -7,6 +7,7 @@ import {
   type Elicitation,
   type EndpointResponse,
   Failure,
+  type InsertEvents,
   type Known,
   type Log,
   type Matched,
@@ -17,6 +18,8 @@ import {
   parseMessage,
   type Request,
   rpcSubjectOf,
+  SESSION_HEADER,
+  sessionIdAt,
   statelessCapabilitiesOf,
   statelessVersionOf,
 } from '../mcp/index.ts'
@@ -37,6 +40,10 @@ import {
 export interface ElicitationOptions {
   readonly route: string
   readonly links: ConnectLinks
+  /** Names of the connections that the route uses. */
+  readonly providers: readonly string[]
+  /** The one whose credential is sent with list requests; undefined if a different credential is. */
+  readonly listedWith: string | undefined
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
@@ -51,7 +58,6 @@ const HANDSHAKE = ['initialize', 'server/discover', 'ping']
 const PLACEHOLDER_METHODS: ReadonlySet<string> = new Set([...HANDSHAKE, 'logging/setLevel', 'subscriptions/listen'])
 /** Prompts for one request in ten minutes; then the client gets a text. */
 const MOST_PROMPTS = 3
-const SESSION_HEADER = 'mcp-session-id'
 const JSON_HEADERS = {
   'content-type': 'application/json',
   'cache-control': 'no-store',
@@ -148,6 +154,28 @@ export function createElicitation(options: ElicitationOptions): Elicitation {
     return { ...response, headers: { ...response.headers, [SESSION_HEADER]: visible } }
   }
 
+  /**
+   * Reports on a stream of the backend (2025-11-25) that the caller connected an account: after the credential was rejected,
+   * for more scopes, or for some requests only.
+   */
+  const insertCompleted = (
+    { caller }: Known,
+    session: MarkedSession | undefined,
+    insert: Parameters<InsertEvents>[0],
+  ): (() => void) => {
+    const stops = options.providers.map((provider) =>
+      links.onConnected(caller, provider, (elicitationId) => {
+        // After an outage of the store, the link is unknown: most accounts were connected before.
+        if (elicitationId === '') return
+        if (session?.mark === OPENS_URLS) insert(Buffer.from(completed(elicitationId)))
+        if (provider === options.listedWith) insert(Buffer.from(TOOLS_CHANGED))
+      }),
+    )
+    return () => {
+      for (const stop of stops) stop()
+    }
+  }
+
   return {
     prepare(known) {
       const { matched } = known
@@ -157,6 +185,7 @@ export function createElicitation(options: ElicitationOptions): Elicitation {
         const marked = id + (session?.mark ?? markOfBody(matched.body))
         return bind?.(marked) ?? marked
       }
+      if (matched.inbound.method === 'GET') matched.insertEvents = (insert) => insertCompleted(known, session, insert)
       const found = { session, bind, retry: undefined }
       prepared.set(known, found)
       if (body.kind !== 'kept' || !states.mayHold(body.bytes)) return undefined
@@ -189,13 +218,11 @@ export function createElicitation(options: ElicitationOptions): Elicitation {
 
 /** Removes the mark from the session id of a request, for the backend; a placeholder's id never gets there. */
 function takeSession({ headers }: Matched): MarkedSession | undefined {
-  for (let index = 0; index < headers.length; index += 2) {
-    if (headers[index] !== SESSION_HEADER) continue
-    const session = readSession(headers[index + 1] ?? '')
-    if (session.backendId !== undefined) headers[index + 1] = session.backendId
-    return session
-  }
-  return undefined
+  const index = sessionIdAt(headers)
+  if (index === -1) return undefined
+  const session = readSession(headers[index] ?? '')
+  if (session.backendId !== undefined) headers[index] = session.backendId
+  return session
 }
 
 /** Whether these client capabilities include URL elicitation; `elicitation: {}` alone means forms. */
@@ -231,14 +258,15 @@ function headersFor({ headers }: Matched): Record<string, string> {
   return passed
 }
 
+const eventOf = (method: string, params?: object): string =>
+  `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', method, params })}\n\n`
+const completed = (elicitationId: string): string => eventOf('notifications/elicitation/complete', { elicitationId })
+const TOOLS_CHANGED = eventOf('notifications/tools/list_changed')
+
 /** The GET stream of a session (2025-11-25): reports that the account was connected, and ends. */
 function waitingStream(links: ConnectLinks, caller: Caller, need: ConnectionNeed): EndpointResponse {
-  const send = (method: string, params?: object): void => {
-    stream.push(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', method, params })}\n\n`)
-  }
   const unsubscribe = links.onConnected(caller, need.provider, (elicitationId) => {
-    send('notifications/elicitation/complete', { elicitationId })
-    send('notifications/tools/list_changed')
+    stream.push(completed(elicitationId) + TOOLS_CHANGED)
     stream.push(null)
   })
   const keepAlive = setInterval(() => stream.push(': waiting\n\n'), KEEP_ALIVE_MS).unref()

@@ -16,7 +16,7 @@ import { judgeBody, PEEK_BYTES, type Rejection } from './aws-rejection.ts'
 import { credentialTexts } from './credential-texts.ts'
 import { failureOf, isConnectionLost, isIdempotent, abortedBy } from './failure-of.ts'
 import { sendInterim } from './interim.ts'
-import { StreamKeepAlive } from './keep-alive.ts'
+import { EventStreamWriter } from './event-stream-writer.ts'
 import type { ForwardRoute } from './route.ts'
 import { type ExchangeControl, type ExchangeHandler, type Exchanges, refusedByProxy } from '../net/index.ts'
 import { type Disposition, dispositionOf, unusableAnswer } from './disposition.ts'
@@ -63,7 +63,8 @@ export class Relay implements ExchangeHandler {
   /** The head, while a filter decides whether to send the response. */
   #pending: { readonly head: ResponseHead; readonly location: string | undefined } | undefined
   #firstByteAtMs = 0
-  #keepAlive: StreamKeepAlive | undefined
+  /** For an event stream to which something may be added. */
+  #events: EventStreamWriter | undefined
   #peek: { head: ResponseHead; rejection: Rejection; chunks: Buffer[]; length: number } | undefined
   #discarded = 0
   #interim = 0
@@ -293,9 +294,11 @@ export class Relay implements ExchangeHandler {
 
   #beginEvents(headers: readonly string[]): void {
     this.response.flushHeaders()
-    if (this.route.sseKeepAlive > 0 && !headers.includes('content-encoding')) {
-      this.#keepAlive = new StreamKeepAlive(this.response, this.route.sseKeepAlive)
-    }
+    const { sseKeepAlive: keepAliveMs } = this.route
+    const { insertEvents } = this.sealed.armed.known.matched
+    const isExact = headers.includes('content-encoding') || headers.includes('content-length')
+    if ((keepAliveMs > 0 || insertEvents !== undefined) && !isExact)
+      this.#events = new EventStreamWriter(this.response, { keepAliveMs, insertEvents, trace: this.inbound.trace })
     this.inbound.onStream(() => this.#endStream())
   }
 
@@ -311,8 +314,7 @@ export class Relay implements ExchangeHandler {
     // Most responses arrive in one piece, so that head, body and end are one write.
     if (chunk.length === this.#announced) return void this.response.end(chunk)
     this.#announced = -1
-    if (!this.response.write(chunk)) this.#waitForDrain(controller)
-    this.#keepAlive?.note(chunk)
+    if (!(this.#events ?? this.response).write(chunk)) this.#waitForDrain(controller)
   }
 
   #waitForDrain(controller: ExchangeControl): void {
@@ -389,13 +391,13 @@ export class Relay implements ExchangeHandler {
   #release(): void {
     this.#isSettled = true
     this.response.off('close', this.#onClose)
-    this.#keepAlive?.stop()
+    this.#events?.stop()
   }
 
   #done(aborted: boolean, torn?: Failure): void {
     // The response is complete, so its listener may stay.
     this.#isSettled = true
-    this.#keepAlive?.stop()
+    this.#events?.stop()
     this.#resolve({ done: true, status: this.#status, firstByteAtMs: this.#firstByteAtMs, aborted, torn })
   }
 

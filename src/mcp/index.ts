@@ -34,5 +34,6 @@ export {
   statelessVersionOf,
   CONNECTION_ERROR,
 } from './message.ts'
+export { SESSION_HEADER, sessionIdAt } from './session-header.ts'
 export { type RpcSubject, rpcSubjectOf } from './rpc.ts'
 export { HANDSHAKE_REVISION, REVISIONS, type Revision, revisionOf, STATELESS_REVISION } from './revisions.ts'

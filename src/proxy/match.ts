@@ -79,6 +79,7 @@ function mint(parts: {
     view: undefined,
     decision: undefined,
     filterAnswer: undefined,
+    insertEvents: undefined,
     sessionToClient: undefined,
   } as unknown as Matched
 }

@@ -1,7 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { Failure, type Caller, type Known, type Matched, type Secret } from '../core/index.ts'
-
-const SESSION_HEADER = 'mcp-session-id'
+import { Failure, type Caller, type Known, type Secret } from '../core/index.ts'
+import { sessionIdAt } from '../mcp/index.ts'
 
 /** The last session id that a caller presented, and its meaning. */
 interface Checked {
@@ -42,20 +41,10 @@ export function createSessions(key: () => Secret): Sessions {
       const { route } = matched
       if (!route.isProtected) return
       matched.sessionToClient = (backend) => `${backend}.${seal(key(), caller, route.name, backend)}`
-      const index = sessionHeaderAt(matched)
-      if (index !== -1) matched.headers[index + 1] = backendIdOf(matched.headers[index + 1] ?? '', caller, route.name)
+      const index = sessionIdAt(matched.headers)
+      if (index !== -1) matched.headers[index] = backendIdOf(matched.headers[index] ?? '', caller, route.name)
     },
   }
-}
-
-function sessionHeaderAt({ headers }: Matched): number {
-  let found = -1
-  for (let index = 0; index < headers.length; index += 2) {
-    if (headers[index] !== SESSION_HEADER) continue
-    if (found !== -1) throw new Failure('bad_request', { detail: 'more than one Mcp-Session-Id header' })
-    found = index
-  }
-  return found
 }
 
 function seal(key: Secret, caller: Caller, route: string, backend: string): string {

@@ -89,6 +89,8 @@ export async function startUnconnected(sockets: Sockets, more: { listing?: Crede
   const elicitation = createElicitation({
     route: 'r',
     links,
+    providers: ['github'],
+    listedWith: 'github',
     clock: Date,
     log: promptLog,
     metrics: prompts,

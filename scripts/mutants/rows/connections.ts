@@ -1,5 +1,6 @@
 import { within } from '../mutation.ts'
 
+const EMBEDDED = ['test/unit/connections/embedded.test.ts']
 const FLOW = ['test/unit/connections/flow.test.ts']
 const KEYS = ['test/unit/connections/keys.test.ts']
 const MANAGE = ['test/unit/connections/manage.test.ts']
@@ -76,9 +77,15 @@ export default [
     ],
     [
       'the person is checked before consent',
-      '|| !isPerson(ticket.match, claimsOf(came)))',
-      '&& !isPerson(ticket.match, claimsOf(came)))',
+      '|| !isPerson(ticket.match, claims))',
+      '&& !isPerson(ticket.match, claims))',
     ],
+  ]),
+  ...within('src/authserver/login/person-logins.ts', EMBEDDED, [
+    ['a login of another person saves nobody one', 'found.subject === subject ? found', 'true ? found'],
+    ['a proof is for one redirect', 'if (proof?.state !== state)', 'if (proof === undefined)'],
+    ['a remembered login ends', 'clock.now() < value.endsAtMs ? value', 'value.endsAtMs > 0 ? value'],
+    ['a remembered login ends with its session', ' || isEnded(found.tsid)', ''],
   ]),
   ...within('src/authserver/login/pending.ts', FLOW, [
     [

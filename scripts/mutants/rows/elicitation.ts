@@ -31,7 +31,7 @@ export default [
     ['forms alone open no URL', "isObject(elicitation) && isObject(elicitation['url'])", 'isObject(elicitation)'],
     [
       'the backend gets its own session id',
-      'if (session.backendId !== undefined) headers[index + 1] = session.backendId',
+      'if (session.backendId !== undefined) headers[index] = session.backendId',
       '',
     ],
     [
@@ -39,6 +39,7 @@ export default [
       'if (session !== undefined && session.backendId === undefined)',
       'if (session === undefined)',
     ],
+    ['only a client that opens URLs hears of the prompt', 'if (session?.mark === OPENS_URLS) insert', 'insert'],
     ['a placeholder session is bound to its caller', 'prepared.get(known)?.bind?.(session) ?? session', 'session'],
   ]),
   ...within('src/elicitation/remove-fields.ts', REQUESTS, [

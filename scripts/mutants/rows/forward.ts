@@ -98,6 +98,23 @@ export default [
     ],
   ),
   ...within(
+    'src/forward/event-stream-writer.ts',
+    ['test/unit/forward/event-stream-writer.test.ts'],
+    [
+      [
+        'an event of the proxy never splits one of the backend',
+        ' || !this.#isBetweenEvents()) return\n    const events',
+        ') return\n    const events',
+      ],
+      ['events that wait are bounded', 'if (this.#waiting.length === MOST_WAITING) this.#waiting.shift()', ''],
+      [
+        'a client that reads nothing gets nothing more',
+        'if (!this.#response.writableNeedDrain) this.#writeWaiting()',
+        'if (this.#waiting.length > 0) this.#writeWaiting()',
+      ],
+    ],
+  ),
+  ...within(
     'src/forward/upgrade.ts',
     ['test/unit/proxy/upgrade.test.ts'],
     [

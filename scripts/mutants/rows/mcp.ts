@@ -24,6 +24,17 @@ export default [
     ],
   ),
   ...within(
+    'src/mcp/session-header.ts',
+    ['test/unit/proxy/sessions.test.ts'],
+    [
+      [
+        'two session ids are refused',
+        "if (found !== -1) throw new Failure('bad_request', { detail: 'more than one Mcp-Session-Id header' })",
+        '',
+      ],
+    ],
+  ),
+  ...within(
     'src/mcp/headers.ts',
     ['test/unit/mcp/headers.test.ts'],
     [

@@ -128,11 +128,6 @@ export default [
         'JSON.stringify([...ownerOf(caller), route, backend])',
         'JSON.stringify([...ownerOf(caller), backend])',
       ],
-      [
-        'two session ids are refused',
-        "if (found !== -1) throw new Failure('bad_request', { detail: 'more than one Mcp-Session-Id header' })",
-        '',
-      ],
     ],
   ),
 ]

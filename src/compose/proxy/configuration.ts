@@ -27,6 +27,7 @@ import {
 import type { Runtime } from '../../proxy/index.ts'
 import {
   authsOf,
+  connectionsOf,
   credentialOf,
   forwardedNames,
   headersSetBy,
@@ -233,7 +234,18 @@ function buildRoute(resolved: ResolvedRoute, listenUrl: string, deps: RouteDeps,
       createApply({ host: target.host, needsBody: signsBody, clock }),
     ),
     forward,
-    elicitation: links && createElicitation({ route: resolved.name, links, version: VERSION, clock, log, metrics }),
+    elicitation:
+      links &&
+      createElicitation({
+        route: resolved.name,
+        links,
+        providers: connectionsOf(resolved),
+        listedWith: auth.upstream?.isConnection === true ? auth.upstream.provider : undefined,
+        version: VERSION,
+        clock,
+        log,
+        metrics,
+      }),
   }
 }
 

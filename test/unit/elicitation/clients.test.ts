@@ -183,6 +183,44 @@ describe('a client of MCP 2025-11-25', () => {
     )
   })
 
+  it('learns on the stream of its session at the backend that the account was connected again', async () => {
+    const proxy = await startUnconnected(sockets)
+    proxy.links.connect()
+    const client = await legacy(proxy, URL_CAPABLE)
+    const { ElicitationCompleteNotificationSchema, ToolListChangedNotificationSchema } =
+      await import('@modelcontextprotocol/sdk/types.js')
+    const notified: unknown[] = []
+    client.setNotificationHandler(
+      ElicitationCompleteNotificationSchema,
+      ({ params }) => void notified.push(params.elicitationId),
+    )
+    client.setNotificationHandler(ToolListChangedNotificationSchema, ({ method }) => void notified.push(method))
+    await expect.poll(() => proxy.links.listeners).toBe(1)
+    proxy.links.disconnect()
+    await expect(client.callTool({ name: 'show_request' })).rejects.toBeInstanceOf(UrlElicitationRequiredError)
+
+    proxy.links.connect()
+
+    await expect.poll(() => notified).toEqual(['prompt-1', 'notifications/tools/list_changed'])
+    expect((await client.listTools()).tools.map(({ name }) => name)).toContain('show_request')
+    expect(proxy.backend.requests().filter(({ method }) => method === 'GET')).toHaveLength(1)
+    await client.close()
+    await expect.poll(() => proxy.links.listeners).toBe(0)
+  })
+
+  it('that opens no URLs is told on that stream only that its tools may have changed', async () => {
+    const proxy = await startUnconnected(sockets)
+    proxy.links.connect()
+    const client = await legacy(proxy)
+    const notified: string[] = []
+    client.fallbackNotificationHandler = ({ method }) => Promise.resolve(void notified.push(method))
+    await expect.poll(() => proxy.links.listeners).toBe(1)
+
+    proxy.links.connect()
+
+    await expect.poll(() => notified).toEqual(['notifications/tools/list_changed'])
+  })
+
   it('can end a session of the placeholder', async () => {
     const proxy = await startUnconnected(sockets)
     const client = sockets.closing(new OldClient(INFO))
