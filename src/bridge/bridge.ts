@@ -23,6 +23,15 @@ import { readLines } from './lines.ts'
 import type { Output } from './output.ts'
 import { followServer } from './server-stream.ts'
 import { codeOf, reasonOf, BridgeError, errorResponseFor } from './bridge-error.ts'
+import {
+  declareUrls,
+  type PageOpener,
+  promptIn,
+  repeated,
+  textResponse,
+  UrlElicitation,
+  type UrlPrompt,
+} from './url-elicitation.ts'
 import { Wire } from './wire.ts'
 
 export interface BridgeOptions {
@@ -37,6 +46,8 @@ export interface BridgeOptions {
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
   /** Maximum bytes of one message in either direction. */
   readonly maxMessageBytes: number
+  /** Opens pages that the server asks the user to open, for clients that can't; undefined: such clients get no links. */
+  readonly opener?: PageOpener | undefined
   /** Further secrets in requests, masked in text of the server. */
   readonly secrets?: readonly Secret[]
 }
@@ -67,6 +78,9 @@ export class Bridge {
   #order: Promise<void> = Promise.resolve()
   #handshake: Promise<void> = Promise.resolve()
   #statelessVersion: string | undefined
+  readonly #elicitation: UrlElicitation | undefined
+  /** The bridge declared URL elicitation in the handshake. */
+  #isOnBehalf = false
   #follower: AbortController | undefined
   #isInitialized = false
 
@@ -77,8 +91,13 @@ export class Bridge {
       channel: new Channel(endpoint, credentials, options.secrets),
       log,
       reading: { maxBytes: maxMessageBytes, ready: () => output.ready() },
-      onRenewed: () => this.#follow(),
+      onRenewed: () => {
+        this.#elicitation?.completeAll()
+        this.#follow()
+      },
     })
+    const { opener, pause } = options
+    this.#elicitation = opener && new UrlElicitation({ opener, wire: this.#wire, log, pause, end: this.#end.signal })
     this.#deps = {
       wire: this.#wire,
       tools: this.#tools,
@@ -147,10 +166,14 @@ export class Bridge {
     else this.#order = this.#notify(message, this.#order)
   }
 
-  #request(request: Request): void {
-    const version = statelessVersionOf(request.params)
+  #request(given: Request): void {
+    const version = statelessVersionOf(given.params)
     if (version !== undefined) this.#statelessVersion = version
+    const declared = this.#elicitation && declareUrls(given)
+    const request = declared ?? given
     const flight = new Flight(request, version)
+    if (request.method === 'initialize') this.#isOnBehalf = declared !== undefined
+    flight.isOnBehalf = version === undefined ? this.#isOnBehalf : declared !== undefined
     const added = this.#flights.add(flight)
     if (added !== 'added') {
       const { id } = request
@@ -182,6 +205,7 @@ export class Bridge {
       flight.isWaiting = false
       if (request.method === 'initialize') await this.#reinitialize()
       await exchange(flight, this.#deps)
+      if (flight.prompt !== undefined) await this.#visit(flight, flight.prompt)
     } catch (error) {
       if (flight.isDone) return
       this.#options.log.warn(
@@ -196,6 +220,17 @@ export class Bridge {
       this.#heldBytes -= request.bytes.length
       this.#onRoom?.()
     }
+  }
+
+  /** Opens the pages of a prompt, and repeats the request once. */
+  async #visit(flight: Flight, prompt: UrlPrompt): Promise<void> {
+    const { request, signal } = flight
+    const isRepeated = await this.#elicitation?.visit(request, prompt, signal)
+    if (flight.isDone) return
+    if (isRepeated !== true) return this.#answer(flight, textResponse(request, prompt))
+    flight.prompt = undefined
+    flight.repeated = repeated(request, prompt)
+    await exchange(flight, this.#deps)
   }
 
   /** A second `initialize` of the client starts a new session. */
@@ -269,10 +304,19 @@ export class Bridge {
   /** Forwards a message of the server to the client. */
   #deliver(message: Message, on: Flight | undefined, answer: EndpointAnswer | undefined): void {
     const { output, log } = this.#options
-    if (message.kind !== 'response') return output.write(message.bytes)
+    if (message.kind !== 'response') {
+      if (this.#isOnBehalf && this.#isForBridge(message)) return
+      return output.write(message.bytes)
+    }
     const flight = message.id === null ? on : this.#flights.get(message.id)
     if (flight === undefined || flight.isDone) return log.debug({}, 'dropped a response without a request')
     const { request, statelessVersion } = flight
+    const prompt = flight.isOnBehalf ? promptIn(message) : undefined
+    if (prompt !== undefined) {
+      if (flight.repeated === undefined && this.#elicitation?.mayOpen(prompt) === true) flight.prompt = prompt
+      else this.#answer(flight, textResponse(request, prompt))
+      return
+    }
     if (message.error === undefined) {
       if (statelessVersion === undefined) this.#wire.replayed.note(request)
       if (request.method === 'initialize' && answer !== undefined)
@@ -281,6 +325,25 @@ export class Bridge {
     }
     const { id } = request
     this.#answer(flight, message.id === null ? errorResponse(id, Object(message.error)) : message.bytes)
+  }
+
+  /** Whether a message of the server belongs to URL elicitation, which the client does not know (2025-11-25). */
+  #isForBridge(message: Request | Notification | Malformed): boolean {
+    if (message.kind === 'malformed') return false
+    const { method, params } = message
+    if (method === 'notifications/elicitation/complete') {
+      this.#elicitation?.complete(params['elicitationId'])
+      return true
+    }
+    const { mode, url } = params
+    if (message.kind !== 'request' || method !== 'elicitation/create' || mode !== 'url') return false
+    const pages = [{ url: String(url), message: '', id: undefined }]
+    const isOpened = this.#elicitation?.mayOpen({ pages }) === true
+    if (isOpened) this.#elicitation?.open({ pages })
+    const result = { action: isOpened ? 'accept' : 'decline' }
+    const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: message.id, result }))
+    this.#forwardResponse({ kind: 'response', bytes, id: message.id, result, error: undefined })
+    return true
   }
 
   #answer(flight: Flight, line: Buffer): void {

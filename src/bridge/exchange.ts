@@ -68,7 +68,7 @@ const isHeaderMismatch = (message: Message): boolean =>
   message.kind === 'response' && isObject(message.error) && message.error['code'] === HEADER_MISMATCH
 
 function send(flight: Flight, { wire, tools }: ExchangeDeps): Promise<EndpointAnswer> {
-  const { request, statelessVersion: version } = flight
+  const { request, repeated = request.bytes, statelessVersion: version } = flight
   const { method, params } = request
   const headers =
     version === undefined
@@ -76,7 +76,7 @@ function send(flight: Flight, { wire, tools }: ExchangeDeps): Promise<EndpointAn
         ? {}
         : wire.session.headers()
       : { ...statelessHeaders(version, method, params), ...(method === 'tools/call' ? tools.headers(params) : {}) }
-  return wire.post(request.bytes, headers, flight.signal)
+  return wire.post(repeated, headers, flight.signal)
 }
 
 async function receive(flight: Flight, first: EndpointAnswer, deps: ExchangeDeps): Promise<void> {
@@ -98,7 +98,7 @@ async function receive(flight: Flight, first: EndpointAnswer, deps: ExchangeDeps
         if (message.kind === 'malformed')
           trouble = new BridgeError('bad_answer', `sent an event that is ${message.why}, and no response`)
         else deliver(message, flight, answer ?? first)
-        if (flight.isDone) return
+        if (flight.isDone || flight.prompt !== undefined) return
       }
     } catch (error) {
       flight.signal.throwIfAborted()

@@ -1,4 +1,5 @@
 import { type Id, keyOf, type Request } from '../mcp/index.ts'
+import type { UrlPrompt } from './url-elicitation.ts'
 
 /** A client request without a response. */
 export class Flight {
@@ -10,6 +11,12 @@ export class Flight {
   isDone = false
   /** The request is queued and was not sent. */
   isWaiting = true
+  /** The bridge declared URL elicitation for the client. */
+  isOnBehalf = false
+  /** The last response, which asks the user to open pages. */
+  prompt: UrlPrompt | undefined
+  /** The bytes to send instead of those of `request`, after a prompt. */
+  repeated: Buffer | undefined
 
   constructor(request: Request, statelessVersion: string | undefined) {
     this.request = request

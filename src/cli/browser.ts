@@ -11,8 +11,8 @@ const OPENERS: Readonly<Record<string, readonly string[]>> = {
  * Opens a URL in the user's browser (`BROWSER`, else the system's) and prints it on standard error for machines
  * without one. The browser runs detached, with no open file of this process.
  */
-export function openBrowser(url: string, io: Pick<Io, 'stderr' | 'env'>): void {
-  io.stderr(`Open this address in a browser on this machine to log in:\n\n  ${url}\n\n`)
+export function openBrowser(url: string, purpose: string, io: Pick<Io, 'stderr' | 'env'>): void {
+  io.stderr(`Open this address in a browser on this machine to ${purpose}:\n\n  ${url}\n\n`)
   const { BROWSER: wanted } = io.env
   const [command = 'xdg-open', ...args] =
     wanted !== undefined && wanted !== '' ? [wanted] : (OPENERS[process.platform] ?? ['xdg-open'])

@@ -1,6 +1,7 @@
 import { EXIT, type Io } from '../compose/index.ts'
 import { carryStdio, type StdioWay } from '../compose/stdio/index.ts'
 import type { OpenLog } from '../report/index.ts'
+import { openBrowser } from './browser.ts'
 import { loggedCommand } from './command.ts'
 import { loginOptionsOf } from './options/login-options.ts'
 import type { Parsed } from './options/options.ts'
@@ -18,6 +19,7 @@ export const runStdio = loggedCommand(STDIO_SPEC, 'info', async ({ options: pars
     stop: io.stop,
     input: process.stdin,
     output: process.stdout,
+    openBrowser: (url) => openBrowser(url, 'connect your account', io),
   })
   return EXIT.fine
 })

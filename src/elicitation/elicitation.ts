@@ -14,8 +14,9 @@ import {
   type Metrics,
 } from '../core/index.ts'
 import {
-  isObject,
+  opensUrls,
   parseMessage,
+  removeParams,
   type Request,
   rpcSubjectOf,
   SESSION_HEADER,
@@ -26,7 +27,6 @@ import {
 import { EventStream } from './event-stream.ts'
 import { answerAsPlaceholder } from './placeholder.ts'
 import { elicitationError, inputRequired, plainError, type Prompt, type PromptWay, toolError } from './prompt.ts'
-import { removeParams } from './remove-fields.ts'
 import { createRequestStates, RETRY_FIELDS, type Retry } from './request-state.ts'
 import {
   type MarkedSession,
@@ -223,12 +223,6 @@ function takeSession({ headers }: Matched): MarkedSession | undefined {
   const session = readSession(headers[index] ?? '')
   if (session.backendId !== undefined) headers[index] = session.backendId
   return session
-}
-
-/** Whether these client capabilities include URL elicitation; `elicitation: {}` alone means forms. */
-function opensUrls(capabilities: unknown): boolean {
-  const elicitation = isObject(capabilities) ? capabilities['elicitation'] : undefined
-  return isObject(elicitation) && isObject(elicitation['url'])
 }
 
 const markOf = ({ params }: Pick<Request, 'params'>): SessionMark =>

@@ -1,5 +1,5 @@
 import type { ConnectLink, ConnectionNeed, ConnectionProblem } from '../core/index.ts'
-import { CONNECTION_ERROR, type Id } from '../mcp/index.ts'
+import { CONNECTION_ERROR, type Id, URL_ELICITATION_REQUIRED } from '../mcp/index.ts'
 
 /** How a client is asked to connect an account (connections.md §2). */
 export type PromptWay = 'input_required' | 'elicitation_error' | 'text'
@@ -17,8 +17,6 @@ export interface Prompt {
   readonly isRefused: boolean
 }
 
-/** Code of `URLElicitationRequiredError` (MCP 2025-11-25, elicitation). */
-const URL_ELICITATION_REQUIRED = -32_042
 /** Key of the input request. */
 export const INPUT_KEY = 'connect_account'
 

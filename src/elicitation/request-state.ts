@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Caller, type Clock, type ConnectLinks, Failure } from '../core/index.ts'
-import { isObject, type Params } from '../mcp/index.ts'
+import { CONNECT_STATE, isObject, type Params } from '../mcp/index.ts'
 
-/** Marks a `requestState` of this proxy; others are the backend's and pass unchanged. */
-const PREFIX = 'extauth-connect.'
 const PURPOSE = 'request state'
 const VALID_MS = 10 * 60_000
 
@@ -49,7 +47,7 @@ export interface RequestStates {
   read(request: PromptedRequest): Promise<{ readonly isOurs: boolean; readonly retry: Retry | undefined }>
 }
 
-const MARK = Buffer.from(`"${PREFIX}`)
+const MARK = Buffer.from(`"${CONNECT_STATE}`)
 
 export function createRequestStates(links: Pick<ConnectLinks, 'seal' | 'open'>, clock: Clock): RequestStates {
   return {
@@ -63,12 +61,12 @@ export function createRequestStates(links: Pick<ConnectLinks, 'seal' | 'open'>, 
         prompts: (before?.prompts ?? 0) + 1,
         endsAtMs: before?.endsAtMs ?? clock.now() + VALID_MS,
       }
-      return PREFIX + links.seal(PURPOSE, JSON.stringify(state))
+      return CONNECT_STATE + links.seal(PURPOSE, JSON.stringify(state))
     },
     async read(request) {
       const { requestState: text, inputResponses } = request.params
-      if (typeof text !== 'string' || !text.startsWith(PREFIX)) return { isOurs: false, retry: undefined }
-      const plain = await links.open(PURPOSE, text.slice(PREFIX.length))
+      if (typeof text !== 'string' || !text.startsWith(CONNECT_STATE)) return { isOurs: false, retry: undefined }
+      const plain = await links.open(PURPOSE, text.slice(CONNECT_STATE.length))
       const state = plain === undefined ? undefined : (JSON.parse(plain) as Written)
       if (
         state === undefined ||

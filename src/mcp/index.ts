@@ -1,5 +1,6 @@
 export { EventReader, OversizedEvent, type ServerEvent } from './events.ts'
 export { headerText, namedIn, statelessHeaders, textOfHeader, ToolParameters } from './headers.ts'
+export { removeParams, setField } from './json-fields.ts'
 export { jsonRpcIdOf } from './json-rpc-id.ts'
 export {
   DISCOVER,
@@ -31,9 +32,11 @@ export {
   type Request,
   type Response,
   statelessCapabilitiesOf,
+  STATELESS_CAPABILITIES,
   statelessVersionOf,
   CONNECTION_ERROR,
 } from './message.ts'
 export { SESSION_HEADER, sessionIdAt } from './session-header.ts'
 export { type RpcSubject, rpcSubjectOf } from './rpc.ts'
 export { HANDSHAKE_REVISION, REVISIONS, type Revision, revisionOf, STATELESS_REVISION } from './revisions.ts'
+export { CONNECT_STATE, opensUrls, URL_ELICITATION_REQUIRED } from './url-elicitation.ts'

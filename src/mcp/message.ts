@@ -44,7 +44,7 @@ export const CONNECTION_ERROR = -32_000
 
 /** Locations of the revision and of the client's capabilities in a request (MCP 2026-07-28). */
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
-const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
+export const STATELESS_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 
 const utf8 = /* @__PURE__ */ new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -139,7 +139,7 @@ export function statelessVersionOf(params: Params): string | undefined {
 }
 
 /** The client's capabilities in a stateless request, unchecked; undefined without any. */
-export const statelessCapabilitiesOf = (params: Params): unknown => metaIn(params, CAPABILITIES_KEY)
+export const statelessCapabilitiesOf = (params: Params): unknown => metaIn(params, STATELESS_CAPABILITIES)
 
 function metaIn({ _meta: meta }: Params, key: string): unknown {
   return isObject(meta) ? meta[key] : undefined

@@ -16,7 +16,7 @@ export default [
     ['a state that was changed is refused', 'state === undefined ||', '', REQUESTS],
     [
       'a state of the backend is not ours',
-      "typeof text !== 'string' || !text.startsWith(PREFIX)",
+      "typeof text !== 'string' || !text.startsWith(CONNECT_STATE)",
       "typeof text !== 'string'",
     ],
   ]),
@@ -41,18 +41,5 @@ export default [
     ],
     ['only a client that opens URLs hears of the prompt', 'if (session?.mark === OPENS_URLS) insert', 'insert'],
     ['a placeholder session is bound to its caller', 'prepared.get(known)?.bind?.(session) ?? session', 'session'],
-  ]),
-  ...within('src/elicitation/remove-fields.ts', REQUESTS, [
-    [
-      'escaped names are removed, too',
-      'const name: unknown = JSON.parse(quoted.toString())',
-      "const name: unknown = quoted.toString('latin1', 1, quoted.length - 1)",
-    ],
-    ['names in strings are no fields', 'if (byte === QUOTE) next = endOfString(json, next)', 'if (byte === 0) next++'],
-    [
-      'of repeated params the last counts, as in the message that was read',
-      "findLast(({ name }) => name === 'params')",
-      "find(({ name }) => name === 'params')",
-    ],
   ]),
 ]

@@ -116,4 +116,25 @@ export default [
       ['names in the list have a length', 'name.slice(0, MAX_SHOWN)', 'name'],
     ],
   ),
+  ...within(
+    'src/mcp/json-fields.ts',
+    ['test/unit/mcp/json-fields.test.ts'],
+    [
+      [
+        'escaped names are removed, too',
+        'const name: unknown = JSON.parse(quoted.toString())',
+        "const name: unknown = quoted.toString('latin1', 1, quoted.length - 1)",
+      ],
+      [
+        'names in strings are no fields',
+        'if (byte === QUOTE) next = endOfString(json, next)',
+        'if (byte === 0) next++',
+      ],
+      [
+        'of repeated params the last counts, as in the message that was read',
+        "findLast(({ name }) => name === 'params')",
+        "find(({ name }) => name === 'params')",
+      ],
+    ],
+  ),
 ]

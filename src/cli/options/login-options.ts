@@ -64,7 +64,7 @@ export function loginOptionsOf(
     store: openUserStore(io.env),
     client: id === undefined ? undefined : { id, secret },
     clientMetadataUrl: metadata,
-    openBrowser: (url) => openBrowser(url, io),
+    openBrowser: (url) => openBrowser(url, 'log in', io),
     now: () => Date.now(),
     patienceMs: PATIENCE_MS,
     log,

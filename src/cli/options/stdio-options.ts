@@ -53,6 +53,7 @@ export const STDIO_SPEC: CommandSpec = {
   notes: [
     'Standard output has MCP messages only. A failed request gets a JSON-RPC error: error.data.reason is the reason, and',
     'the message names the required change (docs/stdio.md).',
+    'A page of the server that asks for an account is opened in the browser (BROWSER), unless the client opens pages.',
     'HTTPS_PROXY, HTTP_PROXY and NO_PROXY are honored.',
     '',
     'Examples:',

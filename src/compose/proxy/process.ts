@@ -294,6 +294,8 @@ export interface InlineProxy {
   /** Path of the route; a reload may change it. */
   path(): string
   readonly route: ResolvedRoute
+  /** `connections.baseUrl`. */
+  readonly pages: URL | undefined
   close(): Promise<void>
 }
 
@@ -311,11 +313,13 @@ export async function runInlineProxy(options: InlineProxyOptions): Promise<Inlin
     opening,
   )
   const route = chosen(proxy.first.routes, options.route)
+  const pages = proxy.first.connections?.spec.baseUrl
   const opened = opening.move()
   return {
     connect: () => proxy.connect(),
     path: () => proxy.config().routes.find(({ name }) => name === route.name)?.path ?? route.path,
     route,
+    pages: pages === undefined ? undefined : new URL(pages),
     close: () => opened.disposeAsync(),
   }
 }

@@ -23,6 +23,8 @@ export interface CarryOptions {
   readonly stop: Promise<string>
   readonly input: Readable
   readonly output: Writable
+  /** Opens a page in the user's browser. */
+  readonly openBrowser: (url: string) => void
 }
 
 /**
@@ -41,7 +43,7 @@ const withHeaders = (endpoint: McpEndpoint, headers: CarryOptions['headers']): M
   close: () => endpoint.close(),
 })
 
-async function carry({ endpoint, credentials, server }: OpenedWay, options: CarryOptions): Promise<void> {
+async function carry({ endpoint, credentials, server, pages }: OpenedWay, options: CarryOptions): Promise<void> {
   const { log } = options
   const output = new Output(options.output)
   const bridge = new Bridge({
@@ -53,6 +55,7 @@ async function carry({ endpoint, credentials, server }: OpenedWay, options: Carr
     server,
     pause: (ms, signal) => delay(ms, undefined, { signal, ref: false }),
     maxMessageBytes: MAX_MESSAGE_BYTES,
+    opener: pages && { origin: pages, open: options.openBrowser },
     secrets: Object.values(options.headers).map((value) => new Secret(value)),
   })
   log.info({ server }, 'relaying messages')

@@ -34,6 +34,8 @@ export interface OpenedWay {
   readonly credentials: EndpointCredentials
   /** Description of the server in messages. */
   readonly server: string
+  /** Origin of the server's pages; undefined if browsers can't reach them. */
+  readonly pages: URL | undefined
 }
 
 /** Opens the connection to the server. Throws `ConfigError` and `UsageError`. */
@@ -50,7 +52,7 @@ export async function openWay(
     const endpoint = stack.adopt(createSseEndpoint(http, url, MAX_MESSAGE_BYTES), (one) => one.close())
     const credentials = login === undefined ? (given ?? noCredentials()) : personal(login(), stack)
     // Without the query: it may contain secrets.
-    return { endpoint, credentials, server: `at ${url.origin}${url.pathname}` }
+    return { endpoint, credentials, server: `at ${url.origin}${url.pathname}`, pages: url }
   }
   const proxy = stack.adopt(await runInlineProxy({ ...way.sources, env, log }), (one) => one.close())
   const endpoint = stack.adopt(
@@ -65,6 +67,8 @@ export async function openWay(
     endpoint,
     credentials: given ?? noCredentials(whyNoToken(proxy.route)),
     server: `of the route ${name} (${target.origin}${target.path})`,
+    // Without a listener, only a proxy that runs elsewhere can serve the pages.
+    pages: proxy.pages,
   }
 }
 

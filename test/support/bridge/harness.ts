@@ -77,7 +77,13 @@ interface Reply {
 /** A bridge to `url` in this process, and the client's side of it. */
 export function openBridge(
   url: string,
-  options: { credentials?: EndpointCredentials; maxMessageBytes?: number; naturalPauses?: boolean } = {},
+  options: {
+    credentials?: EndpointCredentials
+    maxMessageBytes?: number
+    naturalPauses?: boolean
+    /** Acts as the user in front of the browser. */
+    openBrowser?: (url: string) => void
+  } = {},
 ) {
   const input = new PassThrough()
   const stdout = new PassThrough()
@@ -91,6 +97,7 @@ export function openBridge(
     output: new Output(stdout),
     log,
     server: 'under test',
+    opener: options.openBrowser && { origin: new URL(url), open: options.openBrowser },
     // Waits are as short as they can be while their order stays.
     pause: (ms, signal) => delay(options.naturalPauses === true ? ms : Math.min(ms / 20, 100), undefined, { signal }),
     maxMessageBytes,

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { removeParams } from '../../../src/elicitation/remove-fields.ts'
 import { readSession } from '../../../src/elicitation/session-mark.ts'
 import { startUnconnected, type Unconnected } from '../../support/elicitation.ts'
 import { createSockets } from '../../support/sockets.ts'
@@ -127,28 +126,6 @@ describe('requests without a connection', () => {
     for (const method of ['initialize', 'tools/list', 'tools/call', 'ping', 'resources/read'])
       await post(proxy, call({ name: 'x' }, method))
     expect(proxy.backend.requests()).toHaveLength(0)
-  })
-})
-
-describe('removeParams', () => {
-  const names = new Set(['requestState', 'inputResponses'])
-  it.each([
-    ['{"params":{"requestState":"x","a":1}}', '{"params":{"a":1}}'],
-    ['{"params":{"a":1,"requestState":"x"}}', '{"params":{"a":1}}'],
-    ['{ "params" : { "a" : 1 , "inputResponses" : {"b":[1,{"c":"}"}]} , "d":2 } }', '{ "params" : {"a" : 1,"d":2} }'],
-    ['{"params":{"requestState":"x"},"id":1}', '{"params":{},"id":1}'],
-    ['{"params":{"a":12345678901234567890.10,"requestState":""}}', '{"params":{"a":12345678901234567890.10}}'],
-    ['{"params":{"a":"\\"requestState\\":","requestState":"x"}}', '{"params":{"a":"\\"requestState\\":"}}'],
-    ['{"params":{"a":{"requestState":"kept"},"\\u0072equestState":"x"}}', '{"params":{"a":{"requestState":"kept"}}}'],
-    [
-      '{"params":{"requestState":"x"},"params":{"requestState":"y","a":1}}',
-      '{"params":{"requestState":"x"},"params":{"a":1}}',
-    ],
-    ['{"requestState":"outside"}', '{"requestState":"outside"}'],
-    ['[1]', '[1]'],
-    ['{"params":[1]}', '{"params":[1]}'],
-  ])('%s', (json, expected) => {
-    expect(removeParams(Buffer.from(json), names).toString()).toBe(expected)
   })
 })
 

@@ -24,6 +24,27 @@ export function removeParams(json: Buffer, names: ReadonlySet<string>): Buffer {
   return Buffer.concat([json.subarray(0, params.valueStart + 1), ...inner, json.subarray(params.end - 1)])
 }
 
+/**
+ * Sets a field of an object in a JSON text, and leaves all other bytes as they are. `path`: names from the outermost
+ * object to the field; missing objects are added, other values on the way are replaced. `json` must be a valid object.
+ */
+export function setField(json: Buffer, [name = '', ...inner]: readonly string[], value: unknown): Buffer {
+  const start = skipSpace(json, 0)
+  const fields = fieldsOf(json, start)
+  const found = fields.findLast((field) => field.name === name)
+  const current = found === undefined ? EMPTY : json.subarray(found.valueStart, found.end)
+  const next =
+    inner.length === 0
+      ? Buffer.from(JSON.stringify(value))
+      : setField(current[0] === OPEN ? current : EMPTY, inner, value)
+  if (found !== undefined) return Buffer.concat([json.subarray(0, found.valueStart), next, json.subarray(found.end)])
+  const before = Buffer.from(`${JSON.stringify(name)}:`)
+  const after = fields.length === 0 ? [] : [Buffer.of(COMMA ?? 0)]
+  return Buffer.concat([json.subarray(0, start + 1), before, next, ...after, json.subarray(start + 1)])
+}
+
+const EMPTY = Buffer.from('{}')
+
 /** The fields of the object that begins at `at`; none if another value does. */
 function fieldsOf(json: Buffer, at: number): Field[] {
   const fields: Field[] = []
