@@ -40,11 +40,14 @@ test.each([
     'bob',
     (args: readonly string[], env: Readonly<Record<string, string>>) => connect2(args, { pin: '2026-07-28' }, env),
   ],
-] as const)('%s without URL elicitation: the bridge opens the page, and the first call works', async (_, user, open) => {
-  const { args, env, opened } = await bridgeOf(user)
-  const { client, close } = await open(args, env)
-  const { content } = await client.call({ name: 'show_request' })
-  expect(JSON.stringify(content)).toContain('authorization')
-  expect(await opened()).toEqual([expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]+$/)])
-  await close()
-})
+] as const)(
+  '%s without URL elicitation: the bridge opens the page, and the first call works',
+  async (_, user, open) => {
+    const { args, env, opened } = await bridgeOf(user)
+    const { client, close } = await open(args, env)
+    const { content } = await client.call({ name: 'show_request' })
+    expect(JSON.stringify(content)).toContain('authorization')
+    expect(await opened()).toEqual([expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]+$/)])
+    await close()
+  },
+)
