@@ -192,7 +192,7 @@ export class UrlElicitation {
 
   /** A new session may be one with the account. */
   completeAll(): void {
-    for (const id of [...this.#waiting.keys()]) this.complete(id)
+    for (const id of this.#waiting.keys()) this.complete(id)
   }
 
   #completionOf(id: string): Promise<void> {

@@ -253,4 +253,18 @@ export default [
       ],
     ],
   ),
+  ...within(
+    'src/bridge/url-elicitation.ts',
+    ['test/system/bridge/elicitation.test.ts'],
+    [
+      [
+        'pages of other hosts are not opened',
+        'if (url.origin === origin.origin) return',
+        'if (url.origin !== "") return',
+      ],
+      ['older servers read any elicitation as forms', 'version >= FIRST_REVISION', "version !== ''"],
+      ['an empty declaration means forms', '? { form: {} } : elicitation', '? {} : elicitation'],
+      ['one page for concurrent calls', 'if (now - (this.#opened.get(url) ?? -Infinity) < REOPEN_MS) continue', ''],
+    ],
+  ),
 ]
