@@ -10,7 +10,6 @@ const PROCESS_PARTS = [
   ['listen', 'address'],
   ['admin', 'address'],
   ['cache'],
-  ['connections'],
   ['routes'],
   ['audit'],
 ] as const
@@ -18,6 +17,8 @@ const PROCESS_PARTS = [
 export interface PlaceInputs {
   readonly loaded: Loaded
   readonly proxy: Located<ProxyConfig> | undefined
+  /** The document with the `connections` section. */
+  readonly connections: Located<unknown> | undefined
   readonly drafts: readonly DraftRoute[]
   readonly routes: readonly ResolvedRoute[]
   readonly servers: readonly ResolvedAuthServer[]
@@ -44,9 +45,12 @@ export function placeTable(inputs: PlaceInputs): PlaceTable {
       }),
     ),
     servers: new Map(servers.map((server) => [server.name, placeOfServer(server, loaded, routes)])),
-    process: new Map(
-      PROCESS_PARTS.map(([part, ...more]) => [part, proxy?.problem(['spec', part, ...more], '') ?? NOWHERE]),
-    ),
+    process: new Map([
+      ...PROCESS_PARTS.map(
+        ([part, ...more]) => [part, proxy?.problem(['spec', part, ...more], '') ?? NOWHERE] as const,
+      ),
+      ['connections', inputs.connections?.problem(['spec', 'connections'], '') ?? NOWHERE],
+    ]),
     named: new Set(proxy === undefined ? [] : ['listen', 'admin'].filter((listener) => !byOption.has(listener))),
   }
 }

@@ -1,4 +1,4 @@
-import { FILE_PATHS, judgePlainHttp, markedContents, once, withValueAt } from '../../fields/index.ts'
+import { FILE_PATHS, judgePlainHttp, markedContents, type Metadata, once, withValueAt } from '../../fields/index.ts'
 import {
   connections as connectionsSchema,
   type Connections,
@@ -12,6 +12,7 @@ import {
   upstreamUrls,
 } from '../../resources/index.ts'
 import type { Located, Problem } from '../documents/problem.ts'
+import type { Workload } from '../workloads/workload.ts'
 import { checkCalledUrl, refusedHttpMessage } from '../documents/warnings.ts'
 import { resolveBeside } from './file-paths.ts'
 
@@ -29,15 +30,44 @@ export interface ConnectionInputs {
 const schema = once(connectionsSchema)
 const BASE = ['spec', 'connections'] as const
 
+/** A `connections` section and the document that contains it. */
+export type WrittenConnections = Located<{ readonly metadata: Metadata; readonly connections: Connections }>
+
+/** The section of a process: of the ProxyConfig, else of a manifest. A second manifest with one is a problem. */
+export function writtenConnections(
+  proxy: Located<ProxyConfig> | undefined,
+  manifests: readonly Located<Workload>[],
+  problems: Problem[],
+): WrittenConnections | undefined {
+  const [own] = withConnections(proxy === undefined ? [] : [proxy], ({ spec }) => spec.connections)
+  if (own !== undefined) return own
+  const [first, second] = withConnections(manifests, ({ connections }) => connections)
+  if (first !== undefined && second !== undefined) {
+    const message = `one process has one "connections" section, and there is one at ${first.file}:${first.line}; expected it once, or in a ProxyConfig`
+    problems.push(second.problem(BASE, message, { at: 'key' }))
+  }
+  return first
+}
+
+const withConnections = <T extends { readonly metadata: Metadata }>(
+  documents: readonly Located<T>[],
+  sectionOf: (document: T) => Connections | undefined,
+): WrittenConnections[] =>
+  documents.flatMap((place) => {
+    const connections = sectionOf(place.document)
+    return connections === undefined ? [] : [{ ...place, document: { metadata: place.document.metadata, connections } }]
+  })
+
 /** The connections of a process with absolute paths; what breaks a rule is added to `problems`. */
 export function resolveConnections(
-  proxy: Located<ProxyConfig> | undefined,
+  written: WrittenConnections | undefined,
   inputs: ConnectionInputs,
 ): ResolvedConnections | undefined {
-  const spec = proxy?.document.spec.connections
-  if (proxy === undefined || spec === undefined) return undefined
+  if (written === undefined) return undefined
+  const { connections: spec, metadata } = written.document
   const { problems, warnings, routes } = inputs
-  const problem = (path: readonly PropertyKey[], message: string): Problem => proxy.problem([...BASE, ...path], message)
+  const problem = (path: readonly PropertyKey[], message: string): Problem =>
+    written.problem([...BASE, ...path], message)
   problems.push(
     ...bindProblems(spec, inputs, problem),
     ...nameProblems(spec, inputs, problem),
@@ -55,12 +85,12 @@ export function resolveConnections(
   const used = new Set(routes.flatMap(connectionsOf))
   for (const [index, { name }] of spec.providers.entries())
     if (!used.has(name)) warnings.push(problem(['providers', index, 'name'], `no route uses the connection "${name}"`))
-  const { name, namespace } = proxy.document.metadata
+  const { name, namespace } = metadata
   const files = markedContents<string>(schema(), spec, FILE_PATHS)
   return {
     name: `${namespace}/${name}`,
     namespace,
-    spec: files.reduce((whole, { path, value }) => withValueAt(whole, path, resolveBeside(proxy.file, value)), spec),
+    spec: files.reduce((whole, { path, value }) => withValueAt(whole, path, resolveBeside(written.file, value)), spec),
   }
 }
 

@@ -15,7 +15,7 @@ import { defaultSettings, draftRoutes, listenOf } from './draft-routes.ts'
 import type { Loaded } from '../documents/loaded.ts'
 import { DEFAULT_NAMESPACE, httpUrl, isLoopbackBind, once } from '../../fields/index.ts'
 import { fileProblem, type Located, type Problem, renderProblem } from '../documents/problem.ts'
-import { resolveConnections } from './resolve-connections.ts'
+import { resolveConnections, writtenConnections } from './resolve-connections.ts'
 import { inspectorOf } from './resolve-inspector.ts'
 import { resolveRoutes } from './resolve-routes.ts'
 import type { ResolvedProxy } from './resolved-proxy.ts'
@@ -61,13 +61,18 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
   if (drafts.length === 0 && problems.length === 0) problems.push(nothingToServe(proxy, overrides))
   const address = overrides.listen ?? listenOf(loaded, namespace, proxy, drafts, problems)
   const callers = overrides.callers ?? defaultCallers(proxy)
+  const connections = writtenConnections(
+    proxy,
+    loaded.workloads.filter(({ document }) => document.metadata.namespace === namespace),
+    problems,
+  )
   const allRoutes = resolveRoutes({
     drafts,
     loaded,
     namespace,
     callers,
     authServerName: spec.authServerRef?.name,
-    connections: spec.connections,
+    connections: connections?.document.connections,
     // An invalid address is reported separately; routes draw no conclusions from it.
     isLocal: isLoopbackBind(address) || !listenSchema().safeParse(address).success,
     address,
@@ -85,7 +90,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
       problems.push(proxy.problem(['spec', 'authServerRef'], message))
     }
   }
-  const resolvedConnections = resolveConnections(proxy, {
+  const resolvedConnections = resolveConnections(connections, {
     routes: allRoutes.routes,
     authServers: allRoutes.authServers,
     isLocal: isLoopbackBind(address),
@@ -123,6 +128,7 @@ export function resolveProxy(loaded: Loaded, overrides: ProxyOverrides = {}): Pr
         placeTable({
           loaded,
           proxy,
+          connections,
           drafts:
             resolved === allRoutes ? drafts : drafts.filter(({ settings }) => settings.name === overrides.onlyRoute),
           routes: resolved.routes,

@@ -29,7 +29,7 @@ interface Inputs {
   readonly namespace: string
   /** Undefined if the ProxyConfig has no `auth`. */
   readonly callers: AuthSection | undefined
-  /** `connections` of the ProxyConfig. */
+  /** The `connections` section of the process. */
   readonly connections?: Connections | undefined
   /** Name of the authorization server of all routes without their own `auth`. */
   readonly authServerName: string | undefined

@@ -2,6 +2,7 @@ import type { Metadata } from '../../fields/index.ts'
 import {
   asksFor,
   type CaBundleRef,
+  type Connections,
   type EmbeddedAuthServer,
   fieldsBelow,
   type InlineTelemetry,
@@ -40,6 +41,8 @@ export interface Workload {
     | undefined
   /** Asks for an audit trail on standard output. */
   readonly isAudited: boolean
+  /** Accounts of callers. */
+  readonly connections: Connections | undefined
   /** The MCPToolConfig with the tools that callers may use. */
   readonly tools: WrittenReference | undefined
   /** Unsupported restrictions, rejected when it becomes routes. */
@@ -71,6 +74,7 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
       caBundle: undefined,
       telemetry: spec.telemetryConfigRef && { reference: spec.telemetryConfigRef },
       isAudited: false,
+      connections: undefined,
       tools: undefined,
       refused: fieldsBelow(WORKLOAD_FIELDS.VirtualMCPServer, '', 'rejected')
         .filter(([path, { asks, isOverridable }]) => isOverridable !== true && asksFor(spec, path, asks))
@@ -106,8 +110,15 @@ export function toWorkload(kind: WorkloadKind, parsed: ParsedWorkload): Workload
     tools: written(spec.toolConfigRef, ['spec', 'toolConfigRef', 'name']),
     authServer: written(spec.authServerRef, ['spec', 'authServerRef', 'name']),
     isAudited: spec.audit?.enabled === true,
+    connections: connectionsOf(spec),
     // The schema has rejected them.
     refused: [],
     ownAuthServer: undefined,
   }
+}
+
+/** The section of a manifest; its pages are at the URL for clients unless it names another. */
+function connectionsOf({ connections, externalURL }: Partial<RemoteSpec>): Connections | undefined {
+  if (connections === undefined || connections.baseUrl !== undefined || externalURL === undefined) return connections
+  return { ...connections, baseUrl: externalURL.replace(/\/$/, '') }
 }

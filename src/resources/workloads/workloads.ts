@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { manifestSection } from '../auth-section.ts'
 import { caBundleRef } from '../ca-bundle.ts'
+import { connections } from '../connections.ts'
 import { headerForward } from './header-forward.ts'
 import {
+  later,
   once,
   authServerReference,
   metadata,
@@ -129,6 +131,9 @@ const SPECS = {
         ...callerFields(),
         ...routeFields(),
         ...podFields(),
+        connections: later(connections)
+          .optional()
+          .describe('Accounts that callers connect; `connections` of a ProxyConfig replaces it.'),
         audit: z
           .looseObject({
             enabled: z
