@@ -11,7 +11,14 @@ export {
 export { splitExternalAuth } from './documents/external-auth-option.ts'
 export { bytesOf, isConfigurationFile, loadFiles, readTexts, STDIN } from './documents/load-files.ts'
 export { loadCallersFile, loadRegistryFile, readCallersText } from './documents/load-single.ts'
-export type { Declared, Loaded, Loading, LocatedAuth, PolicySet } from './documents/loaded.ts'
+export {
+  type Declared,
+  type Loaded,
+  type Loading,
+  type LocatedAuth,
+  type PolicySet,
+  withoutReferences,
+} from './documents/loaded.ts'
 export type { MarkedPod } from './documents/marked-pod.ts'
 export type { NamedFile, NamedSecret } from './documents/named-files.ts'
 export { parseDocuments, parseObjects } from './documents/parse-documents.ts'

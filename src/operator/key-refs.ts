@@ -6,7 +6,7 @@ const isObject = (value: unknown): value is Json => typeof value === 'object' &&
 export type Keys = ReadonlyMap<string, ReadonlySet<string>>
 
 /**
- * Every `{name, key}` under a field that ends in `Ref`: those of ConfigMaps contain CA certificates, all others are
+ * Every `{name, key}` under a field that ends in `Ref` or `Refs`: those of ConfigMaps contain CA certificates, all others are
  * Secrets.
  */
 export function keyRefsIn(value: unknown): { readonly secretKeys: Keys; readonly caBundleKeys: Keys } {
@@ -16,7 +16,7 @@ export function keyRefsIn(value: unknown): { readonly secretKeys: Keys; readonly
     if (Array.isArray(part)) for (const item of part) walk(item, field)
     else if (isObject(part)) {
       const { name, key } = part
-      if (field.endsWith('Ref') && typeof name === 'string' && typeof key === 'string') {
+      if (/Refs?$/.test(field) && typeof name === 'string' && typeof key === 'string') {
         const keys = field === 'configMapRef' ? caBundleKeys : secretKeys
         keys.set(name, (keys.get(name) ?? new Set()).add(key))
       } else for (const [member, inner] of Object.entries(part)) walk(inner, member)

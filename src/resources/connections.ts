@@ -15,8 +15,10 @@ import {
   secretRef,
   withRules,
 } from '../fields/index.ts'
+import { upstreamUrls } from './embedded-auth-server.ts'
 import { localStorage } from './embedded-storage.ts'
 import { unique } from './programs/grants-without-login.ts'
+import type { CalledUrl } from './type-record.ts'
 import { oneClientHere, upstreamClientFields } from './upstream/upstream-client.ts'
 import { oauth2Config, oidcConfig, providerName, type UpstreamProvider } from './upstream/upstream-provider.ts'
 
@@ -148,7 +150,7 @@ const provider = () =>
     ],
   )
 
-/** `spec.connections` of a ProxyConfig (connections.md §1). */
+/** `spec.connections` of a ProxyConfig or an MCPRemoteProxy (connections.md §1). */
 export const connections = () =>
   withRules(
     z.strictObject({
@@ -203,6 +205,21 @@ export const upstreamOfConnection = ({
   type === 'secret' || type === 'mcp'
     ? undefined
     : { name, type, oidcConfig: oidc, oauth2Config: oauth2, caBundleRef, allowPrivateIP }
+
+/** URLs in the settings of providers; the proxy calls them, or redirects to them. */
+export const connectionUrls = ({ providers }: Connections): CalledUrl[] =>
+  providers.flatMap((provider, index) => [
+    ...upstreamUrls(provider, index, 'providers'),
+    ...(provider.secret?.test === undefined
+      ? []
+      : [
+          {
+            path: ['providers', index, 'secret', 'test', 'url'],
+            url: provider.secret.test.url,
+            insecureAllowHttp: undefined,
+          },
+        ]),
+  ])
 
 /** The OpenID provider of a `login` entry. */
 export const upstreamOfLogin = (entry: Connections['login'][number]): UpstreamProvider => ({

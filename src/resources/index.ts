@@ -62,6 +62,7 @@ export {
 } from './manifest-fields/index.ts'
 export {
   type ConnectionProvider,
+  connectionUrls,
   connections,
   type Connections,
   maxAgeMs,
@@ -74,7 +75,6 @@ export {
   type EmbeddedAuthServer,
   RESERVED_CLAIMS,
   synthesizedIdentities,
-  upstreamUrls,
   upstreamsInOrder,
 } from './embedded-auth-server.ts'
 export {

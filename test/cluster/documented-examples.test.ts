@@ -22,6 +22,7 @@ const EXPECTED_DETAILS = new Set(['providersWithoutKeys', 'revision', 'unreachab
 const signingKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
 const VALUES: Readonly<Record<string, string | Buffer>> = {
   hmac: randomBytes(32),
+  seal: randomBytes(32),
   'signing-key': signingKey.export({ type: 'pkcs8', format: 'pem' }),
 }
 /** `namespace/name` of Secrets that an earlier example needed too. */

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { KubeClient, KubeObject } from '../../src/kube/index.ts'
 import { CLUSTER_TYPES, ownTypes, podKeys } from '../../src/operator/index.ts'
-import { problemsAlone } from '../../src/operator/remote-proxy/snapshot.ts'
+import { reviewRemoteProxy } from '../../src/operator/remote-proxy/snapshot.ts'
 import { formatProblem } from '../../src/operator/object-rules.ts'
 import { parseObjects } from '../../src/load/index.ts'
 import { type JudgedObject, judgedObjects } from '../support/load/publish/verdicts/objects.ts'
@@ -80,7 +80,7 @@ describe('validation', () => {
     const decide = async ({ kind, what, object }: JudgedObject): Promise<void> => {
       const { uid: _uid, resourceVersion: _version, ...metadata } = object['metadata'] as KubeObject['metadata']
       const sent = { ...object, metadata: { ...metadata, namespace: 'default' } } as KubeObject
-      const alone = kind === 'MCPRemoteProxy' ? problemsAlone(sent, SETTINGS) : []
+      const alone = kind === 'MCPRemoteProxy' ? reviewRemoteProxy(sent, SETTINGS).problems : []
       const expected = [...parseObjects([object]).problems.map(formatProblem), ...alone]
       const said = await client.create(ownTypes(GROUP, versionOf(sent))[kind], sent, { dryRun: true }).then(
         () => '',

@@ -38,7 +38,7 @@ export async function checkPods(loaded: Loaded, apiGroup: string = DEFAULT_API_G
       readonly metadata: { readonly name: string; readonly namespace: string }
     }): boolean => metadata.name === config && metadata.namespace === namespace
     const found = loaded.auths.find(({ document }) => isIt(document))?.document
-    const unfit = found === undefined ? undefined : unfitForPods(found.spec.type)
+    const unfit = found === undefined ? undefined : unfitForPods(found.spec)
     if (unfit !== undefined) problems.push(problemAt(pod, `"${config}" cannot run as a sidecar: ${unfit}`))
     if (
       found === undefined &&

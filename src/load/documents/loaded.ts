@@ -112,3 +112,25 @@ export const nothingLoaded = (): Loading => ({
   skipped: [],
   files: 0,
 })
+
+/** The same without references to objects that are not loaded, except those to callers. */
+export const withoutReferences = (loading: Loading): Loading => ({
+  ...loading,
+  workloads: loading.workloads.map((located) => {
+    const { backends, telemetry, ...document } = located.document
+    return {
+      ...located,
+      document: {
+        ...document,
+        backends: backends.map((backend) => Object.assign({}, backend, { externalAuth: undefined })),
+        telemetry: telemetry?.reference === undefined ? telemetry : undefined,
+        authServer: undefined,
+        tools: undefined,
+      },
+    }
+  }),
+  declared: loading.declared.map((declared) => ({
+    ...declared,
+    references: declared.references.filter(({ role }) => role === 'callers'),
+  })),
+})

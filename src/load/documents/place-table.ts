@@ -6,13 +6,7 @@ import type { NamedFile, NamedSecret } from './named-files.ts'
 import { fileProblem, type Located, type Problem } from './problem.ts'
 
 /** The parts of a process, and the fields that configure them. */
-const PROCESS_PARTS = [
-  ['listen', 'address'],
-  ['admin', 'address'],
-  ['cache'],
-  ['routes'],
-  ['audit'],
-] as const
+const PROCESS_PARTS = [['listen', 'address'], ['admin', 'address'], ['cache'], ['routes'], ['audit']] as const
 
 export interface PlaceInputs {
   readonly loaded: Loaded

@@ -3,13 +3,13 @@ import {
   connections as connectionsSchema,
   type Connections,
   connectionsOf,
+  connectionUrls,
   hasSynthesizedIdentity,
   type ProxyConfig,
   type ResolvedAuthServer,
   type ResolvedConnections,
   type ResolvedRoute,
   upstreamsInOrder,
-  upstreamUrls,
 } from '../../resources/index.ts'
 import type { Located, Problem } from '../documents/problem.ts'
 import type { Workload } from '../workloads/workload.ts'
@@ -197,15 +197,7 @@ function targetProblems({ providers }: Connections, { routes }: ConnectionInputs
   })
 }
 
-function urlProblems({ providers }: Connections, at: At): Problem[] {
-  return providers.flatMap((provider, index) => {
-    const test = provider.secret?.test
-    const called = [
-      ...upstreamUrls(provider, index, 'providers'),
-      ...(test === undefined
-        ? []
-        : [{ path: ['providers', index, 'secret', 'test', 'url'], url: test.url, insecureAllowHttp: undefined }]),
-    ]
-    return called.filter((one) => checkCalledUrl(one) === 'refuse').map((one) => at(one.path, refusedHttpMessage(one)))
-  })
-}
+const urlProblems = (spec: Connections, at: At): Problem[] =>
+  connectionUrls(spec)
+    .filter((one) => checkCalledUrl(one) === 'refuse')
+    .map((one) => at(one.path, refusedHttpMessage(one)))

@@ -10,6 +10,7 @@ import {
   typedSpec,
   urlsCalledBy,
 } from '../../resources/index.ts'
+import { storeNeeds } from '../store-needs.ts'
 import { BySpec, validateStored, type StoredConfig } from './stored-config.ts'
 
 /** A validated MCPExternalAuthConfig of the cluster: its problems, or its requirements. */
@@ -56,7 +57,9 @@ const validate = (object: KubeObject, apiGroup: string): KnownConfig =>
     if (auth === undefined) return undefined
     const { spec } = auth.document
     const typed = typedSpec(spec)
-    const { storeUrls, storePorts } = storeOf(spec)
+    const { storeUrls, storePorts } = storeNeeds(
+      spec.type === 'embeddedAuthServer' ? spec.embeddedAuthServer.storage : undefined,
+    )
     const secretKeys = new Map<string, Set<string>>()
     for (const { value: ref } of secretsNamedBy(typed))
       secretKeys.set(ref.name, (secretKeys.get(ref.name) ?? new Set()).add(ref.key))
@@ -82,31 +85,3 @@ function needsPodIdentity(spec: ExternalAuthSpec): boolean {
   const ambient = source?.type === 'ambient' ? source : source?.through?.source
   return ambient !== undefined && chainOf(ambient).includes('podIdentity')
 }
-
-const SENTINEL_PORT = 26_379
-const MASTER_PORT = 6379
-
-/** Sentinels return the master's port at run time; the default port is allowed, others by `spec.egress`. */
-function storeOf(spec: ExternalAuthSpec): {
-  readonly storeUrls: readonly string[]
-  readonly storePorts: readonly number[]
-} {
-  if (spec.type !== 'embeddedAuthServer' || spec.embeddedAuthServer.storage?.type !== 'kvstore')
-    return { storeUrls: [], storePorts: [] }
-  const { addr, sentinelConfig: sentinel } = spec.embeddedAuthServer.storage.kvstore
-  if (sentinel === undefined) return { storeUrls: addr === undefined ? [] : [`redis://${addr}`], storePorts: [] }
-  const { sentinelService: service, sentinelAddrs = [] } = sentinel
-  const addresses = [
-    ...sentinelAddrs,
-    ...(service === undefined ? [] : [`${serviceHost(service)}:${service.port ?? SENTINEL_PORT}`]),
-  ]
-  return { storeUrls: addresses.map((address) => `redis://${address}`), storePorts: [MASTER_PORT] }
-}
-
-const serviceHost = ({
-  name,
-  namespace,
-}: {
-  readonly name: string
-  readonly namespace?: string | undefined
-}): string => (namespace === undefined ? name : `${name}.${namespace}`)

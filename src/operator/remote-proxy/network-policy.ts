@@ -68,8 +68,8 @@ const API_SERVER_PORT = 6443
 /** Names of the API server's Service in a cluster. */
 const API_SERVER = /^kubernetes(\.default(\.svc(\..+)?)?)?$/
 
-/** Ports of all URLs and of the store, sorted and unique, except those of an API server with a rule of its own. */
-function portsOf({ urls, services, storePorts, needsClusterToken, pods }: RemoteProxy): (number | string)[] {
+/** Ports of all URLs and of servers without one, sorted and unique, except those of an API server with a rule of its own. */
+function portsOf({ urls, services, ports, needsClusterToken, pods }: RemoteProxy): (number | string)[] {
   const hasOwnRule = needsClusterToken && pods.apiServer !== undefined
   const fromUrls = urls.flatMap((text) => {
     if (!URL.canParse(text)) return []
@@ -78,9 +78,9 @@ function portsOf({ urls, services, storePorts, needsClusterToken, pods }: Remote
     const asked = port === '' ? (protocol === 'http:' ? 80 : 443) : Number(port)
     return [services.get(hostname)?.targetOf(asked) ?? asked]
   })
-  return [
-    ...new Set([...fromUrls, ...storePorts, ...(needsClusterToken && !hasOwnRule ? [API_SERVER_PORT] : [])]),
-  ].sort((a, b) => Number(a) - Number(b) || String(a).localeCompare(String(b)))
+  return [...new Set([...fromUrls, ...ports, ...(needsClusterToken && !hasOwnRule ? [API_SERVER_PORT] : [])])].sort(
+    (a, b) => Number(a) - Number(b) || String(a).localeCompare(String(b)),
+  )
 }
 
 /** Hosts of all URLs. */

@@ -1,6 +1,8 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { tracesUrl } from '../../resources/index.ts'
+import { once } from '../../fields/index.ts'
+import { connections, connectionUrls, tracesUrl } from '../../resources/index.ts'
 import { type Keys, keyRefsIn } from '../key-refs.ts'
+import { storeNeeds } from '../store-needs.ts'
 import { PATHS, type RemoteProxyFields } from './remote-proxy.ts'
 
 /** The fields of an MCPRemoteProxy spec that the operator reads. Validated before; nothing here throws. */
@@ -24,6 +26,9 @@ export interface RemoteProxySpec {
   readonly hasCallers: boolean
   readonly needsClusterToken: boolean
   readonly urls: readonly string[]
+  readonly ports: readonly number[]
+  /** Where its connections are kept; undefined without valid ones. */
+  readonly connections: 'memory' | 'store' | undefined
   /** The fields that the proxy itself reads. */
   readonly routeFields: Readonly<Record<string, unknown>>
 }
@@ -71,6 +76,7 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
   const callers = [spec['auth'], spec['oidcConfig']].filter((part) => part !== undefined && part !== null)
   const authServer = isObject(spec['authServerRef']) ? spec['authServerRef'] : undefined
   const sessionKey = secretIn(spec['sessionKeySecretRef'])
+  const accounts = connectionNeeds(spec['connections'])
   // `kubernetes` is the default type of a section (decisions §1).
   const isCluster = isObject(spec['oidcConfig']) && (spec['oidcConfig']['type'] ?? 'kubernetes') === 'kubernetes'
   return {
@@ -108,6 +114,7 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
     ...keyRefsIn([
       ...callers,
       spec['headerForward'],
+      spec['connections'],
       spec['caBundleRef'],
       { sessionKeySecretRef: spec['sessionKeySecretRef'] },
     ]),
@@ -118,8 +125,34 @@ export function readRemoteProxySpec(object: KubeObject): RemoteProxySpec {
       ...callers.flatMap((part) => urlsIn(part)),
       ...(isCluster ? [API_SERVER] : []),
       ...(isObject(spec['telemetry']) ? receiversIn(spec['telemetry']['openTelemetry']) : []),
+      ...accounts.urls,
     ],
+    ports: accounts.ports,
+    connections: accounts.storage,
     routeFields: Object.fromEntries(Object.entries(spec).filter(([name]) => !POD_FIELDS.has(name))),
+  }
+}
+
+const connectionsSection = once(connections)
+/** Port of authorization servers that are discovered later; other ports by `spec.egress`. */
+const HTTPS_PORT = 443
+
+function connectionNeeds(section: unknown): Pick<RemoteProxySpec, 'urls' | 'ports'> & {
+  readonly storage?: RemoteProxySpec['connections']
+} {
+  const { data } = section === undefined ? {} : connectionsSection().safeParse(section)
+  if (data === undefined) return { urls: [], ports: [] }
+  const { login, providers, storage } = data
+  const { storeUrls, storePorts } = storeNeeds(storage)
+  return {
+    urls: [
+      ...login.map(({ issuerUrl }) => issuerUrl),
+      ...providers.flatMap(({ oidcConfig }) => oidcConfig?.issuerUrl ?? []),
+      ...connectionUrls(data).map(({ url }) => url),
+      ...storeUrls,
+    ],
+    ports: [...storePorts, ...(providers.some(({ type }) => type === 'mcp') ? [HTTPS_PORT] : [])],
+    storage: storage?.type === 'kvstore' ? 'store' : 'memory',
   }
 }
 

@@ -37,6 +37,8 @@ export interface RemoteProxySnapshot {
   readonly secrets: SecretStates
   /** Session storage of its embedded authorization server; undefined without one. */
   readonly sessions?: 'memory' | 'store' | undefined
+  /** Storage of its connections; undefined without them. */
+  readonly connections?: 'memory' | 'store' | undefined
   /** Objects of the owned kinds with the current name. */
   readonly owned: readonly WantedObject[]
   /** Objects of these kinds with the name of earlier releases. */
@@ -178,7 +180,7 @@ function findingsOf(snapshot: RemoteProxySnapshot, actions: readonly Action[]): 
   if (tools !== undefined)
     found.push(referenceFinding('ToolConfigRefValidated', tools, 'ToolConfigRefValid', sharedReasons('ToolConfigRef')))
   found.push(secretsFinding(secrets))
-  if (snapshot.sessions !== undefined) found.push(sessionsFinding(snapshot, snapshot.sessions))
+  if (snapshot.sessions !== undefined || snapshot.connections !== undefined) found.push(storageFinding(snapshot))
   return [readyFinding(snapshot, found, actions), ...found, ...podFindings(snapshot)]
 }
 
@@ -241,18 +243,27 @@ function referenceFinding(
     : { type, status: 'False', reason: reasons[state.is], message: state.message }
 }
 
-/** Several pods with sessions in memory: one pod does not know the sessions of another. */
-function sessionsFinding({ wanted, owned }: RemoteProxySnapshot, sessions: 'memory' | 'store'): Finding {
+/** Several pods with sessions or connections in memory: one pod does not know those of another. */
+function storageFinding({ wanted, owned, sessions, connections }: RemoteProxySnapshot): Finding {
   const type = 'SessionStorageWarning'
   const deployment = owned.find((one) => one.type.kind === 'Deployment')?.object
   const { replicas: scaled } = (deployment?.spec ?? {}) as { readonly replicas?: number }
   const { replicas: fixed, autoscaling } = 'problems' in wanted ? {} : wanted
   const replicas = fixed ?? autoscaling?.maxReplicas ?? scaled ?? 1
-  if (sessions === 'store')
-    return { type, status: 'False', reason: 'SessionStorageConfigured', message: 'sessions are kept in a store' }
+  const inMemory = [
+    ...(sessions === 'memory' ? [{ what: 'sessions', owner: 'the embeddedAuthServer' }] : []),
+    ...(connections === 'memory' ? [{ what: 'connections', owner: 'connections' }] : []),
+  ]
+  const [what, owners] = [inMemory.map((one) => one.what), inMemory.map(({ owner }) => owner)].map((names) =>
+    names.join(' and '),
+  )
+  if (inMemory.length === 0) {
+    const kept = sessions === undefined ? 'connections' : 'sessions'
+    return { type, status: 'False', reason: 'SessionStorageConfigured', message: `${kept} are kept in a store` }
+  }
   if (replicas <= 1)
-    return { type, status: 'False', reason: 'SessionStorageNotRequired', message: 'one pod keeps all sessions' }
-  const message = `${replicas} pods keep sessions in memory, each its own; set "storage" of the embeddedAuthServer, or replicas: 1`
+    return { type, status: 'False', reason: 'SessionStorageNotRequired', message: `one pod keeps all ${what}` }
+  const message = `${replicas} pods keep ${what} in memory, each its own; set "storage" of ${owners}, or replicas: 1`
   return { type, status: 'True', reason: 'SessionStorageMissing', message }
 }
 

@@ -65,8 +65,8 @@ export interface RemoteProxy extends RemoteProxyFields {
   readonly urls: readonly string[]
   /** Services of the cluster among the hosts of these URLs, by host. */
   readonly services: ReadonlyMap<string, ServicePorts>
-  /** Ports of stores without a host in a URL. */
-  readonly storePorts: readonly number[]
+  /** Ports of servers without a host in a URL: stores behind sentinels, discovered authorization servers. */
+  readonly ports: readonly number[]
   /** Cluster-specific pod settings. */
   readonly pods: PodSettings
   /** The valid MCPExternalAuthConfig, MCPOIDCConfig, MCPTelemetryConfig and MCPToolConfig documents that it needs. */

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/index.ts'
-import { type Loading, NEWEST_VERSION, parseObjects, resolveProxy } from '../../load/index.ts'
+import { type Loading, NEWEST_VERSION, parseObjects, resolveProxy, withoutReferences } from '../../load/index.ts'
 import { asWritten, formatProblems, validateObject, type ValidatedObject } from '../object-rules.ts'
 import type { KnownConfigs, ValidConfig } from '../config/known-config.ts'
 import type { KnownSharedConfig } from '../config/known-shared-configs.ts'
@@ -10,7 +10,7 @@ import type { Observed } from '../observed.ts'
 import { DEFAULT_POD_SETTINGS, type PodSettings } from '../pod-settings.ts'
 import type { SecretLookup } from '../secret-states.ts'
 import { serviceKey, servicePorts } from '../service-ports.ts'
-import { documentsBeside, documentsOf } from './config-map.ts'
+import { documentsBeside } from './config-map.ts'
 import { OWNED_TYPES, type WantedObject } from './objects.ts'
 import { hostsOf } from './network-policy.ts'
 import { readRemoteProxySpec, type RemoteProxySpec } from './read-spec.ts'
@@ -91,7 +91,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
   const proxy = proxyOf(object, spec, references, settings, observed)
   // The documents must start: a public address without a definition of callers does not.
   if (problems.length === 0 && references.every(({ state }) => state.is === 'valid'))
-    problems.push(...startProblems(proxy, settings.apiGroup, validated.loaded))
+    problems.push(...startFindings(proxy, settings.apiGroup, validated.loaded).problems)
   const objectsNamed = (owned: string): WantedObject[] =>
     OWNED_TYPES.flatMap((type) => {
       const found = observed.owned(type, namespace, owned)
@@ -108,6 +108,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
     tools: tools?.state,
     secrets: deps.secretsOf(namespace, [...proxy.secretKeys.keys()]),
     sessions: sessionsOf([externalAuth, authServer]),
+    connections: spec.connections,
     owned: objectsNamed(ownedName(name)),
     earlier: objectsNamed(instanceName(name)),
     reports: deps.reportsOf?.(namespace, instanceName(name)),
@@ -116,24 +117,31 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
 }
 
 /**
- * Problems of an MCPRemoteProxy that prevent its pods from starting, independent of references: callers that are
- * missing or incomplete. Callers from a referenced object are not checked.
+ * Findings about an MCPRemoteProxy at admission, as in `validate`, with problems that prevent its pods from starting.
+ * Referenced objects are reviewed separately, and callers that they define are not checked.
  */
-export function problemsAlone(object: KubeObject, settings: SnapshotSettings): string[] {
+export function reviewRemoteProxy(object: KubeObject, settings: SnapshotSettings): Findings {
   const spec = readRemoteProxySpec(object)
-  const { namespace = 'default' } = object.metadata
-  const unfit = podTemplateProblems(spec.fields.podTemplateSpec)
+  const { apiGroup } = settings
+  const { problems, warnings, loaded } = validateProxy(object, spec, apiGroup)
+  const found = {
+    problems: [
+      ...problems,
+      ...podTemplateProblems(spec.fields.podTemplateSpec),
+      ...(settings.restrictPodTemplate ? restrictedFields(object) : []),
+    ],
+    warnings,
+  }
   const refers = spec.externalAuth !== undefined || spec.authServer !== undefined
-  if (refers && !spec.hasCallers && spec.oidcConfig === undefined) return unfit
-  const {
-    externalAuthConfigRef: _external,
-    authServerRef: _server,
-    telemetryConfigRef: _telemetry,
-    toolConfigRef: _tools,
-    ...routeFields
-  } = spec.routeFields
-  const callers = spec.oidcConfig === undefined ? [] : [assumedCallers(spec.oidcConfig, namespace, settings.apiGroup)]
-  return [...unfit, ...startProblems(proxyOf(object, { ...spec, routeFields }, callers, settings), settings.apiGroup)]
+  if (problems.length > 0 || (refers && !spec.hasCallers && spec.oidcConfig === undefined)) return found
+  const { namespace = 'default' } = object.metadata
+  const callers = spec.oidcConfig === undefined ? [] : [assumedCallers(spec.oidcConfig, namespace, apiGroup)]
+  const start = startFindings(proxyOf(object, spec, callers, settings), apiGroup, withoutReferences(loaded))
+  const isKnown = (problem: string): boolean => callers.length === 0 || !problem.startsWith('spec.connections.login')
+  return {
+    problems: [...found.problems, ...start.problems.filter(isKnown)],
+    warnings: [...warnings, ...start.warnings.filter((warning) => warning.startsWith('spec.connections.storage:'))],
+  }
 }
 
 /** A placeholder for an MCPOIDCConfig of that name: its content is reviewed separately. */
@@ -157,17 +165,19 @@ function validateProxy(object: KubeObject, spec: RemoteProxySpec, apiGroup: stri
   return spec.lacksResource && ownProblems.length > 0 ? { ...validated, problems: ownProblems } : validated
 }
 
+interface Findings {
+  readonly problems: readonly string[]
+  readonly warnings: readonly string[]
+}
+
 /**
- * Problems with which `extauth proxy` would refuse to start, except files that are not mounted yet. `validated`: the
- * proxy itself where it was parsed before; the other documents are added to it.
+ * Problems with which `extauth proxy` would refuse to start, except files that are not mounted yet, and warnings.
+ * `validated`: the parsed manifest, to which the other documents are added.
  */
-function startProblems(proxy: RemoteProxy, apiGroup: string, validated?: Loading): string[] {
-  const documents = validated === undefined ? documentsOf(proxy) : documentsBeside(proxy)
-  const { problems } = resolveProxy(parseObjects(documents, { apiGroup, references: true, into: validated }), {
-    namespace: proxy.namespace,
-    inCluster: true,
-  })
-  return formatProblems(problems ?? [])
+function startFindings(proxy: RemoteProxy, apiGroup: string, validated: Loading): Findings {
+  const loaded = parseObjects(documentsBeside(proxy), { apiGroup, references: true, into: validated })
+  const { problems = [], warnings = [] } = resolveProxy(loaded, { namespace: proxy.namespace, inCluster: true })
+  return { problems: formatProblems(problems), warnings: formatProblems(warnings) }
 }
 
 /** Fields that allow arbitrary containers, users or destinations. */
@@ -286,7 +296,7 @@ function proxyOf(
     needsPodIdentity: valid.some((one) => one.needsPodIdentity === true),
     urls,
     services: servicesOf(urls, namespace, observed),
-    storePorts: valid.flatMap(({ storePorts = [] }) => storePorts),
+    ports: [...spec.ports, ...valid.flatMap(({ storePorts = [] }) => storePorts)],
     pods: settings.pods ?? DEFAULT_POD_SETTINGS,
     documents: [...documents.values()].map(asWritten),
   }

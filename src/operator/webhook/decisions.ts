@@ -1,13 +1,14 @@
 import type { Clock } from '../../core/index.ts'
 import type { KubeClient, KubeObject } from '../../kube/index.ts'
-import { type AuthType, validateMatchers } from '../../resources/index.ts'
+import { type ExternalAuthSpec, typedSpec, upstreamTokenOf, validateMatchers } from '../../resources/index.ts'
 import { TAKES_TOO_LONG } from '../config/known-config.ts'
 import type { Controller } from '../controller.ts'
 import { CLUSTER_TYPES, isShared, type OwnTypes, REFERRING_KINDS } from '../kinds.ts'
 import type { PodSettings } from '../pod-settings.ts'
 import { type PodKeys, referencesOf } from '../references.ts'
 import { readRemoteProxySpec } from '../remote-proxy/read-spec.ts'
-import { problemsAlone, restrictedFields } from '../remote-proxy/snapshot.ts'
+import { validateObject } from '../object-rules.ts'
+import { reviewRemoteProxy } from '../remote-proxy/snapshot.ts'
 import { forbiddenSecrets, notUsable } from '../secret-states.ts'
 import { createLookup } from './lookups.ts'
 import { decideInjection, type InjectableConfig, readAsked } from './mutate.ts'
@@ -69,11 +70,11 @@ export function createDecisions(options: DecisionOptions): { readonly validate: 
       ? [...(known.of(object).valid?.secretKeys.keys() ?? [])]
       : []
   }
-  const forbidden = (object: KubeObject, namespace: string): string[] => [
-    ...(options.restrictPodTemplate && object.kind === 'MCPRemoteProxy' ? restrictedFields(object) : []),
-    ...unlabelled(namespace, secretsIn(object)),
-    ...(object.kind === 'MCPRemoteProxy' ? problemsAlone(inNamespace(object, namespace), options) : []),
-  ]
+  const forbidden = (object: KubeObject, namespace: string): string[] => unlabelled(namespace, secretsIn(object))
+  const review = (object: KubeObject, namespace: string) =>
+    object.kind === 'MCPRemoteProxy'
+      ? reviewRemoteProxy(inNamespace(object, namespace), options)
+      : validateObject(object, apiGroup)
   /** With `--secrets-by-label`: Secrets that a pod must not get, including missing ones. */
   const barred = (namespace: string, names: readonly string[]): string[] =>
     forbiddenSecrets(secretsOf(namespace, names)).map(notUsable)
@@ -81,7 +82,7 @@ export function createDecisions(options: DecisionOptions): { readonly validate: 
     const { problems, valid } = known.of(object)
     if (valid === undefined) return { secretKeys: new Map(), problem: problems.join('; ') }
     const secrets = barred(namespace, [...valid.secretKeys.keys()])
-    const problem = unfitForPods(valid.spec.type) ?? (secrets.length === 0 ? undefined : secrets.join('; '))
+    const problem = unfitForPods(valid.spec) ?? (secrets.length === 0 ? undefined : secrets.join('; '))
     return { secretKeys: valid.secretKeys, problem }
   }
 
@@ -89,7 +90,7 @@ export function createDecisions(options: DecisionOptions): { readonly validate: 
     async validate(request: AdmissionRequest, signal: AbortSignal): Promise<AdmissionDecision | undefined> {
       const validation = await validateMatchers(request.object, { signal, mostMs: MOST_REVIEW_MS })
       if (validation !== 'done') return validation === 'gone' ? undefined : TOO_LONG
-      return decideValidation(request, { apiGroup, missing, forbidden })
+      return decideValidation(request, { apiGroup, missing, review, forbidden })
     },
     async mutate(request: AdmissionRequest, signal: AbortSignal): Promise<AdmissionDecision | undefined> {
       const asked = readAsked(request, keys)
@@ -111,11 +112,15 @@ export function createDecisions(options: DecisionOptions): { readonly validate: 
   }
 }
 
-/** Why a config of this type cannot run as a sidecar of any pod; undefined if it can. */
-export function unfitForPods(type: AuthType): string | undefined {
+/** Why a config cannot run as a sidecar of any pod; undefined if it can. */
+export function unfitForPods(spec: ExternalAuthSpec): string | undefined {
+  const { type } = spec
   if (type === 'embeddedAuthServer')
     return 'an embedded authorization server needs a URL that browsers reach; use an MCPRemoteProxy'
   if (type === 'upstreamInject')
-    return 'it uses tokens of callers that log in at the proxy; use an MCPRemoteProxy with an authServerRef'
-  return undefined
+    return 'it uses tokens of callers that log in at the proxy; use an MCPRemoteProxy with an authServerRef or connections'
+  const used = upstreamTokenOf(typedSpec(spec))
+  return used?.source === 'connection'
+    ? `it sends the account that a caller connected as "${used.provider}"; use an MCPRemoteProxy with connections`
+    : undefined
 }

@@ -16,6 +16,11 @@ export function decideValidation(
       object: KubeObject,
       namespace: string,
     ) => readonly { readonly kind: string; readonly name: string }[]
+    /** Validates the object. Default: by the rules of `validate`. */
+    readonly review?: (
+      object: KubeObject,
+      namespace: string,
+    ) => { readonly problems: readonly string[]; readonly warnings: readonly string[] }
     /** Additional rules of this operator. */
     readonly forbidden?: (object: KubeObject, namespace: string) => readonly string[]
   },
@@ -23,7 +28,8 @@ export function decideValidation(
   const { object } = request
   // Deletions are not reviewed; a request without an object has nothing to validate.
   if (object === undefined) return { allowed: true }
-  const { problems: ruled, warnings } = validateObject(object, options.apiGroup)
+  const { review = (one) => validateObject(one, options.apiGroup) } = options
+  const { problems: ruled, warnings } = review(object, request.namespace)
   const problems = [...new Set([...ruled, ...(options.forbidden?.(object, request.namespace) ?? [])])]
   if (problems.length > 0) {
     const shown = problems.slice(0, MAX_PROBLEMS)

@@ -47,7 +47,7 @@ const proxy = (more: Partial<RemoteProxy> = {}): RemoteProxy => ({
   urls: ['https://api.example.com/mcp', 'http://idp.example.com', 'https://sts.example.com:8443/'],
   services: new Map(),
   networkPolicy: {},
-  storePorts: [26379],
+  ports: [26379],
   pods: DEFAULT_POD_SETTINGS,
   documents: [],
   ...more,
@@ -109,7 +109,7 @@ describe('the network policy of a proxy', () => {
       { cidr: '::/0', except: ['fe80::/10', 'fd00:ec2::/32', '64:ff9b::a9fe:0/112'] },
     ])
     expect(more).toEqual([{ to: [], ports: [] }])
-    expect(policy({ urls: ['no url'], storePorts: [] }).egress).toHaveLength(1)
+    expect(policy({ urls: ['no url'], ports: [] }).egress).toHaveLength(1)
   })
 
   test('lets callers in from everywhere, or from where the proxy or the operator says', () => {
@@ -141,7 +141,7 @@ describe('the network policy of a proxy', () => {
       'https://a.example.com',
     ]
     const portsOf = (spec: object) =>
-      policy({ urls, storePorts: [], services: new Map([['tools', service(spec)]]) }).egress[1]?.ports.map(
+      policy({ urls, ports: [], services: new Map([['tools', service(spec)]]) }).egress[1]?.ports.map(
         ({ port }) => port,
       )
     expect(portsOf({ clusterIP: '10.0.0.1', ports })).toEqual([443, 1234, 3000, 9000, 'https'])
@@ -180,7 +180,7 @@ describe('the network policy of a proxy', () => {
 
   test('lets it out to the API server where that is, and to its ports nowhere else', () => {
     const urls = [API, 'http://idp.example.com']
-    const reaches = (more: Partial<RemoteProxy>) => policy({ urls, storePorts: [], ...more }).egress.slice(1)
+    const reaches = (more: Partial<RemoteProxy>) => policy({ urls, ports: [], ...more }).egress.slice(1)
     const everywhere = reaches({ needsClusterToken: true })
     expect(everywhere.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([80, 443, 6443])
     const pods = { ...DEFAULT_POD_SETTINGS, apiServer: rule(6443) }

@@ -26,7 +26,7 @@ function made(spec: object, kind: string): unknown {
     manifest,
     services: new Map(),
     networkPolicy: {},
-    storePorts: [],
+    ports: [],
     pods: DEFAULT_POD_SETTINGS,
     needsPodIdentity: false,
     documents: [],

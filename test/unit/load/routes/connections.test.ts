@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { renderProblem, resolveProxy } from '../../../../src/load/index.ts'
-import { externalAuth, load, proxy, route, SPECS } from '../../../support/load/documents/build.ts'
+import { externalAuth, load, proxy, route, SPECS, workload } from '../../../support/load/documents/build.ts'
 
 const ISSUER = 'https://idp.example.com'
 const auth = {
@@ -209,5 +209,52 @@ describe('a provider of type mcp', () => {
     expect(problemsOf(bearer, withConnections(spec({ providers: [{ name: 'notes', type: 'mcp' }] })))).toContain('mcp')
     const two = { ...notes, mcp: { clientId: 'c', clientAuth: { method: 'none', clientId: 'c' } } }
     expect(problemsOf(bearer, withConnections(spec({ providers: [two] })))).toContain('clientAuth')
+  })
+})
+
+describe('connections of a manifest', () => {
+  const manifest = (name: string, more: object = {}) =>
+    workload('MCPRemoteProxy', name, {
+      remoteUrl: 'https://backend.example.com/mcp',
+      externalAuthConfigRef: { name: 'token' },
+      auth,
+      connections: spec(),
+      ...more,
+    })
+
+  test('run in files, under the name of the manifest', () => {
+    const { connections, routes } = resolved(inject, manifest('code'))
+    expect(connections).toMatchObject({
+      name: 'default/code',
+      spec: { providers: [{ name: 'github' }, { name: 'tracker' }] },
+    })
+    expect(routes[0]?.auth.upstream).toMatchObject({ provider: 'github', isConnection: true })
+  })
+
+  test.each([
+    [{ externalURL: 'https://mcp.example.com/' }, 'https://mcp.example.com'],
+    [
+      { externalURL: 'https://mcp.example.com', connections: spec({ baseUrl: 'https://a.example.com' }) },
+      'https://a.example.com',
+    ],
+    [{}, undefined],
+  ])('%o: pages are at the URL for clients', (more, baseUrl) => {
+    expect(resolved(inject, manifest('code', more)).connections?.spec.baseUrl).toBe(baseUrl)
+  })
+
+  test('are replaced by those of a ProxyConfig', () => {
+    const own = proxy({ auth, connections: spec({ providers: [github] }) })
+    const { connections } = resolved(inject, manifest('code', { auth: undefined }), own)
+    expect(connections).toMatchObject({ name: 'default/local', spec: { providers: [{ name: 'github' }] } })
+  })
+
+  test('are in one manifest of a process, and a problem names it', () => {
+    expect(problemsOf(inject, manifest('one'), manifest('two'))).toContain('/etc/extauth/2.json:1:')
+    expect(problemsOf(inject, manifest('one'), manifest('two'))).toContain(
+      'one process has one "connections" section, and there is one at /etc/extauth/1.json:1',
+    )
+    expect(problemsOf(inject, manifest('one', { connections: spec({ login: [] }) }))).toContain(
+      `route "one" uses a connection, and callers of ${ISSUER} have no way`,
+    )
   })
 })
