@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { collectGarbage, inspectable } from '../inspector.ts'
 import { figuresOf, type LoadFigures, loadRounds, type Subject } from '../measure.ts'
@@ -21,19 +22,20 @@ export interface RulesOptions {
 }
 
 /** So many rules of which the last allows the call; `all`: each expression is evaluated, else those of two rules. */
-function authorizationOf(all: boolean): string {
-  const rules = Array.from({ length: RULES - 1 }, (_, index) => ({
+function authorizationOf(count: number, all = false): object {
+  const rules = Array.from({ length: count - 1 }, (_, index) => ({
     name: `r${index}`,
-    ...(all ? {} : { tools: index === RULES - 2 ? ['get_*'] : [`t${index}_*`, `u${index}_*`] }),
+    ...(all ? {} : { tools: index === count - 2 ? ['get_*'] : [`t${index}_*`, `u${index}_*`] }),
     when: `claims.sub == "user-${index}-that-does-not-call"`,
     effect: 'allow',
   }))
   const last = { name: 'last', tools: ['get_*'], when: 'claims.aud != ""', effect: 'allow' }
-  return JSON.stringify({ default: 'deny', rules: [...rules, last] })
+  return { authorization: { default: 'deny', rules: [...rules, last] } }
 }
 
 /**
- * What rules cost: calls of 1 KiB of verified callers without rules and with 50, and the memory of a list of 5,000 tools.
+ * What reading requests costs: calls of 1 KiB of verified callers without rules, with credentials per tool, with rules
+ * and with an audit trail; and the memory of a list of 5,000 tools.
  * Gives a table.
  */
 export async function runRules(generator: Generator, backend: string, options: RulesOptions): Promise<string> {
@@ -41,7 +43,8 @@ export async function runRules(generator: Generator, backend: string, options: R
   const running: Running[] = []
   const subjects: Subject[] = []
   const authorizations = issuer.tokens(200).map((token) => `Bearer ${token}`)
-  const add = async (name: string, authorization: string | undefined, launcher?: string): Promise<void> => {
+  const trails = mkdtempSync(path.join(tmpdir(), 'extauth-bench-'))
+  const add = async (name: string, settings: object, audit?: object, launcher?: string): Promise<void> => {
     const route = {
       name: 'ruled',
       path: '/ruled',
@@ -62,12 +65,12 @@ export async function runRules(generator: Generator, backend: string, options: R
           ],
         },
       },
-      ...(authorization === undefined ? {} : { authorization: JSON.parse(authorization) as unknown }),
+      ...settings,
     }
     const proxy = await startProxyCommand({
       backend,
       types: ['bearerToken'],
-      routes: [`    - ${JSON.stringify(route)}\n`],
+      routes: [`    - ${JSON.stringify(route)}\n${audit === undefined ? '' : `  audit: ${JSON.stringify(audit)}\n`}`],
       launcher,
     })
     running.push(proxy)
@@ -76,11 +79,18 @@ export async function runRules(generator: Generator, backend: string, options: R
     subjects.push({ name, url, pid: proxy.pid, prepared: name })
   }
   try {
-    await add(NONE, undefined)
-    await add('50 rules, two with the tool', authorizationOf(false))
-    await add('50 rules, each evaluated', authorizationOf(true))
-    if (options.against !== undefined)
-      await add('the other extauth, no rules', undefined, path.resolve(options.against, 'bin/extauth.cjs'))
+    const other = { tools: ['delete_*'], externalAuthConfigRef: { name: 'bearertoken' } }
+    await add(NONE, {})
+    await add('credentials for another tool', { credentials: [other] })
+    await add('one rule', authorizationOf(1))
+    await add(`${RULES} rules, two with the tool`, authorizationOf(RULES))
+    await add(`${RULES} rules, each evaluated`, authorizationOf(RULES, true))
+    await add('audit to a file, no rules', {}, { file: path.join(trails, 'plain.jsonl') })
+    await add(`audit to a file, ${RULES} rules`, authorizationOf(RULES), { file: path.join(trails, 'ruled.jsonl') })
+    if (options.against !== undefined) {
+      const launcher = path.resolve(options.against, 'bin/extauth.cjs')
+      await add('the other extauth, no rules', {}, undefined, launcher)
+    }
     for (const subject of subjects) await generator.ask({ kind: 'load', ...SHAPE, ...subject, ms: 2500 })
     const seen = await loadRounds(generator, subjects, { ...SHAPE, ms: options.roundMs }, options.rounds)
     await Promise.all(running.splice(0).map((one) => one.stop()))
@@ -88,6 +98,7 @@ export async function runRules(generator: Generator, backend: string, options: R
   } finally {
     await Promise.all(running.map((one) => one.stop()))
     issuer.close()
+    rmSync(trails, { recursive: true, force: true })
   }
 }
 

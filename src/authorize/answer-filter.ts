@@ -139,12 +139,15 @@ function observer({ caller, view, memory }: AnswerFilterOptions): AnswerFilter {
       return chunk
     },
     end() {
-      const id = length > MAX_OBSERVED ? undefined : taskIn(Buffer.concat(chunks), view)
+      const id = length > MAX_OBSERVED ? undefined : taskIn(joined(chunks), view)
       if (id !== undefined) memory.noteTask(caller, id, view.mcp)
       return EMPTY
     },
   }
 }
+
+const joined = (chunks: readonly Buffer[]): Buffer =>
+  chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
 
 function taskIn(bytes: Buffer, view: RequestView): string | undefined {
   if (!bytes.includes('taskId') || canonical(jsonRpcIdOf(bytes)) !== canonical(view.id)) return undefined

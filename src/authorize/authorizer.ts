@@ -44,11 +44,16 @@ export function createAuthorizer(options: AuthorizerOptions): Authorize {
     'Decisions on MCP requests, by the rule that decided (`default`: none matched) and what came of it: allowed, denied, scope_missing; and rules that could not be evaluated: error, limit.',
     ['route', 'rule', 'outcome'],
   )
+  const series = new Map<string, { add(): void }>()
+  const add = (rule: string, outcome: string): void => {
+    const key = `${outcome} ${rule}`
+    let found = series.get(key)
+    if (found === undefined) series.set(key, (found = decisions.with(route, rule, outcome)))
+    found.add()
+  }
   const count = ({ allowed, rule = DEFAULT, missingScopes, steps }: RuleDecision): void => {
-    const outcome = allowed ? 'allowed' : missingScopes.length > 0 ? 'scope_missing' : 'denied'
-    decisions.with(route, rule, outcome).add()
-    for (const step of steps)
-      if (step.outcome === 'error' || step.outcome === 'limit') decisions.with(route, step.rule, step.outcome).add()
+    add(rule, allowed ? 'allowed' : missingScopes.length > 0 ? 'scope_missing' : 'denied')
+    for (const step of steps) if (step.outcome === 'error' || step.outcome === 'limit') add(step.rule, step.outcome)
   }
 
   const isPassed = (method: string, request: ClientRequest): boolean =>

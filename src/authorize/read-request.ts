@@ -10,7 +10,7 @@ import {
   type RequestView,
   type RuleCode,
 } from '../core/index.ts'
-import { foldedNames, type FoldedNames, isInOtherCase, isUtf8Json, readJsonObject } from '../http/index.ts'
+import { foldedNames, type FoldedNames, headerLines, isInOtherCase, isUtf8Json, readJsonObject } from '../http/index.ts'
 import { isObject, messageOf, namedIn, type Params, revisionOf, textOfHeader } from '../mcp/index.ts'
 
 /** JSON depth of a body that is evaluated. */
@@ -56,8 +56,7 @@ const refused = (rule: RuleCode, rpcCode?: number): Failure => new Failure('bad_
 
 /** Refuses before its body is read what could be understood in two ways. Throws `bad_request`. */
 export function admitRequest(method: string, request: ClientRequest): void {
-  const { headersDistinct } = request
-  const has = (name: string): readonly string[] => headersDistinct[name] ?? []
+  const has = (name: string): readonly string[] => headerLines(request.rawHeaders, name)
   if (has('mcp-method').length > 1 || has('mcp-name').length > 1) throw refused('mcp_header_repeated', HEADER_MISMATCH)
   const hasBody =
     request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
@@ -113,36 +112,39 @@ const STRICT = { maxDepth: MAX_DEPTH, caseInsensitiveIn: 'params', wellFormed: t
 
 /** Some readers of JSON ignore case: a field that differs from a known one by case only is taken for it there. */
 function expectExact(object: Readonly<Record<string, unknown>>, known: FoldedNames): void {
-  if (Object.keys(object).some((name) => isInOtherCase(known, name))) throw refused('mcp_field_case')
+  for (const name of Object.keys(object)) if (isInOtherCase(known, name)) throw refused('mcp_field_case')
 }
 
 function compareHeaders(request: ClientRequest, method: string, params: Params): void {
-  const { headersDistinct } = request
+  const [sentMethod] = headerLines(request.rawHeaders, 'mcp-method')
+  const [sentName] = headerLines(request.rawHeaders, 'mcp-name')
   const name = namedIn(method, params)
   // Servers must refuse them, and their answer to a list request would be replaced.
   const isRequired = revisionOf(request.headers['mcp-protocol-version'])?.lifecycle === 'stateless'
-  const isMissing = (header: string, expected = ''): boolean =>
-    isRequired && expected !== '' && headersDistinct[header] === undefined
-  if (isMissing('mcp-method', method) || isMissing('mcp-name', name))
-    throw refused('mcp_header_missing', HEADER_MISMATCH)
-  const differs = (name: string, expected: string): boolean => {
-    const value = headersDistinct[name]?.[0]
-    return value !== undefined && textOfHeader(value.trim()) !== expected
-  }
-  if (differs('mcp-method', method) || differs('mcp-name', name ?? ''))
+  const isMissing = (sent: string | undefined, expected = ''): boolean =>
+    isRequired && expected !== '' && sent === undefined
+  if (isMissing(sentMethod, method) || isMissing(sentName, name)) throw refused('mcp_header_missing', HEADER_MISMATCH)
+  const differs = (sent: string | undefined, expected: string): boolean =>
+    sent !== undefined && textOfHeader(sent.trim()) !== expected
+  if (differs(sentMethod, method) || differs(sentName, name ?? ''))
     throw refused('mcp_header_mismatch', HEADER_MISMATCH)
 }
 
 function viewOf(method: string, params: Params, { annotationsOf, taskOf }: ReadContext): McpView {
-  const view = (kind: McpKind, name: string, uri: string, more: Partial<McpView> = {}): McpView =>
-    Object.freeze({ method, kind, name, uri, args: NO_CLAIMS, annotations: NO_CLAIMS, ...more })
+  const view = (
+    kind: McpKind,
+    name: string,
+    uri: string,
+    args: Claims = NO_CLAIMS,
+    annotations: Claims = NO_CLAIMS,
+  ): McpView => Object.freeze({ method, kind, name, uri, args, annotations })
   switch (method) {
     case 'tools/call': {
       const name = textOf(params['name'])
-      return view('tool', name, '', { args: argumentsOf(params), annotations: annotationsOf(name) })
+      return view('tool', name, '', argumentsOf(params), annotationsOf(name))
     }
     case 'prompts/get':
-      return view('prompt', textOf(params['name']), '', { args: argumentsOf(params) })
+      return view('prompt', textOf(params['name']), '', argumentsOf(params))
     case 'resources/read':
     case 'resources/subscribe':
     case 'resources/unsubscribe':

@@ -87,28 +87,26 @@ export function compileRules(authorization: Authorization): Rules {
       notMatched: Object.freeze({ rule: rule.name, effect: rule.effect, outcome: 'not_matched' }),
       notEvaluated: Object.freeze({ rule: rule.name, effect: rule.effect, outcome: 'not_evaluated' }),
     }))
+  const notMatched = rules.map((rule) => rule.notMatched)
+  const numbered = [...rules.entries()]
   const isAllowedByDefault = authorization.default === 'allow'
 
   const decide: Rules['decide'] = (subject, context, { all = false } = {}) => {
-    const steps: RuleStep[] = []
+    const steps = [...notMatched]
     const byMethodOnly = subject.kind === 'other' && BY_METHOD_ONLY.has(subject.method)
     let decided: Pick<RuleDecision, 'allowed' | 'rule' | 'missingScopes'> | undefined
     if (subject === UNKNOWN_TASK) decided = { allowed: false, rule: undefined, missingScopes: [] }
     let variables: RequestVariables | undefined
-    for (const { name, effect, selector, matcher, requireScopes, notMatched, notEvaluated } of rules) {
+    for (const [index, { name, effect, selector, matcher, requireScopes, notEvaluated }] of numbered) {
       if (decided !== undefined && !all) {
-        steps.push(notEvaluated)
+        steps[index] = notEvaluated
         continue
       }
       const applies = byMethodOnly ? matchesAny(selector.methods, subject.method) : selects(selector, subject)
-      if (!applies) {
-        steps.push(notMatched)
-        continue
-      }
+      if (!applies) continue
       const result = matcher?.evaluate((variables ??= variablesOf(about(subject, context)))) ?? MATCHED
-      steps.push(
-        result.outcome === 'error' ? errorStep(name, effect, result) : { rule: name, effect, outcome: result.outcome },
-      )
+      steps[index] =
+        result.outcome === 'error' ? errorStep(name, effect, result) : { rule: name, effect, outcome: result.outcome }
       if (decided !== undefined) continue
       if (result.outcome === 'limit' || (result.outcome === 'error' && effect === 'deny'))
         decided = { allowed: false, rule: name, missingScopes: [] }

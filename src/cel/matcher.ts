@@ -1,6 +1,6 @@
 import { cel } from './library.ts'
 import type { CelError, CelInput } from '@bufbuild/cel'
-import type { Claims } from '../core/index.ts'
+import { type Claims, noPrototype } from '../core/index.ts'
 import { checkExpression, type Node } from './check.ts'
 import { claimsToCel } from './claims.ts'
 import { meteredEnvironment } from './functions.ts'
@@ -30,6 +30,8 @@ export interface Matcher {
    */
   evaluate(claims: Claims, onRead?: (claim: string) => void): MatcherResult
 }
+
+const Variables = noPrototype<CelInput>()
 
 const MATCHED: MatcherResult = Object.freeze({ outcome: 'matched' })
 const NOT_MATCHED: MatcherResult = Object.freeze({ outcome: 'not_matched' })
@@ -99,8 +101,8 @@ function planned(
   const fail = (reason: string) => error({ text: expression, nodes }, undefined, reason)
   return (values) => {
     begin(patterns)
-    // A null prototype, because variables are looked up by plain property access.
-    const result = evaluate(Object.assign(Object.create(null) as Record<string, CelInput>, values))
+    // Without inherited names, because variables are looked up by plain property access.
+    const result = evaluate(Object.assign(new Variables(), values))
     // First of all: `||` and `&&` absorb the error of a reached limit.
     if (meter.exceeded) return LIMIT
     return cel().isCelError(result) ? failed(result, { text: expression, nodes }) : { result, fail }

@@ -13,6 +13,7 @@ function compileGlob(pattern: string): Glob {
   if (parts.length === 1) return { pattern, matches: (text) => text === pattern }
   const first = parts[0] ?? ''
   const last = parts.at(-1) ?? ''
+  if (parts.length === 2 && last === '') return { pattern, matches: (text) => text.startsWith(first) }
   const middle = parts.slice(1, -1).filter((part) => part !== '')
   return {
     pattern,

@@ -8,7 +8,7 @@ export { checkHostHeader, hasSeveralHosts } from './host-header.ts'
 export { metadataPath, metadataUrl } from './metadata-url.ts'
 export { checkPath, checkQuery, readAsBackends } from './path-check.ts'
 export { withoutAmzParameters } from './query-policy.ts'
-export { removeHeaders } from './remove-headers.ts'
+export { headerLines, removeHeaders } from './remove-headers.ts'
 export { originFormOf, readRequestTarget } from './request-target.ts'
 export {
   createResponsePolicy,

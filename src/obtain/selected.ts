@@ -62,15 +62,16 @@ export function createSelectedObtain(
     ['route', 'entry', 'outcome'],
   )
   const select = compileSelection(entries, (index, outcome) => failures.with(routeName, String(index), outcome).add())
-  const chosen = new WeakMap<Known, Obtain>()
+  /** Only where conditions are evaluated: then once per request, because failures are counted. */
+  const chosen = entries.some(({ when }) => when !== undefined) ? new WeakMap<Known, Obtain>() : undefined
 
   const choose = ({ matched: { view, route }, caller }: Known): Obtain => {
     const claims = caller.kind === 'authenticated' ? caller.claims : NO_CLAIMS
     return select({ mcp: view?.mcp ?? NO_REQUEST, claims, route: route.name })?.obtain ?? own
   }
   const of = (known: Known): Obtain => {
-    const obtain = chosen.get(known) ?? choose(known)
-    chosen.set(known, obtain)
+    const obtain = chosen?.get(known) ?? choose(known)
+    chosen?.set(known, obtain)
     return obtain
   }
 

@@ -1,3 +1,4 @@
+import { noPrototype } from '../core/index.ts'
 import { malformed } from './wire-error.ts'
 
 /** Header lines by lower-case name; repeated ones as an array in order. It has no prototype of `Object`. */
@@ -29,9 +30,7 @@ interface Name {
   readonly name: string
 }
 
-// Objects of a constructor are faster than those without a prototype, and `__proto__` is an ordinary name in both.
-const NoPrototype = function () {} as unknown as new () => Fields
-NoPrototype.prototype = Object.create(null) as object
+const FieldRecord = noPrototype<Fields[string]>()
 
 export const isToken = (text: string): boolean => TOKEN.test(text)
 export const isFieldValue = (text: string): boolean => VALUE.test(text)
@@ -81,7 +80,7 @@ export interface OwnLines {
  * number is limited by the size of its head, and repeated names become one value (see `addRequestField`).
  */
 export function readFields(text: string, at: number, own?: OwnLines): Fields {
-  const fields = new NoPrototype()
+  const fields = new FieldRecord()
   let lines = 0
   while (at < text.length) {
     if (own === undefined && ++lines > MAX_LINES) throw malformed('too many header lines')

@@ -88,6 +88,8 @@ const SHOWN_ARGUMENTS = 16 * 1024
 export function createDecisionLog({ clock, capacity = 200, showClaims = false }: DecisionLogOptions): DecisionLog {
   const ring: DecisionRecord[] = []
   let next = 0
+  /** The records of the ring; a `WeakMap` by request would cost more than a microsecond each. */
+  const byId = new Map<string, DecisionRecord>()
 
   const shown = (decision: Decision): ShownDecision => {
     if (showClaims) return decision
@@ -101,18 +103,19 @@ export function createDecisionLog({ clock, capacity = 200, showClaims = false }:
   }
 
   /** One record per request, completed by its two decisions. */
-  const recorded = new WeakMap<Known, { decision?: ShownDecision }>()
-
   const record = (route: string, known: Known, part: Pick<DecisionRecord, 'decision' | 'mcp' | 'rules'>) => {
     const { matched, caller } = known
-    const begun = recorded.get(known)
+    const { id } = matched.inbound
+    const begun = byId.get(id)
     if (begun !== undefined) {
       Object.assign(begun, part)
       return
     }
     const claims = showClaims && caller.kind === 'authenticated' ? { claims: caller.claims } : {}
-    const made = { atMs: clock.now(), requestId: matched.inbound.id, route, ...part, ...claims }
-    recorded.set(known, made)
+    const made = { atMs: clock.now(), requestId: id, route, ...part, ...claims }
+    const oldest = ring[next]
+    if (oldest !== undefined) byId.delete(oldest.requestId)
+    byId.set(id, made)
     ring[next] = made
     next = (next + 1) % capacity
   }
@@ -149,14 +152,7 @@ export function createDecisionLog({ clock, capacity = 200, showClaims = false }:
         }),
       }
     },
-    of(requestId) {
-      // Usually the newest is requested.
-      for (let back = 1; back <= ring.length; back++) {
-        const record = ring[(next - back + ring.length) % ring.length]
-        if (record?.requestId === requestId) return record
-      }
-      return undefined
-    },
+    of: (requestId) => byId.get(requestId),
     list: () => [...ring.slice(next), ...ring.slice(0, next)].toReversed(),
   }
 }
