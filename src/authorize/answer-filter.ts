@@ -2,12 +2,13 @@ import { type AnswerFilter, type Caller, Failure, type FilterAnswer, type Reques
 import { isEventStream, isUtf8Json } from '../http/index.ts'
 import { jsonRpcIdOf } from '../mcp/index.ts'
 import { EventFilter } from './event-filter.ts'
-import { canonical, MessageFilter, type MessageRules, unclear } from './message-filter.ts'
+import { canonical, MessageFilter, type MessageRules } from './message-filter.ts'
 import type { BackendMemory } from './protocol-memory.ts'
 import type { Rules } from './rules.ts'
+import { unclear } from './unclear.ts'
 
 /** Characters of an answer that are held before its head goes out: what is wrong until then is answered with 502. */
-const MAX_HELD = 1024 * 1024
+const MAX_HELD = 512 * 1024
 /** Bytes of an answer to a call in which a task is looked for. */
 const MAX_OBSERVED = 64 * 1024
 

@@ -1,9 +1,10 @@
-import { type FilteredMessage, MessageFilter, type MessageRules, unclear } from './message-filter.ts'
+import { type FilteredMessage, MessageFilter, type MessageRules } from './message-filter.ts'
+import { unclear } from './unclear.ts'
 
 /** Characters of a line that is no data, and of data that is no message. */
 const MAX_LINE = 64 * 1024
 /** Characters of a message that are held until it is known whether it goes out. */
-const MAX_HELD = 1024 * 1024
+const MAX_HELD = 512 * 1024
 const FIELDS: ReadonlySet<string> = new Set(['data', 'event', 'id', 'retry'])
 const LONGEST_FIELD = 5
 

@@ -1,16 +1,15 @@
-import { type Claims, Failure, type ListField } from '../core/index.ts'
+import type { Claims, ListField } from '../core/index.ts'
 import { foldedNames, foldName, isInOtherCase, JsonError, parseJsonObject } from '../http/index.ts'
 import { isObject } from '../mcp/index.ts'
+import { JsonScanner } from './json-scanner.ts'
+import { unclear } from './unclear.ts'
 
-/** Characters of one item of a list, of a value that decides, and of a field name that is compared. */
+/** Characters of one item of a list, and of a value that decides. */
 const MAX_ITEM = 1024 * 1024
 const MAX_VALUE = 64 * 1024
-const MAX_NAME = 1024
 /** Distinct field names of one object that are compared, and their characters. */
 const MAX_NAMES = 1024
 const MAX_NAMES_LENGTH = 64 * 1024
-const MAX_SCALAR = 1024
-const MAX_DEPTH = 256
 const ITEM_DEPTH = 64
 
 /** The field of an item by which rules know it. */
@@ -41,12 +40,7 @@ export interface FilteredMessage {
   readonly taskId: string | undefined
 }
 
-/** An answer of which it is not clear what a client would read in it. Its detail names no content. */
-export const unclear = (detail: string): Failure =>
-  new Failure('backend_error', { detail: `filtered answer: ${detail}` })
-
 interface Frame {
-  readonly kind: 'object' | 'array'
   /** Which part of a message it is; undefined where nothing in it matters. */
   readonly part: 'root' | 'result' | 'params' | undefined
   /** Its items are filtered. */
@@ -60,8 +54,6 @@ interface Frame {
   hasScope: boolean
   kept: number
 }
-
-type Expected = 'value' | 'value or end' | 'name or end' | 'name' | 'colon' | 'comma or end' | 'nothing'
 
 /** A value that is held back until it is whole. */
 interface Held {
@@ -78,12 +70,8 @@ interface Held {
  */
 export class MessageFilter {
   readonly #rules: MessageRules
+  readonly #scanner: JsonScanner
   readonly #stack: Frame[] = []
-  #expected: Expected = 'value'
-  #state: 'between' | 'string' | 'escape' | 'scalar' = 'between'
-  #isName = false
-  /** A field name or a scalar as far as it has come. */
-  #token = ''
   #held: Held | undefined
   #out = ''
   #method: unknown
@@ -93,11 +81,25 @@ export class MessageFilter {
   #isVersioned = false
   #hasResult = false
   #hasError = false
-  /** Something has come that is no space. */
-  hasBegun = false
 
   constructor(rules: MessageRules) {
     this.#rules = rules
+    this.#scanner = new JsonScanner({
+      readsNames: () => this.#stack.at(-1)?.names !== undefined,
+      text: (text, isSpace) => this.#emit(text, isSpace),
+      comma: () => this.#comma(),
+      valueBegins: (kind) => this.#valueBegins(kind),
+      opened: (kind) => this.#opened(kind),
+      closing: () => this.#closing(),
+      closed: () => void this.#stack.pop(),
+      name: (text) => this.#name(text),
+      valueEnds: () => this.#valueEnds(),
+    })
+  }
+
+  /** Something has come that is no space. */
+  get hasBegun(): boolean {
+    return this.#scanner.hasBegun
   }
 
   /** Characters that can go out, once the message is known not to be dropped. */
@@ -118,70 +120,17 @@ export class MessageFilter {
 
   /** A line of an event ends; in a string it could not. */
   breakLine(): void {
-    if (this.#state === 'string' || this.#state === 'escape') throw unclear('a line break in a string')
+    if (this.#scanner.isInString) throw unclear('a line break in a string')
     this.push(' ')
   }
 
   push(text: string): void {
-    let from = 0
-    for (let at = 0; at < text.length; at++) {
-      const code = text.charCodeAt(at)
-      if (this.#state === 'string') {
-        if (code === BACKSLASH) this.#state = 'escape'
-        else if (code < 0x20) throw unclear('a control character in a string')
-        else if (code === QUOTE) {
-          this.#state = 'between'
-          if (this.#isName) {
-            if (this.#isCompared) this.#token += text.slice(from, at + 1)
-            this.#emit(text.slice(from, at + 1))
-            from = at + 1
-            this.#nameEnds()
-          } else {
-            this.#emit(text.slice(from, at + 1))
-            from = at + 1
-            this.#valueEnds()
-          }
-        }
-        continue
-      }
-      if (this.#state === 'escape') {
-        this.#state = 'string'
-        continue
-      }
-      if (this.#state === 'scalar') {
-        if (isScalar(code)) {
-          this.#token += text[at]
-          if (this.#token.length > MAX_SCALAR) throw unclear('a number that is too long')
-          continue
-        }
-        this.#emit(text.slice(from, at))
-        from = at
-        this.#scalarEnds()
-      }
-      if (code === 0x20 || code === 0x09 || code === 0x0a || code === 0x0d) {
-        this.#emit(text.slice(from, at + 1), true)
-        from = at + 1
-        continue
-      }
-      this.hasBegun = true
-      this.#emit(text.slice(from, at), true)
-      from = at
-      this.#structure(code)
-      if (this.#state === 'between') {
-        from = at + 1
-      } else if (this.#state === 'scalar') this.#token = text[at] ?? ''
-    }
-    if (this.#isName && this.#isCompared) {
-      this.#token += text.slice(from)
-      if (this.#token.length > MAX_NAME) throw unclear('a field name that is too long')
-    }
-    this.#emit(text.slice(from))
+    this.#scanner.push(text)
   }
 
   /** What the message was. Throws `backend_error` where it is not whole. */
   end(): FilteredMessage {
-    if (this.#state === 'scalar') this.#scalarEnds()
-    if (this.#stack.length > 0 || this.#expected !== 'nothing') throw unclear('it breaks off')
+    this.#scanner.end()
     if (!this.#isVersioned) throw unclear('not JSON-RPC 2.0')
     if (this.#method !== undefined) {
       if (this.#hasResult || this.#hasError) throw unclear('a request with a result')
@@ -194,14 +143,8 @@ export class MessageFilter {
     return { kind: 'response', id: this.#id, taskId: this.#taskId }
   }
 
-  /** A name that is being read is one of a part that matters. */
-  get #isCompared(): boolean {
-    return this.#stack.at(-1)?.names !== undefined
-  }
-
   /** Gives out, or keeps, what has been read; spaces between the items of a filtered list are left out. */
   #emit(text: string, isSpace = false): void {
-    if (text === '') return
     if (this.#held !== undefined) {
       this.#held.text += text
       if (this.#held.text.length > this.#held.most) throw unclear('an item or value that is too large')
@@ -211,70 +154,21 @@ export class MessageFilter {
     this.#out += text
   }
 
-  #structure(code: number): void {
+  #comma(): void {
+    if (this.#held !== undefined || this.#stack.at(-1)?.list === undefined) this.#emit(',')
+  }
+
+  #closing(): void {
     const top = this.#stack.at(-1)
-    switch (code) {
-      case OPEN_OBJECT:
-      case OPEN_ARRAY:
-        this.#expectValue()
-        this.#valueBegins(code === OPEN_OBJECT ? 'object' : 'array')
-        this.#emit(code === OPEN_OBJECT ? '{' : '[')
-        this.#open(code === OPEN_OBJECT ? 'object' : 'array')
-        return
-      case CLOSE_OBJECT:
-        if (top?.kind !== 'object' || (this.#expected !== 'name or end' && this.#expected !== 'comma or end'))
-          throw unclear('not JSON')
-        if (top.part === 'result' && top.hasTtl && !top.hasScope) this.#emit(',"cacheScope":"private"')
-        this.#emit('}')
-        this.#stack.pop()
-        return this.#valueEnds()
-      case CLOSE_ARRAY:
-        if (top?.kind !== 'array' || (this.#expected !== 'value or end' && this.#expected !== 'comma or end'))
-          throw unclear('not JSON')
-        this.#emit(']')
-        this.#stack.pop()
-        return this.#valueEnds()
-      case COMMA:
-        if (this.#expected !== 'comma or end') throw unclear('not JSON')
-        this.#expected = top?.kind === 'object' ? 'name' : 'value'
-        if (this.#held !== undefined || top?.list === undefined) this.#emit(',')
-        return
-      case COLON:
-        if (this.#expected !== 'colon') throw unclear('not JSON')
-        this.#expected = 'value'
-        return this.#emit(':')
-      case QUOTE:
-        if (this.#expected === 'name' || this.#expected === 'name or end') {
-          this.#isName = true
-          this.#token = ''
-        } else {
-          this.#expectValue()
-          this.#isName = false
-          this.#valueBegins('string')
-        }
-        this.#state = 'string'
-        return
-      default:
-        if (!isScalar(code)) throw unclear('not JSON')
-        this.#expectValue()
-        this.#isName = false
-        this.#valueBegins('scalar')
-        this.#state = 'scalar'
-    }
+    if (top?.part === 'result' && top.hasTtl && !top.hasScope) this.#emit(',"cacheScope":"private"')
   }
 
-  #expectValue(): void {
-    if (this.#expected !== 'value' && this.#expected !== 'value or end') throw unclear('not JSON')
-  }
-
-  #open(kind: Frame['kind']): void {
-    if (this.#stack.length >= MAX_DEPTH) throw unclear('nested too deep')
+  #opened(kind: 'object' | 'array'): void {
     const above = this.#stack.at(-1)
     const isHeld = this.#held !== undefined
     const part = isHeld || kind === 'array' ? undefined : partBelow(above)
     const list = !isHeld && kind === 'array' && above?.part === 'result' ? listCalled(above.field) : undefined
     this.#stack.push({
-      kind,
       part,
       list,
       names: part === undefined ? undefined : new Set(),
@@ -284,15 +178,12 @@ export class MessageFilter {
       hasScope: false,
       kept: 0,
     })
-    this.#expected = kind === 'object' ? 'name or end' : 'value or end'
   }
 
-  #nameEnds(): void {
-    this.#expected = 'colon'
-    this.#isName = false
+  #name(text: string): void {
     const top = this.#stack.at(-1)
     if (top?.names === undefined) return
-    const name = unquoted(this.#token)
+    const name = unquoted(text)
     const { names, part } = top
     if (names.size === names.add(foldName(name)).size) throw unclear('a field twice')
     top.namesLength += name.length
@@ -335,19 +226,12 @@ export class MessageFilter {
     }
   }
 
-  #scalarEnds(): void {
-    this.#state = 'between'
-    if (!SCALAR.test(this.#token)) throw unclear('not JSON')
-    this.#valueEnds()
-  }
-
   #valueEnds(): void {
     const held = this.#held
     if (held !== undefined && held.depth === this.#stack.length) {
       this.#held = undefined
       this.#decide(held)
     }
-    this.#expected = this.#stack.length === 0 ? 'nothing' : 'comma or end'
   }
 
   #decide({ what, text }: Held): void {
@@ -397,25 +281,6 @@ export class MessageFilter {
 }
 
 const UPDATED = 'notifications/resources/updated'
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
-const SCALAR = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/
-
-/** Digits, letters, `+`, `-` and `.`. */
-const isScalar = (code: number): boolean =>
-  (code >= 0x30 && code <= 0x39) ||
-  (code >= 0x61 && code <= 0x7a) ||
-  (code >= 0x41 && code <= 0x5a) ||
-  code === 0x2d ||
-  code === 0x2e ||
-  code === 0x2b
-
 const partBelow = (above: Frame | undefined): Frame['part'] => {
   if (above === undefined) return 'root'
   if (above.part !== 'root') return undefined

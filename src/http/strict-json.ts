@@ -34,7 +34,8 @@ export function isInOtherCase(known: FoldedNames, name: string): boolean {
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
 const LOWER_CASE = /^[a-z\d_]*$/
-const CONTROL = /[\0-\x1f]/g
+/** More than JSON forbids in strings: then `JSON.parse` decides. */
+const CONTROL = /\p{Cc}/gu
 
 const Members = noPrototype<ClaimValue>()
 
