@@ -11,7 +11,7 @@ import { readCookies } from './login/browser.ts'
 import { failurePage } from './login/outcome.ts'
 import type { Visit } from './login/parts.ts'
 import type { Limit } from './rates.ts'
-import { type Reply, responseOf } from './reply.ts'
+import { contentOf, type Page, responseOf, type Reply } from './reply.ts'
 import { storeFailure } from './store-failure.ts'
 
 export interface BrowserEndpointOptions {
@@ -21,7 +21,7 @@ export interface BrowserEndpointOptions {
   readonly ownOrigins: readonly string[]
   readonly log: Log
   /** The page for a failure. Default: that of logins. */
-  readonly failed?: (failure: Failure, requestId: string) => Reply
+  readonly failed?: (failure: Failure, requestId: string) => Page
 }
 
 /** Creates an endpoint for browsers at `path`. */
@@ -55,7 +55,7 @@ export function createBrowserEndpoints(options: BrowserEndpointOptions): Browser
         const visit: Visit = { requestId: request.id, cookies: readCookies(request.request.headers.cookie) }
         return clientNetwork.run(request.client.address, async () => work(request, visit))
       }),
-    refuseHeaders: (request) => reply(request, () => Promise.reject(new Failure('headers_too_large'))),
+    failureContent: (failure, requestId) => contentOf(failed(failure, requestId)),
   })
 }
 

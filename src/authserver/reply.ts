@@ -1,16 +1,16 @@
-import type { EndpointResponse } from '../core/index.ts'
+import type { EndpointResponse, FailureContent } from '../core/index.ts'
 import { PAGE_HEADERS } from './pages/layout.ts'
 
+export interface Page {
+  readonly kind: 'page'
+  readonly status: number
+  readonly html: string
+  readonly setCookies?: readonly string[]
+  readonly retryAfterSeconds?: number | undefined
+}
+
 /** The response to a browser: a page or a redirect. */
-export type Reply =
-  | {
-      readonly kind: 'page'
-      readonly status: number
-      readonly html: string
-      readonly setCookies?: readonly string[]
-      readonly retryAfterSeconds?: number | undefined
-    }
-  | { readonly kind: 'redirect'; readonly url: string; readonly setCookies?: readonly string[] }
+export type Reply = Page | { readonly kind: 'redirect'; readonly url: string; readonly setCookies?: readonly string[] }
 
 /** Redirects are not cached, and send the next server only the origin as referrer. */
 const REDIRECT_HEADERS = { 'cache-control': 'no-store', 'referrer-policy': 'same-origin' }
@@ -24,6 +24,9 @@ export function responseOf(reply: Reply): EndpointResponse {
   const retryAfter = retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) }
   return { status, headers: { ...cookies, ...retryAfter, ...PAGE_HEADERS }, body: html }
 }
+
+/** A page in place of the listener's own response to a failure. */
+export const contentOf = ({ html }: Page): FailureContent => ({ headers: PAGE_HEADERS, body: html })
 
 /** A JSON response with `Cache-Control: no-store` (RFC 6749 §5.1). */
 export function jsonResponse(

@@ -1,7 +1,9 @@
 import { compileWhole } from '../cel/index.ts'
-import { Failure, NO_CLAIMS, type Outbound, Secret } from '../core/index.ts'
+import { Failure, NO_CLAIMS, type Outbound, OutboundError, Secret } from '../core/index.ts'
 import type { ConnectionProvider } from '../resources/index.ts'
 import { caCertificate, type UpstreamDeps, type UpstreamLogin } from '../upstreams/index.ts'
+
+type KeyTest = NonNullable<NonNullable<ConnectionProvider['secret']>['test']>
 
 /** Checks the keys that people enter for one provider of type `secret`. */
 export interface ApiKeys {
@@ -9,9 +11,16 @@ export interface ApiKeys {
   readonly helpUrl: string | undefined
   /** Host of the service, if the configuration names it. */
   readonly host: string | undefined
-  /** The key as the result of a login; or the problem to show in the form. Throws `identity_provider_unavailable`. */
-  check(entered: string): Promise<UpstreamLogin | { readonly problem: string }>
+  /** The key as the result of a login; or the problem to show in the form. */
+  check(entered: string): Promise<UpstreamLogin | KeyProblem>
   close(): Promise<void>
+}
+
+/** Why a key was not stored. */
+export interface KeyProblem {
+  readonly problem: string
+  /** 422: the key is wrong; 503: the service can't check it now. */
+  readonly status: 422 | 503
 }
 
 const MOST_CHARACTERS = 4096
@@ -37,19 +46,30 @@ export function createApiKeys(
           ...(caBundleRef === undefined ? {} : { caCert: caCertificate(caBundleRef, deps) }),
         })
 
-  /** The status of the test request. */
-  const tried = async (key: string): Promise<number> => {
-    if (outbound === undefined || test === undefined) return 0
-    const { url, header, prefix } = test
+  /** The status of the test request; undefined without a response. */
+  const tried = async (to: Outbound, { url, header, prefix }: KeyTest, key: string): Promise<number | undefined> => {
     try {
       const headers = { 'user-agent': 'mcp-extauth', [header.toLowerCase()]: `${prefix}${key}` }
-      return (await outbound.request({ method: 'GET', url, headers })).status
+      return (await to.request({ method: 'GET', url, headers })).status
     } catch (error) {
-      throw new Failure('identity_provider_unavailable', {
-        detail: `test request for ${name}: no response`,
-        cause: error,
-      })
+      if (!(error instanceof OutboundError)) throw error
+      deps.log.warn({ provider: name, reason: error.kind }, 'the test request for a key has no response')
+      return undefined
     }
+  }
+
+  /** The problem that the service has with a key. */
+  const refusal = async (key: string): Promise<KeyProblem | undefined> => {
+    if (outbound === undefined || test === undefined) return undefined
+    const status = await tried(outbound, test, key)
+    if (status !== undefined && test.expect.includes(status)) return undefined
+    // These statuses say nothing about the key.
+    if (status === undefined || status === 429 || status >= 500) {
+      if (status !== undefined) deps.log.warn({ provider: name, status }, 'a key could not be checked by the service')
+      return { problem: `The service can’t check this ${label} now. Try again in a moment.`, status: 503 }
+    }
+    deps.log.info({ provider: name, status }, 'a key was rejected by the service')
+    return { problem: `The service did not accept this ${label} (status ${status}).`, status: 422 }
   }
 
   return {
@@ -59,12 +79,9 @@ export function createApiKeys(
     async check(entered) {
       const key = entered.trim()
       if (key === '' || key.length > MOST_CHARACTERS || !KEY.test(key) || !isKey(key))
-        return { problem: `This is not a valid ${label}. Check that you copied all of it.` }
-      const status = await tried(key)
-      if (test !== undefined && !test.expect.includes(status)) {
-        deps.log.info({ provider: name, status }, 'a key was rejected by the service')
-        return { problem: `The service did not accept this ${label} (status ${status}).` }
-      }
+        return { problem: `This is not a valid ${label}. Check that you copied all of it.`, status: 422 }
+      const refused = await refusal(key)
+      if (refused !== undefined) return refused
       return {
         subject: 'key',
         claims: NO_CLAIMS,

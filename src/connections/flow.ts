@@ -25,6 +25,7 @@ import {
   completedPage,
   consentPage,
   failurePage,
+  type FormProblem,
   lostPage,
   otherPersonPage,
   unknownLinkPage,
@@ -84,7 +85,7 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
     { link, person }: Pick<PendingConsent, 'link' | 'person'>,
     ticket: Ticket,
     flow: Flow,
-    more: { readonly setCookies?: readonly string[]; readonly problem?: string } = {},
+    more: { readonly setCookies?: readonly string[]; readonly problem?: FormProblem } = {},
   ): Promise<Reply> => {
     const token = random(32)
     const record: PendingConsent = { link, person, endsAtMs: ticket.expiresAtMs }
@@ -237,7 +238,8 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
       const key = keys.get(ticket.provider)
       if (key !== undefined) {
         const checked = await key.check(form.get('key') ?? '')
-        if ('problem' in checked) return await consent(record, ticket, flow, { problem: checked.problem })
+        if ('problem' in checked)
+          return await consent(record, ticket, flow, { problem: { ...checked, requestId: visit.requestId } })
         const consumed = await tickets.consume(link)
         return consumed === undefined ? unknownLinkPage(visit.requestId) : await stored(consumed, checked, flow, visit)
       }

@@ -1,4 +1,13 @@
-import { errorPage, html, type Markup, NOTHING, renderPage, type Reply } from '../authserver/index.ts'
+import {
+  errorPage,
+  html,
+  isInvalidPageRequest,
+  type Markup,
+  NOTHING,
+  type Page,
+  renderPage,
+  type Reply,
+} from '../authserver/index.ts'
 import type { Failure } from '../core/index.ts'
 import type { ConnectionInfo } from './accounts.ts'
 
@@ -9,7 +18,7 @@ const message = (
   text: string,
   requestId: string,
   setCookies?: readonly string[],
-): Reply => ({
+): Page => ({
   kind: 'page',
   status,
   html: errorPage({ title, text, requestId }),
@@ -54,14 +63,14 @@ export const canceledPage = (requestId: string, setCookies: readonly string[]): 
   )
 
 /** The page for a failure; nothing in it comes from outside. */
-export function failurePage(failure: Failure, requestId: string, setCookies?: readonly string[]): Reply {
+export function failurePage(failure: Failure, requestId: string, setCookies?: readonly string[]): Page {
   const [title, text] = wordsFor(failure)
-  const page = message(failure.status, title, text, requestId, setCookies)
-  const { retryAfterSeconds } = failure
-  return retryAfterSeconds === undefined || page.kind !== 'page' ? page : { ...page, retryAfterSeconds }
+  const { status, retryAfterSeconds } = failure
+  return { ...message(status, title, text, requestId, setCookies), retryAfterSeconds }
 }
 
-function wordsFor({ code, status }: Failure): readonly [title: string, text: string] {
+function wordsFor(failure: Failure): readonly [title: string, text: string] {
+  const { code, status } = failure
   if (code === 'login_refused')
     return [
       'Access was not allowed',
@@ -73,6 +82,11 @@ function wordsFor({ code, status }: Failure): readonly [title: string, text: str
     return [
       'Request too large',
       'The link and this site’s cookies together exceed the size limit. Delete the cookies of this site, then open the link again.',
+    ]
+  if (isInvalidPageRequest(failure))
+    return [
+      'This request can’t be accepted',
+      'It was not sent by a page of this site, or is too large. Nothing was changed. Go back to your application and open the link again.',
     ]
   if (status === 503)
     return [
@@ -97,7 +111,15 @@ export interface ConsentParts {
   readonly action: string
   readonly confirm: string
   /** Label and help of the field for a key; undefined for a login at the service. */
-  readonly key: { readonly label: string; readonly helpUrl: string | undefined; readonly problem?: string } | undefined
+  readonly key:
+    { readonly label: string; readonly helpUrl: string | undefined; readonly problem?: FormProblem } | undefined
+}
+
+/** Why the form is shown again. */
+export interface FormProblem {
+  readonly problem: string
+  readonly status: number
+  readonly requestId: string
 }
 
 /** The consent page: what is connected, for what, and when the link was created (connections.md §3). */
@@ -105,7 +127,14 @@ export function consentPage(parts: ConsentParts, setCookies?: readonly string[])
   const { label, host, routes, scopes, createdAtMs, person, action, confirm, key } = parts
   const body = html`<h1>Connect your account at ${label}?</h1>
     ${person === undefined ? NOTHING : html`<p class="note">You are signed in as <bdi>${person}</bdi>.</p>`}
-    ${key?.problem === undefined ? NOTHING : html`<p class="note" role="alert">${key.problem}</p>`}
+    ${
+      key?.problem === undefined
+        ? NOTHING
+        : html`<p class="note" role="alert">
+            ${key.problem.problem}
+            <small>Request ${key.problem.requestId}</small>
+          </p>`
+    }
     <dl>
       <dt>Account at</dt>
       <dd>${label}<small>${host}</small></dd>
@@ -137,7 +166,7 @@ export function consentPage(parts: ConsentParts, setCookies?: readonly string[])
     </form>`
   return {
     kind: 'page',
-    status: key?.problem === undefined ? 200 : 422,
+    status: key?.problem?.status ?? 200,
     html: renderPage({ title: `Connect ${label}`, body }),
     ...(setCookies === undefined ? {} : { setCookies }),
   }

@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import type { Failure } from './failure.ts'
 
 /** A request of a client. Its body is what it streams. */
 export interface ClientRequest extends Readable {
@@ -63,6 +64,12 @@ export interface EndpointResponse {
   readonly body: string | Buffer | Readable
 }
 
+/** Headers by lower-case name, and the body, of a response to a failure; the status is that of the failure. */
+export interface FailureContent {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
 /** A request to one of the proxy's own endpoints, after the route-independent checks, with its whole body. */
 export interface LocalRequest {
   readonly request: ClientRequest
@@ -114,6 +121,9 @@ export interface LocalHandler {
    * (decisions §5, RFC 6749 §5.2).
    */
   handle(request: LocalRequest): EndpointResponse | Promise<EndpointResponse>
-  /** Like `handle`, for a header section above `listen.headerLimit` by at most 64 KiB. Absent: 431. */
-  refuseHeaders?(request: LocalRequest): EndpointResponse | Promise<EndpointResponse>
+  /**
+   * The content of the response to a request that the listener rejects before `handle` (method, origin, size). Absent:
+   * an OAuth error response.
+   */
+  failureContent?(failure: Failure, requestId: string): FailureContent
 }

@@ -50,8 +50,7 @@ export function admit(
   const { origin } = headers
   const local = localHandlers.find(path, query)
   inbound.localHandler = local
-  inbound.hasLongHeaders = headerBytes(request) >= headerLimitBytes
-  if (inbound.hasLongHeaders && local?.refuseHeaders === undefined) {
+  if (headerBytes(request) >= headerLimitBytes) {
     const limit = { amount: headerLimitBytes, unit: 'bytes', setting: HEADER_LIMIT } as const
     throw new Failure('headers_too_large', { limit })
   }

@@ -14,12 +14,17 @@ import { allowedMethods } from './local-handlers.ts'
 /** Unread bodies up to this size are discarded, to keep the connection; a larger one closes it. */
 const DISCARDED_BYTES = 64 * 1024
 
+const JSON_HEADERS = {
+  'cache-control': 'no-store',
+  'content-type': 'application/json',
+  'x-content-type-options': 'nosniff',
+}
 const METHODS = 'GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS'
 const HEADER_NAMES = /^[A-Za-z0-9\-_!#$%&'*+.^`|~, ]{1,4096}$/
 
 /**
- * Sends a failure in the shape of MCP routes, or of OAuth at local endpoints (decisions §5), with challenge and
- * Retry-After as needed. Aborts the connection if part of another response was sent. `closes` closes the connection
+ * Sends a failure in the shape of MCP routes, of OAuth at local endpoints (decisions §5), or as the endpoint's own
+ * content, with challenge and Retry-After as needed. Aborts the connection if part of another response was sent. `closes` closes the connection
  * afterwards; `id` is the JSON-RPC request's.
  */
 export function answerFailure(
@@ -32,7 +37,8 @@ export function answerFailure(
     response.destroy()
     return
   }
-  const headers = ['cache-control', 'no-store']
+  const content = localHandler?.failureContent?.(failure, inbound.id) ?? jsonContent(inbound, failure, options.id)
+  const headers = Object.entries(content.headers).flat()
   if (route !== undefined && route.isProtected) {
     const { realm, requiredScopes, resourceUrl } = route
     const resourceMetadata = resourceUrl === undefined ? undefined : metadataUrl(resourceUrl)
@@ -44,8 +50,12 @@ export function answerFailure(
   const retryAfter = retryAfterFor(failure)
   if (retryAfter !== undefined) headers.push('retry-after', retryAfter)
   if (failure.status === 405) headers.push('allow', methodsOf(inbound))
-  const body = localHandler === undefined ? mcpFailureBody(failure, inbound.id, options.id) : oauthFailureBody(failure)
-  answer(inbound, failure.status, 'application/json', body, { headers, closes: options.closes })
+  answer(inbound, failure.status, content.body, { headers, closes: options.closes })
+}
+
+function jsonContent({ id: requestId, localHandler }: InboundRequest, failure: Failure, id: Id | undefined) {
+  const body = localHandler === undefined ? mcpFailureBody(failure, requestId, id) : oauthFailureBody(failure)
+  return { headers: JSON_HEADERS, body }
 }
 
 /** Answers a preflight of an allowed origin (Fetch standard, CORS protocol). */
@@ -58,7 +68,7 @@ export function answerPreflight(inbound: InboundRequest): void {
   if (asked !== undefined && HEADER_NAMES.test(asked)) headers.push('access-control-allow-headers', asked)
   if (request.headers['access-control-request-private-network'] === 'true')
     headers.push('access-control-allow-private-network', 'true')
-  answer(inbound, 204, undefined, '', { headers, closes: false })
+  answer(inbound, 204, '', { headers, closes: false })
 }
 
 const methodsOf = ({ localHandler }: InboundRequest): string =>
@@ -67,17 +77,13 @@ const methodsOf = ({ localHandler }: InboundRequest): string =>
 function answer(
   inbound: InboundRequest,
   status: number,
-  contentType: string | undefined,
   body: Buffer | string,
   options: { readonly headers: readonly string[]; readonly closes: boolean },
 ): void {
   const { response } = inbound
   const rest = unreadBytes(inbound)
   const headers = [...inbound.responseHeaders, ...options.headers]
-  if (contentType !== undefined) {
-    headers.push('content-type', contentType, 'content-length', String(Buffer.byteLength(body)))
-    headers.push('x-content-type-options', 'nosniff')
-  }
+  if (body !== '') headers.push('content-length', String(Buffer.byteLength(body)))
   // The rest of a body streamed to a backend that stopped reading has no reader.
   const isTorn = inbound.request.destroyed && !inbound.request.complete
   if (options.closes || isTorn || rest > DISCARDED_BYTES) headers.push('connection', 'close')

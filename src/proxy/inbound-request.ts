@@ -48,8 +48,6 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
   path = ''
   query = ''
   hasEmptyQuery = false
-  /** Beyond `listen.headerLimit`, for an endpoint with a higher limit. */
-  hasLongHeaders = false
   readonly responseHeaders: string[]
 
   /** Known so far; for the log, the metrics and the challenge. */

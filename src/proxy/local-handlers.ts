@@ -66,6 +66,6 @@ export async function runLocalHandler(
     body: body.kind === 'kept' && handler.bodyLimitBytes > 0 ? body.bytes : NO_BYTES,
     client: inbound.connection.peer.clientOf(request),
   }
-  const answer = await (inbound.hasLongHeaders ? handler.refuseHeaders?.(local) : handler.handle(local))
+  const answer = await handler.handle(local)
   return inbound.gone ? undefined : answer
 }

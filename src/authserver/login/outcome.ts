@@ -2,7 +2,7 @@ import type { Failure } from '../../core/index.ts'
 import { withAnswer } from '../clients/redirect-uri.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { errorPage } from '../pages/error-page.ts'
-import type { Reply } from '../reply.ts'
+import type { Page, Reply } from '../reply.ts'
 import type { LoginRequest } from './login-request.ts'
 
 /** The response to an authorization request; it always names the issuer (RFC 9207). */
@@ -28,6 +28,11 @@ export function answerFor(failure: Failure): OAuthError {
   return new OAuthError('server_error', 'the login could not be completed')
 }
 
+const INVALID: ReadonlySet<string> = new Set(['bad_request', 'bad_origin', 'method_not_allowed', 'body_too_large'])
+
+/** Whether the request itself is wrong: a form of a different site, a wrong method, or too much data. */
+export const isInvalidPageRequest = ({ code }: Failure): boolean => INVALID.has(code)
+
 /** User-facing text of a failure, by responsible party. */
 export function wordsFor(failure: Failure): { readonly title: string; readonly text: string } {
   if (failure.code === 'login_refused')
@@ -45,6 +50,11 @@ export function wordsFor(failure: Failure): { readonly title: string; readonly t
       title: 'Request too large',
       text: 'The link and this site’s cookies together exceed the size limit. Delete the cookies of this site, then start again in the application.',
     }
+  if (isInvalidPageRequest(failure))
+    return {
+      title: 'This request can’t be accepted',
+      text: 'It was not sent by a page of this site, or is too large. Nothing was changed. Go back to your application and start again.',
+    }
   if (failure.status === 503)
     return {
       title: 'Sign-in is unavailable',
@@ -57,7 +67,7 @@ export function wordsFor(failure: Failure): { readonly title: string; readonly t
 }
 
 /** Error page for a failure when no client can be notified. */
-export function failurePage(failure: Failure, requestId: string): Reply {
+export function failurePage(failure: Failure, requestId: string): Page {
   return {
     kind: 'page',
     status: failure.status,

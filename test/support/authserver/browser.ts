@@ -27,9 +27,9 @@ export class Browser {
     return this.#send(url, { headers })
   }
 
-  /** Presses a button of the page's form. */
-  press(page: Seen, decision: string): Promise<Seen> {
-    return this.submit(page, { decision })
+  /** Presses a button of the page's form; `entered` is put over its fields. */
+  press(page: Seen, decision: string, entered: Readonly<Record<string, string>> = {}): Promise<Seen> {
+    return this.submit(page, { decision, ...entered })
   }
 
   /** Sends the page's form with these fields beside the hidden ones. */
@@ -41,6 +41,11 @@ export class Browser {
     for (const [name, value] of Object.entries(fields)) form.set(name, value)
     const url = new URL(action, page.url)
     return this.#send(url.href, { method: 'POST', body: form, headers: { origin: url.origin } })
+  }
+
+  /** Any other request, with the cookies of the host. */
+  send(url: string, init: RequestInit): Promise<Seen> {
+    return this.#send(url, init)
   }
 
   /** Names of the cookies that the host has set here. */

@@ -1,10 +1,10 @@
 import { openAuthServer } from '../../../src/authserver/index.ts'
 import { openConnections, type ConnectionService } from '../../../src/connections/index.ts'
-import { type AuthenticatedCaller, type ConnectionNeed, NO_AUDIT } from '../../../src/core/index.ts'
+import { type AuthenticatedCaller, type ConnectionNeed, NO_AUDIT, type Route } from '../../../src/core/index.ts'
 import { once } from '../../../src/fields/index.ts'
-import { createOutbound } from '../../../src/net/index.ts'
+import { createOutbound, type OutboundOptions } from '../../../src/net/index.ts'
 import { embeddedAuthServer } from '../../../src/resources/embedded-auth-server.ts'
-import { connections } from '../../../src/resources/index.ts'
+import { type Connections, connections } from '../../../src/resources/index.ts'
 import { createEphemeralKeys } from '../../../src/signing/index.ts'
 import { createMemoryStore, type Store } from '../../../src/storage/index.ts'
 import { backFrom, getTokens, HMAC, LIMITS, register, upstreamOf } from '../authserver/rig.ts'
@@ -29,6 +29,10 @@ export interface RigOptions {
   readonly secrets?: Readonly<Record<string, string>>
   /** Callers log in at an embedded server, whose users `people` identifies. */
   readonly embedded?: boolean
+  /** URL of the backend of the route. */
+  readonly backend?: string
+  /** Put over the options of every outbound connection. */
+  readonly outbound?: Partial<OutboundOptions>
 }
 
 export const client = (idp: Idp, more: Readonly<Record<string, unknown>> = {}) => ({
@@ -70,7 +74,7 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
     audit: NO_AUDIT,
     ...NO_FILES,
     outbound: (wanted: Parameters<Parameters<typeof openConnections>[1]['outbound']>[0]) =>
-      createOutbound({ ...wanted, clock, breaker: false, retry: false }),
+      createOutbound({ ...wanted, clock, breaker: false, retry: false, ...options.outbound }),
   }
   const server =
     options.embedded === true
@@ -96,17 +100,18 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
     {
       name: 'code',
       host: 'code.example.com',
-      url: 'https://code.example.com/mcp',
+      url: options.backend ?? 'https://code.example.com/mcp',
       providers: spec.providers.map(({ name }) => name),
     },
   ]
   const config = { name: 'default/proxy', spec, listenUrl: url, routes }
-  /** One more replica over the same store. */
-  const replica = (): ConnectionService => sockets.closing(openConnections(config, { ...deps, embedded }))
-  /** Lets the listener serve this replica. */
-  const serve = (one: ConnectionService): void =>
+  /** One more replica over the same store; `more` is put over its spec. */
+  const replica = (more: Partial<Connections> = {}): ConnectionService =>
+    sockets.closing(openConnections({ ...config, spec: { ...spec, ...more } }, { ...deps, embedded }))
+  /** Lets the listener serve this replica, and these routes. */
+  const serve = (one: ConnectionService, served: readonly Route[] = []): void =>
     proxy.swap({
-      ...runtimeOf([]),
+      routes: served,
       localHandlers: [...one.handlers, ...(server?.handlers ?? [])],
       close: () => Promise.resolve(),
     })
