@@ -71,6 +71,7 @@ const KEEP_ENDED_MS = 24 * 3_600_000
 /** Within this time, a second 401 breaks a key. */
 const KEY_REFUSAL_MS = 60_000
 const MOST_REFUSALS = 10_000
+const MOST_LEFT_OVER = 1000
 const CHANNEL = 'connected'
 /** Claims that name an account, the best first. */
 const ACCOUNT_CLAIMS = ['preferred_username', 'login', 'email', 'name'] as const
@@ -155,6 +156,8 @@ export function createAccounts(options: AccountsOptions): Accounts {
     return live ?? load(name, provider, kind)
   }
 
+  // Sessions without a pointer, which could not be deleted while the store was down.
+  const leftOver = new Set<string>()
   type Listener = (prompt: string) => void
   const listeners = new Map<string, Set<Listener>>()
   const checks = new Map<Listener, () => Promise<boolean>>()
@@ -165,6 +168,11 @@ export function createAccounts(options: AccountsOptions): Accounts {
     },
     // Messages may be lost, and with them the ids of links.
     onGap() {
+      for (const id of leftOver)
+        sessions.lose(id).then(
+          () => leftOver.delete(id),
+          () => undefined,
+        )
       for (const [listener, isDone] of checks)
         isDone().then(
           (done) => done && listener(''),
@@ -243,7 +251,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
         await sessions.addLeg(id, provider, login)
         before = await pointers.replace(name, { id, createdAtMs: nowMs })
       } catch (error) {
-        await sessions.lose(id).catch(() => undefined)
+        await sessions.lose(id).catch(() => void (leftOver.size < MOST_LEFT_OVER && leftOver.add(id)))
         throw error
       }
       count(provider, 'connected')

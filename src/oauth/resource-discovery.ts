@@ -75,6 +75,8 @@ export interface DiscoveryContext {
   readonly outbound: Outbound
   readonly now: () => EpochMs
   readonly refuse: RefuseDiscovery
+  /** The issuer of the metadata must be equal; by default a trailing slash of an origin is ignored. */
+  readonly isExactIssuer?: boolean
 }
 
 /**
@@ -168,9 +170,9 @@ function coversEndpoint(resource: string, endpoint: URL): boolean {
 
 /**
  * Fetches an issuer's metadata from the three candidate URLs (MCP authorization). `issuer` must match the requested
- * one; a trailing slash of an origin is ignored.
+ * one.
  */
-async function findServer(issuer: string, { outbound, now, refuse }: DiscoveryContext): Promise<Claims> {
+async function findServer(issuer: string, { outbound, now, refuse, isExactIssuer }: DiscoveryContext): Promise<Claims> {
   const { origin, pathname, href } = new URL(issuer)
   const path = pathname === '/' ? '' : pathname.replace(/\/$/, '')
   const [appended, inserted] = discoveryUrls(origin + path)
@@ -185,7 +187,8 @@ async function findServer(issuer: string, { outbound, now, refuse }: DiscoveryCo
     places: [...new Set([inserted, `${origin}/.well-known/openid-configuration${path}`, appended])],
     // Some servers answer 500 for a missing page.
     goesOn: () => true,
-    isIssuer: (named) => typeof named === 'string' && URL.parse(named)?.href === href,
+    isIssuer: (named) =>
+      named === issuer || (isExactIssuer !== true && typeof named === 'string' && URL.parse(named)?.href === href),
   })
   try {
     return await metadata()

@@ -63,6 +63,7 @@ export function createConnections(
   configuredUrls: readonly string[],
   deps: UpstreamDeps,
   certificate?: ShownCertificate,
+  maxPageBytes?: number,
 ): Connections {
   const { caBundleRef } = provider
   const common = {
@@ -83,6 +84,7 @@ export function createConnections(
     service: service('documents'),
     deadlineMs: DOCUMENT_DEADLINE_MS,
     retry: true,
+    ...(maxPageBytes === undefined ? {} : { maxBytes: maxPageBytes }),
   })
   // Codes and rotating refresh tokens are single-use: a request that may have arrived is not repeated.
   const tokens = deps.outbound({ ...asClient('tokens'), deadlineMs: DEADLINE_MS })

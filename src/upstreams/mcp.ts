@@ -34,6 +34,8 @@ export interface McpUpstreamOptions {
 /** Discovery is repeated after this time: a server may move to a different authorization server. */
 const FRESH_MS = 10 * 60_000
 const MOST_CLIENTS = 8
+/** Metadata of remote servers (connections.md §5). */
+const MOST_PAGE_BYTES = 64 * 1024
 
 /** The destination and the proxy's client there. */
 interface Found extends ResourceAccess {
@@ -51,7 +53,7 @@ export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDep
   const { name } = provider
   const { clock } = deps
   const endpoint = new URL(options.endpoint)
-  const connections = createConnections(provider, [options.endpoint], deps)
+  const connections = createConnections(provider, [options.endpoint], deps, undefined, MOST_PAGE_BYTES)
   const ownClient = configured === undefined ? undefined : createConfiguredClient(name, configured, deps)
   const registered = new Map<string, UpstreamClient>()
   let found: Found | undefined
@@ -85,6 +87,7 @@ export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDep
     const access = await discoverResource(endpoint, readChallenge(await challengeOf(options.endpoint)), {
       outbound: connections.pages,
       now: () => clock.now(),
+      isExactIssuer: true,
       refuse: (what, cause) => new Failure('identity_provider_error', { detail: `${name}: ${what}`, cause }),
     })
     const scopes = options.scopes.length > 0 ? options.scopes : access.scopes

@@ -1,6 +1,7 @@
 import { createElicitation } from '../../../src/elicitation/index.ts'
+import type { ConnectionService } from '../../../src/connections/index.ts'
 import { type AuthenticatedCaller, type ClaimValue, Failure } from '../../../src/core/index.ts'
-import { createMemoryStore, type Store, StoreError } from '../../../src/storage/index.ts'
+import { createMemoryStore, type Store, StoreError, type StoreListener } from '../../../src/storage/index.ts'
 import { createCaller, createManualClock, createRecordingLog } from '../ports.ts'
 import { createRoute, headerCredential } from '../proxy/harness.ts'
 import type { Sockets } from '../sockets.ts'
@@ -12,11 +13,12 @@ export interface WatchedStore {
   readonly store: (memory: Store) => Store
   /** Kinds of the keys that are in the store, with their number: `ticket`, `prompt`, `login`, `session`, … */
   kinds(): Promise<Readonly<Record<string, number>>>
-  /** Every operation fails from the next one on; `only`: just the one with this number, counted from 1. */
-  fail(only?: number): void
+  /** Operations fail from this one on, counted from the next as 1, so many of them. */
+  fail(from?: number, count?: number): void
+  /** Operations work again, and replicas learn that they were cut off. */
   recover(): void
-  /** Number of operations that failed. */
-  readonly failed: number
+  /** Operations that failed, with the kind of their key. */
+  readonly failed: readonly string[]
 }
 
 /** Operations that read or write a key; the other ones belong to no request. */
@@ -25,24 +27,29 @@ const KEYED: ReadonlySet<PropertyKey> = new Set(['get', 'put', 'putIfAbsent', 't
 export function watchStore(): WatchedStore {
   const keys = new Set<string>()
   let memory = createMemoryStore({ clock: createManualClock(), log: createRecordingLog() }) as Store
-  let failing: { readonly only: number | undefined; operations: number } | undefined
-  let failed = 0
+  const listeners: StoreListener[] = []
+  const failed: string[] = []
+  let failing: { readonly from: number; readonly end: number; operations: number } | undefined
   return {
-    get failed() {
-      return failed
-    },
+    failed,
     store(made) {
       memory = made
       return new Proxy(made, {
         get(target, name, receiver) {
           const value: unknown = Reflect.get(target, name, receiver)
+          if (name === 'subscribe')
+            return (channel: string, listener: StoreListener) => {
+              listeners.push(listener)
+              return target.subscribe(channel, listener)
+            }
           if (typeof value !== 'function' || !KEYED.has(name)) return value
           return (...args: unknown[]) => {
-            for (const arg of args) if (typeof arg === 'string' && arg.includes(':')) keys.add(arg)
+            const named = args.filter((arg) => typeof arg === 'string' && arg.includes(':')) as string[]
+            for (const key of named) keys.add(key)
             if (failing !== undefined) {
               failing.operations++
-              if (failing.only === undefined || failing.only === failing.operations) {
-                failed++
+              if (failing.operations >= failing.from && failing.operations < failing.end) {
+                failed.push(`${String(name)} ${named[0]?.split(':')[0]}`)
                 return Promise.reject(new StoreError('unavailable'))
               }
             }
@@ -61,11 +68,13 @@ export function watchStore(): WatchedStore {
       }
       return found
     },
-    fail(only) {
-      failing = { only, operations: 0 }
+    fail(from = 1, count = Infinity) {
+      failing = { from, end: from + count, operations: 0 }
     },
     recover() {
+      if (failing === undefined) return
       failing = undefined
+      for (const listener of listeners) listener.onGap()
     },
   }
 }
@@ -84,6 +93,8 @@ export interface FailingWorld extends ConnectionRig {
   readonly kept: WatchedStore
   /** The person whose account is missing. */
   readonly caller: AuthenticatedCaller
+  /** Lets the listener serve a different replica. */
+  serveReplica(one: ConnectionService): void
   /** A call of `tools/call` by a client that shows text only. */
   call(caller?: AuthenticatedCaller): Promise<Answered>
 }
@@ -123,6 +134,7 @@ export async function startFailing(sockets: Sockets, options: FailingOptions = {
     ...rig,
     kept,
     caller: own,
+    serveReplica: (one) => rig.serve(one, [route]),
     async call(by = own) {
       caller = by
       const response = await fetch(`${rig.url}/code`, {

@@ -48,7 +48,7 @@ export async function startFakeServer(sockets: Sockets): Promise<FakeServer> {
   return fake
 }
 
-export const serverMetadata = (url: string) => ({
+const serverMetadata = (url: string) => ({
   issuer: url,
   authorization_endpoint: `${url}/authorize`,
   token_endpoint: `${url}/token`,

@@ -8,7 +8,8 @@ import type { Sockets } from '../sockets.ts'
 export async function startExampleServers(sockets: Sockets) {
   const app = express()
   const server = createServer(app as Parameters<typeof createServer>[1])
-  const issuer = `http://${await sockets.listen(server)}`
+  // The issuer of the SDK's metadata has a slash.
+  const issuer = `http://${await sockets.listen(server)}/`
   const resources: (string | undefined)[] = []
   const provider = new DemoInMemoryAuthProvider((resource) => resources.push(resource?.href) > 0)
   const registrations: unknown[] = []

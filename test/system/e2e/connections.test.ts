@@ -210,7 +210,7 @@ describe('a connection to a remote MCP server that is discovered', () => {
     const link = /http:\S+\/connect\/\S+/.exec(await call())?.[0] ?? ''
     const browser = new Browser()
     const away = await browser.press(await browser.get(link), 'continue')
-    expect(new URL(away.location ?? '').origin).toBe(state.issuer)
+    expect(`${new URL(away.location ?? '').origin}/`).toBe(state.issuer)
     const back = await fetch(away.location ?? '', { redirect: 'manual' })
     const done = await browser.get(back.headers.get('location') ?? '')
 

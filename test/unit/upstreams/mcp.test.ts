@@ -92,7 +92,7 @@ describe('an upstream discovered from an MCP server', () => {
     const { backend, state } = await startExampleServers(sockets)
     state.challenge = false
     const url = await open(`${backend}/mcp`).upstream.authorizationUrl(LEG)
-    expect(url.origin).toBe(state.issuer)
+    expect(`${url.origin}/`).toBe(state.issuer)
   })
 
   it('refuses metadata for a different resource', async () => {
