@@ -123,7 +123,16 @@ export async function startFailing(sockets: Sockets, options: FailingOptions = {
     isProtected: true,
     ownedHeaders: ['authorization'],
     caller: () => caller,
-    elicitation: createElicitation({ route: 'code', links: rig.links, clock, log, metrics, version: '1' }),
+    elicitation: createElicitation({
+      route: 'code',
+      links: rig.links,
+      providers: [provider],
+      listedWith: provider,
+      clock,
+      log,
+      metrics,
+      version: '1',
+    }),
     credential: async () => {
       const { token } = await rig.main.accounts.current(caller, provider, 'access_token')
       return headerCredential('authorization', `Bearer ${token.reveal()}`)
