@@ -64,7 +64,7 @@ export function explain(failure: Failure): Explanation {
   const text = rule?.cause ?? (network === undefined ? own : ofConnection(network, failure))
   const explanation = {
     reason: code,
-    who: WHO[found?.who ?? row.fault],
+    who: code === 'not_connected' ? 'the user, in a browser' : WHO[found?.who ?? row.fault],
     cause: root.code === undefined || text.includes(root.code) ? text : `${text} (${root.code})`,
     // "The request may have been processed" matters more than how the connection ended.
     remedy: code === 'backend_no_answer' ? row.remedy : (found?.remedy ?? row.remedy),

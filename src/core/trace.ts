@@ -49,8 +49,10 @@ export interface RequestResult {
 }
 
 /**
- * Whether a request counts as a failure. Not one ended by its client, nor one without a token, with which each client
- * begins and `extauth check` requests the challenge.
+ * Whether a request counts as a failure. Not one ended by its client, one without a token, with which each client
+ * begins and `extauth check` requests the challenge, nor one that asked its user to connect an account.
  */
 export const isFailed = (status: number, reason: string): boolean =>
-  reason === '' ? status >= 400 : reason !== 'client_gone' && reason !== 'missing_token'
+  reason === '' ? status >= 400 : !NO_FAILURES.has(reason)
+
+const NO_FAILURES: ReadonlySet<string> = new Set(['client_gone', 'missing_token', 'not_connected'])

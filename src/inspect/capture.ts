@@ -201,5 +201,7 @@ export function createCapture(options: CaptureOptions): Capture {
 }
 
 /** An answer that broke off after a good status is a failure of a server as well. */
-const outcomeOf = (status: number, reason: string): Outcome =>
-  isFailed(status, reason) ? (status >= 400 && status < 500 ? '4xx' : '5xx') : 'ok'
+function outcomeOf(status: number, reason: string): Outcome {
+  if (reason === 'not_connected') return reason
+  return isFailed(status, reason) ? (status >= 400 && status < 500 ? '4xx' : '5xx') : 'ok'
+}

@@ -6,8 +6,8 @@ const MINUTE_MS = 60_000
 const MAX_REASONS = 100
 const MAX_ROUTES = 1000
 
-/** How a request ended: a status below 400 and no failure, else by its status. */
-export type Outcome = 'ok' | '4xx' | '5xx'
+/** How a request ended: a status below 400 and no failure, a prompt to connect an account, else by its status. */
+export type Outcome = 'ok' | 'not_connected' | '4xx' | '5xx'
 
 /** Requests by outcome and failures by reason, minute by minute. */
 export interface FailureSeries {
@@ -51,7 +51,7 @@ export function createFailures(clock: Clock): Failures {
       let counts = ended.get(minute)
       if (counts === undefined) {
         forget(minute)
-        ended.set(minute, (counts = { ok: 0, '4xx': 0, '5xx': 0 }))
+        ended.set(minute, (counts = { ok: 0, not_connected: 0, '4xx': 0, '5xx': 0 }))
       }
       counts[outcome] += 1
     },
@@ -77,7 +77,12 @@ export function createFailures(clock: Clock): Failures {
       const figures = [...names].sort().map((name) => [name, minutes.map((at) => byMinute.get(at)?.get(name) ?? 0)])
       return {
         minutes: minutes.map((minute) => minute * MINUTE_MS),
-        outcomes: { ok: countsOf('ok'), '4xx': countsOf('4xx'), '5xx': countsOf('5xx') },
+        outcomes: {
+          ok: countsOf('ok'),
+          not_connected: countsOf('not_connected'),
+          '4xx': countsOf('4xx'),
+          '5xx': countsOf('5xx'),
+        },
         reasons: Object.fromEntries(figures) as FailureSeries['reasons'],
       }
     },

@@ -62,9 +62,15 @@ export function recordOf(watched: WatchedRequest, deps: RecordDeps): RequestReco
     marks: result === undefined ? { ...marks } : marks,
     detail: result?.failure?.detail && texts.maskIn(result.failure.detail),
     why: result?.failure && maskedWhy(explain(result.failure), texts),
+    connection: connectionOf(watched),
     requestBody: deps.keepsBodies ? requestBodyOf(watched, texts, deps.budget) : undefined,
     responseBody: result === undefined ? watched.responseCopy?.shown() : (watched.responseCopy?.end() ?? undefined),
   }
+}
+
+function connectionOf({ result }: WatchedRequest): RequestRecord['connection'] {
+  const { connection } = result?.failure ?? {}
+  return connection && { provider: connection.provider, problem: connection.problem }
 }
 
 /** The heads of a request, without what is secret by name; `searched` masks what else is. */

@@ -1,4 +1,4 @@
-import type { Again, CredentialLookup, EpochMs, Explanation, RuleDecision } from '../core/index.ts'
+import type { Again, ConnectionNeed, CredentialLookup, EpochMs, Explanation, RuleDecision } from '../core/index.ts'
 import type { ShownBody } from './body-copy.ts'
 
 /** Summary of a request for the list, without secrets. */
@@ -94,6 +94,8 @@ export interface RequestRecord {
   readonly detail: string | undefined
   /** Cause and remedy of a failure; undefined without a failure or explanation. */
   readonly why: Explanation | undefined
+  /** The account that the caller was asked to connect. */
+  readonly connection: Pick<ConnectionNeed, 'provider' | 'problem'> | undefined
   readonly requestBody: ShownBody | undefined
   readonly responseBody: ShownBody | undefined
 }

@@ -28,7 +28,6 @@ export default [
     ],
     ['three prompts for one request', '(retry?.prompts ?? 0) < MOST_PROMPTS', 'true'],
     ['a person who declined is not asked again', 'ASKABLE.has(method) && !prompt.isRefused', 'ASKABLE.has(method)'],
-    ['forms alone open no URL', "isObject(elicitation) && isObject(elicitation['url'])", 'isObject(elicitation)'],
     [
       'the backend gets its own session id',
       'if (session.backendId !== undefined) headers[index] = session.backendId',

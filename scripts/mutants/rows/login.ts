@@ -172,8 +172,8 @@ export default [
       ],
       [
         'the lock is released when the work throws',
-        '  } finally {\n    await new Promise((resolve) => {',
-        '  } catch (error) {\n    throw error\n  }\n  {\n    await new Promise((resolve) => {',
+        '  } finally {\n    await release()\n  }',
+        '  } catch (error) {\n    throw error\n  }',
       ],
       [
         'the lock lies in the folder of its user',

@@ -137,4 +137,9 @@ export default [
       ],
     ],
   ),
+  ...within(
+    'src/mcp/url-elicitation.ts',
+    ['test/unit/elicitation/requests.test.ts', 'test/unit/elicitation/clients.test.ts'],
+    [['forms alone open no URL', "isObject(elicitation) && isObject(elicitation['url'])", 'isObject(elicitation)']],
+  ),
 ]

@@ -3,11 +3,12 @@ import { follow, load } from './api.js'
 import { Body } from './bodies.js'
 import { Copy, curlOf } from './curl.js'
 import { CallerPart, CredentialPart, RulesPart } from './decision.js'
+import { outcomeClassOf } from './filters.js'
 import { SaveHar } from './har.js'
 import { AnswerPart, ReceivedPart, SentPart } from './heads.js'
 import { durationOf, html, Text, timeOf, useEffect, useState } from './html.js'
 import { Timeline } from './timeline.js'
-import { ErrorBox } from './why.js'
+import { ErrorBox, NotConnected } from './why.js'
 
 /** Loads one request and follows it until it is complete. */
 function useRequest(id) {
@@ -51,7 +52,7 @@ function Head({ request, onClose }) {
       <span class="verb">${summary.method}</span> <${Text} of=${summary.target} />
     </h2>
     <p class="facts">
-      <span class=${`badge b-${Math.floor(summary.status / 100)}xx`}>${status}</span>
+      <span class=${`badge b-${outcomeClassOf({ ...summary, isOpen: false })}`}>${status}</span>
       ${summary.reason ? html`<strong><${Text} of=${summary.reason} /></strong>` : null}
       <span>${summary.route || 'no route'}${summary.type ? ` (${summary.type})` : ''}</span>
       <span>${timeOf(summary.atMs)}</span>
@@ -104,7 +105,11 @@ export function RequestDetail({ id, users, onClose }) {
   if (request === undefined) return html`<section class="request" aria-label="Request"><p>Loading …</p></section>`
   return html`<section class="request" aria-label="Request">
     <${Head} request=${request} onClose=${onClose} />
-    <${ErrorBox} summary=${request.summary} why=${request.why} detail=${request.detail} />
+    ${
+      request.connection
+        ? html`<${NotConnected} connection=${request.connection} why=${request.why} />`
+        : html`<${ErrorBox} summary=${request.summary} why=${request.why} detail=${request.detail} />`
+    }
     <${SendAgain} request=${request} users=${users} />
     <${Timeline} phases=${request.timeline} />
     <${ReceivedPart} request=${request} />

@@ -1,6 +1,10 @@
 /** `2xx`, or `open` for one that is in flight. */
 export const statusClassOf = ({ isOpen, status }) => (isOpen ? 'open' : `${Math.floor(status / 100)}xx`)
 
+/** The class of its color: of its status, or of a prompt to connect an account, which is no failure. */
+export const outcomeClassOf = (request) =>
+  request.reason === 'not_connected' ? 'not_connected' : statusClassOf(request)
+
 export const NO_ROUTE = 'none'
 
 /** The terms with a key, and the values that a request has for them. */

@@ -1,6 +1,6 @@
 import { SaveHar } from './har.js'
 import { useFound } from './found.js'
-import { parseSearch, passes, statusClassOf, suggestionsFor } from './filters.js'
+import { outcomeClassOf, parseSearch, passes, suggestionsFor } from './filters.js'
 import { durationOf, html, Pure, Text, timeOf, useEffect, useMemo, useRef } from './html.js'
 
 function Search({ requests, search, setSearch, searchRef }) {
@@ -39,7 +39,7 @@ function opened(event, id) {
 class Row extends Pure {
   render({ request, isCurrent }) {
     const { id, atMs, route, type, method, target, endpoint, rpcMethod, rpcName, caller, subject } = request
-    const kind = statusClassOf(request)
+    const kind = outcomeClassOf(request)
     return html`<tr class=${`row s-${kind}`} onClick=${(event) => opened(event, id)} aria-current=${isCurrent ? 'true' : undefined}>
       <td class="time"><a href=${`#/requests/${id}`} data-row>${timeOf(atMs)}</a></td>
       <td class="route"><${Text} of=${route || endpoint || target} /> <small>${type}</small></td>

@@ -1,11 +1,13 @@
 import { sendTry } from './api.js'
-import { EventReader, HANDSHAKE_REVISION, STATELESS_REVISION, statelessHeaders } from './protocol.js'
+import { CONNECT_STATE, EventReader, HANDSHAKE_REVISION, STATELESS_REVISION, statelessHeaders } from './protocol.js'
 
 /** The two eras of the protocol: one request each, and sessions. */
 export const REVISIONS = [STATELESS_REVISION, HANDSHAKE_REVISION]
 
 const ACCEPT = 'application/json, text/event-stream'
 const ME = { name: 'extauth-inspector', version: '1' }
+/** Links to pages are shown, for the user to open. */
+const CAPABILITIES = { elicitation: { url: {} } }
 const MAX_PAGES = 20
 const MAX_EVENT_BYTES = 64 * 1024 * 1024
 const META = 'io.modelcontextprotocol/'
@@ -14,15 +16,27 @@ const META = 'io.modelcontextprotocol/'
 export class McpError extends Error {
   /**
    * @param {string} message
-   * @param {{ status?: number, requestId?: string, said?: string, code?: number }} [more]
+   * @param {{ status?: number, requestId?: string, said?: string, code?: number, data?: any }} [more]
    */
-  constructor(message, { status, requestId, said = '', code } = {}) {
+  constructor(message, { status, requestId, said = '', code, data } = {}) {
     super(message)
     this.code = code
+    this.data = data
     this.status = status
     this.said = said
     this.requestId = requestId
   }
+}
+
+/** The link with which the proxy asks its user to connect an account, and why; undefined for all else. */
+export function connectPromptIn({ result, error }) {
+  const isOurs = error?.data?.reason === 'not_connected' || String(result?.requestState).startsWith(CONNECT_STATE)
+  const asked = [
+    ...Object.values(result?.inputRequests ?? {}).map(({ params }) => params),
+    ...(error?.data?.elicitations ?? []),
+  ]
+  const { url, message } = asked.find((one) => one?.mode === 'url') ?? { url: error?.data?.connectUrl, message: '' }
+  return isOurs && /^https?:/.test(url) ? { url, message } : undefined
 }
 
 /** The data of each event of a stream of bytes, as they come. */
@@ -73,12 +87,17 @@ export class McpClient {
     return this.#last
   }
 
+  /** The chosen user; undefined with a token. */
+  get user() {
+    return this.#who.user
+  }
+
   /** Initializes the connection; in older protocol versions this starts the session. */
   async connect(signal) {
     if (this.isModern) return this.request('server/discover', {}, { signal })
     const result = await this.request(
       'initialize',
-      { protocolVersion: this.#revision, capabilities: {}, clientInfo: ME },
+      { protocolVersion: this.#revision, capabilities: CAPABILITIES, clientInfo: ME },
       { signal },
     )
     this.#version = result.protocolVersion ?? this.#revision
@@ -114,7 +133,11 @@ export class McpClient {
     const id = this.#next++
     const meta = {
       ...(this.isModern
-        ? { [`${META}protocolVersion`]: this.#revision, [`${META}clientInfo`]: ME, [`${META}clientCapabilities`]: {} }
+        ? {
+            [`${META}protocolVersion`]: this.#revision,
+            [`${META}clientInfo`]: ME,
+            [`${META}clientCapabilities`]: CAPABILITIES,
+          }
         : {}),
       ...(progress ? { progressToken: id } : {}),
     }
@@ -229,6 +252,7 @@ export class McpClient {
       message,
     )
     error.code = code
+    error.data = data
     return Promise.reject(error)
   }
 

@@ -1,5 +1,6 @@
 import { pretty } from './bodies.js'
 import { html, Text, useEffect, useState } from './html.js'
+import { connectPromptIn } from './mcp.js'
 
 /** Content of a result as text; images and audio only by type and size, because server content is never embedded. */
 function Content({ result }) {
@@ -29,6 +30,29 @@ function shownOf({ masked, result, notes, error }, isOpen) {
   return { notes: masked.notes, error: error.message.replace(error.said, () => masked.said || '…') }
 }
 
+/** Where the user of the trial connects an account. */
+function ConnectPrompt({ prompt, user }) {
+  return html`<div class="prompted">
+    <p><${Text} of=${prompt.message} /></p>
+    <p>
+      <a class="main" href=${prompt.url} target="_blank" rel="noopener noreferrer">
+        Connect the account of ${user ? html`<${Text} of=${user} />` : 'this caller'}
+      </a>
+    </p>
+    <p class="hint">The link is valid for ten minutes, and for this caller only. Afterwards connect again here.</p>
+  </div>`
+}
+
+function statusOf({ isBusy, error, result }, prompt) {
+  if (isBusy) return 'In progress …'
+  if (prompt) return 'Not connected: the route needs an account of its caller.'
+  if (error) return 'It failed.'
+  if (result?.isError) return 'The tool says that it failed.'
+  return result?.resultType === 'input_required'
+    ? 'The server asks for more, which this page does not answer.'
+    : 'Done.'
+}
+
 /** The result of a trial request. Secrets of the request are masked until revealed. */
 export function Outcome({ outcome, onCancel }) {
   const [isOpen, setOpen] = useState(false)
@@ -38,14 +62,16 @@ export function Outcome({ outcome, onCancel }) {
   const progress = (isBusy ? outcome.notes : notes).findLast(
     ({ method }) => method === 'notifications/progress',
   )?.params
+  const prompt = isBusy ? undefined : connectPromptIn(outcome)
   return html`<section class="outcome" aria-label="Outcome">
     <h3>Outcome</h3>
     <p role="status">
-      ${isBusy ? 'In progress …' : outcome.error ? 'It failed.' : outcome.result?.isError ? 'The tool says that it failed.' : outcome.result?.resultType === 'input_required' ? 'The server asks for more, which this page does not answer.' : 'Done.'}
+      ${statusOf(outcome, prompt)}
     </p>
     ${isBusy ? html`<button type="button" onClick=${onCancel}>Cancel</button>` : null}
     ${progress ? html`<p><progress value=${progress.progress} max=${progress.total ?? undefined} aria-label="Progress"></progress> <${Text} of=${(isBusy ? undefined : progress.message) ?? `${progress.progress}${progress.total ? ` of ${progress.total}` : ''}`} /></p>` : null}
-    ${error ? html`<pre class="error scroll" tabindex="0" role="alert"><${Text} of=${error} /></pre>` : null}
+    ${prompt ? html`<${ConnectPrompt} prompt=${prompt} user=${outcome.user} />` : null}
+    ${error && !prompt ? html`<pre class="error scroll" tabindex="0" role="alert"><${Text} of=${error} /></pre>` : null}
     ${!isOpen && masked?.isKept === false && !error ? html`<p class="hint">What came is not kept here, so that nothing in it is masked.</p>` : null}
     ${text ? html`<pre class="scroll" tabindex="0"><${Text} of=${text} /></pre>` : null}
     ${

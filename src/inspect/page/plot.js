@@ -6,7 +6,8 @@ const HEIGHT = 160
 const AXIS = 40
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000, 100_000]
 /** From the bottom of each bar to its top. */
-const STACK = ['5xx', '4xx', 'ok']
+const STACK = ['5xx', '4xx', 'not_connected', 'ok']
+const labelOf = (name) => name.replace('_', ' ')
 const MINUTE_SECONDS = 60
 
 const sumOf = (figures) => figures.reduce((sum, one) => sum + one, 0)
@@ -71,13 +72,13 @@ export function Plot({ minutes, outcomes }) {
   const sums = STACK.map((name) => [name, sumOf(outcomes[name])]).toReversed()
   return html`<figure class="plot">
     <figcaption>
-      ${sums.map(([name, sum]) => html`<span key=${name} class=${`k-${name}`}>${name} <strong>${sum}</strong></span> `)}
+      ${sums.map(([name, sum]) => html`<span key=${name} class=${`k-${name}`}>${labelOf(name)} <strong>${sum}</strong></span> `)}
     </figcaption>
     <div
       class="canvas"
       ref=${place}
       role="img"
-      aria-label=${`Requests in 15 minutes: ${sums.map(([name, sum]) => `${name} ${sum}`).join(', ')}`}
+      aria-label=${`Requests in 15 minutes: ${sums.map(([name, sum]) => `${labelOf(name)} ${sum}`).join(', ')}`}
     ></div>
   </figure>`
 }

@@ -199,6 +199,9 @@ function collect(schema, path, declared) {
 	if (!isObject(properties)) return;
 	for (const [key, child] of Object.entries(properties)) collect(child, [...path, key], declared);
 }
+// src/mcp/url-elicitation.ts
+/** Marks a `requestState` of the proxy, which reports a connected account to `subscriptions/listen`. */
+const CONNECT_STATE = "extauth-connect.";
 // src/mcp/revisions.ts
 const revision = (date, lifecycle, more = {}) => ({
 	date,
@@ -220,4 +223,4 @@ const newest = (lifecycle) => REVISIONS.findLast((each) => each.lifecycle === li
 const HANDSHAKE_REVISION = newest("handshake");
 /** The latest stateless revision. */
 const STATELESS_REVISION = newest("stateless");
-export { EventReader, HANDSHAKE_REVISION, STATELESS_REVISION, parameterHeaders, statelessHeaders };
+export { CONNECT_STATE, EventReader, HANDSHAKE_REVISION, STATELESS_REVISION, parameterHeaders, statelessHeaders };

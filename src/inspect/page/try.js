@@ -112,7 +112,7 @@ export function TryView({ users }) {
     cancel.current?.abort()
     const controller = new AbortController()
     cancel.current = controller
-    let state = { ...IDLE, isBusy: true }
+    let state = { ...IDLE, isBusy: true, user: client.user }
     const show = (change) => {
       state = { ...state, ...change }
       if (cancel.current === controller) setOutcome(state)

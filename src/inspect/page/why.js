@@ -57,3 +57,26 @@ export function ErrorBox({ summary, why, detail }) {
     }
   </section>`
 }
+
+const PROBLEMS = {
+  missing: 'The caller has not connected an account.',
+  ended: 'The service ended the connection, or rejected its credential.',
+  insufficient_scope: 'The backend requires more scopes than the account granted.',
+}
+
+/** The caller was asked to connect an account: the request did not fail. */
+export function NotConnected({ connection, why }) {
+  return html`<section class="part prompted" aria-label="Not connected">
+    <h3>Not connected: <${Text} of=${connection.provider} /></h3>
+    <dl>
+      <div>
+        <dt>Cause</dt>
+        <dd>${PROBLEMS[connection.problem]}</dd>
+      </div>
+      <div>
+        <dt>Next (${why.who})</dt>
+        <dd>The response holds a link for this caller. <a href="#/try">Try</a> shows the link of a user.</dd>
+      </div>
+    </dl>
+  </section>`
+}

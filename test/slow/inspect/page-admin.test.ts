@@ -62,13 +62,15 @@ describe('the views beside the list', () => {
     const { page, troubles, close } = await openPage(browser, `${lab.inspectUrl}#/overview`)
     const row = page.locator('tr', { has: page.getByRole('rowheader', { name: 'cloud-sts', exact: true }) })
     await row.getByRole('link', { name: 'invalid_token' }).waitFor()
-    const plot = page.getByRole('img', { name: /^Requests in 15 minutes: ok \d+, 4xx 1, 5xx 0$/ })
+    const plot = page.getByRole('img', { name: /^Requests in 15 minutes: ok \d+, not connected 0, 4xx 1, 5xx 0$/ })
     await plot.locator('canvas').waitFor()
     const ok = Number(/ok (\d+)/.exec((await plot.getAttribute('aria-label')) ?? '')?.[1])
     // The page is notified and refreshes: of successes too.
     await callTool(lab, '/unauthenticated', {})
     for (let i = 0; i < 3; i++) await callTool(lab, '/cloud-sts', NOT_A_TOKEN)
-    await page.getByRole('img', { name: `Requests in 15 minutes: ok ${ok + 1}, 4xx 4, 5xx 0` }).waitFor()
+    await page
+      .getByRole('img', { name: `Requests in 15 minutes: ok ${ok + 1}, not connected 0, 4xx 4, 5xx 0` })
+      .waitFor()
     await fetch(`${lab.url}/no-such-route`)
     const reasons = page.locator('.reasons tr')
     await reasons.filter({ hasText: 'not_found' }).getByText('1', { exact: true }).waitFor()

@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { connectThrough } from '../../../lab/cli/lab-pages.ts'
 import { openLab, type TestLab } from '../../support/e2e/lab.ts'
 import { CHROMIUM_START_MS, startChromium } from '../../support/chromium.ts'
 import { openPage } from '../../support/inspect/browser.ts'
@@ -41,8 +42,9 @@ describe('a try from the page', () => {
   it('calls a tool on every route of the lab, in both protocol versions, and the request is in the list', async () => {
     const { page, troubles, close, connect, choose, outcome } = await openTry()
     const { routes } = await ask<{ routes: { name: string }[] }>(lab.inspectUrl ?? '', '/api/overview')
-    expect(routes).toHaveLength(13)
-    for (const [at, { name }] of routes.entries()) {
+    expect(routes).toHaveLength(15)
+    const usable = routes.filter(({ name }) => !name.startsWith('connected'))
+    for (const [at, { name }] of usable.entries()) {
       await connect(name, ERAS[at % ERAS.length] ?? '', { user: 'alice' })
       await page.getByText('Connected to extauth-lab').waitFor()
       await choose('show_request')
@@ -107,6 +109,45 @@ describe('a try from the page', () => {
     const rules = page.getByRole('region', { name: 'Authorization' })
     await rules.getByText('denied by the default of the route').waitFor()
     expect(await rules.getByRole('row').filter({ hasText: 'deleters' }).innerText()).toContain('no match')
+    await close()
+  }, 90_000)
+
+  it('on a route without the account of its user shows the link, which is no failure, and then calls with the account', async () => {
+    const { page, troubles, close, connect, choose, outcome } = await openTry()
+    for (const [era, user] of [
+      [ERAS[0] ?? '', 'alice'],
+      [ERAS[1] ?? '', 'bob'],
+    ] as const) {
+      await connect('connected', era, { user })
+      await choose('connect_account')
+      await page.getByRole('button', { name: 'Call', exact: true }).click()
+      await outcome.getByText('Not connected: the route needs an account of its caller.').waitFor()
+      const link = await outcome.getByRole('link', { name: `Connect the account of ${user}` }).getAttribute('href')
+      expect(await outcome.getByRole('alert').count()).toBe(0)
+      const href = await outcome.getByRole('link', { name: 'The request, as the proxy saw it' }).getAttribute('href')
+      await connectThrough(link ?? '', { user }, (reason) => expect.fail(reason))
+
+      await connect('connected', era, { user })
+      await choose('show_request')
+      await page.getByRole('button', { name: 'Call', exact: true }).click()
+      await outcome.getByText('POST /connected/mcp').first().waitFor()
+
+      await page.goto(`${lab.inspectUrl}${href}`)
+      const part = page.getByRole('region', { name: 'Not connected' })
+      await part.getByRole('heading', { name: 'Not connected: workspace' }).waitFor()
+      expect(await part.innerText()).toContain('the user, in a browser')
+      expect(await page.getByRole('region', { name: 'Error' }).count()).toBe(0)
+      await page.goto(`${lab.inspectUrl}#/try`)
+      await page.locator('select[name=route] option').first().waitFor({ state: 'attached' })
+    }
+    const { failures, routes } = await ask<{
+      failures: { outcomes: Record<string, number[]>; reasons: object }
+      routes: { name: string; lastFailure?: { reason: string } }[]
+    }>(lab.inspectUrl ?? '', '/api/overview')
+    expect(failures.outcomes['not_connected']?.some((count) => count > 0)).toBe(true)
+    expect(failures.reasons).not.toHaveProperty('not_connected')
+    expect(routes.find(({ name }) => name === 'connected')?.lastFailure?.reason).not.toBe('not_connected')
+    expect(troubles).toEqual([])
     await close()
   }, 90_000)
 

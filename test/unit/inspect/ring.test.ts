@@ -31,6 +31,7 @@ const record = (id: string, text = ''): RequestRecord => ({
   marks: {},
   detail: undefined,
   why: undefined,
+  connection: undefined,
   requestBody: { text, bytes: text.length },
   responseBody: undefined,
 })
