@@ -13,6 +13,8 @@ export interface ApiKeys {
   readonly host: string | undefined
   /** The key as the result of a login; or the problem to show in the form. */
   check(entered: string): Promise<UpstreamLogin | KeyProblem>
+  /** Status of the test request with an invalid key; undefined without a test or a response. */
+  probe(): Promise<number | undefined>
   close(): Promise<void>
 }
 
@@ -22,6 +24,9 @@ export interface KeyProblem {
   /** 422: the key is wrong; 503: the service can't check it now. */
   readonly status: 422 | 503
 }
+
+/** Recognizable in the log of the service. */
+const INVALID_KEY = `extauth-check-${'0'.repeat(32)}`
 
 const MOST_CHARACTERS = 4096
 const TEST_MS = 10_000
@@ -95,6 +100,7 @@ export function createApiKeys(
         },
       }
     },
+    probe: async () => (outbound === undefined || test === undefined ? undefined : tried(outbound, test, INVALID_KEY)),
     close: async () => outbound?.close(),
   }
 }

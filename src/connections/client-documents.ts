@@ -1,4 +1,6 @@
 import { Failure, type LocalHandler } from '../core/index.ts'
+import type { ConnectionProvider } from '../resources/index.ts'
+import type { McpUpstreamOptions } from '../upstreams/index.ts'
 
 /** Client ID metadata documents of this proxy (MCP authorization), for providers of type `mcp`. */
 export interface ClientDocuments {
@@ -39,5 +41,22 @@ export function createClientDocuments(baseUrl: string): ClientDocuments {
         }
       },
     },
+  }
+}
+
+/** The upstream of a provider of type `mcp` at this MCP server; undefined for other types. */
+export function mcpUpstreamOf(
+  provider: ConnectionProvider,
+  endpoint: string,
+  documents: Pick<ClientDocuments, 'urlOf'>,
+): McpUpstreamOptions | undefined {
+  if (provider.mcp === undefined) return undefined
+  const { clientMetadata, scopes, ...client } = provider.mcp
+  return {
+    provider,
+    endpoint,
+    scopes,
+    client: client.clientId === undefined && client.clientAuth === undefined ? undefined : client,
+    clientMetadataUrl: clientMetadata === 'auto' ? documents.urlOf(provider.name) : undefined,
   }
 }

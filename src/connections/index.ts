@@ -1,3 +1,5 @@
+export { createApiKeys } from './api-keys.ts'
+export { createClientDocuments, mcpUpstreamOf } from './client-documents.ts'
 export type { ConnectionFilter, ConnectionHeader, ConnectionsConfig, ConnectionService } from './service.ts'
 export { openConnections } from './service.ts'
 // Loaded together with the connections.

@@ -27,7 +27,7 @@ import { createSeal } from '../storage/index.ts'
 import { createMcpUpstream, createUpstream } from '../upstreams/index.ts'
 import { createAccounts } from './accounts.ts'
 import { createApiKeys } from './api-keys.ts'
-import { createClientDocuments } from './client-documents.ts'
+import { createClientDocuments, mcpUpstreamOf } from './client-documents.ts'
 import { createFlow } from './flow.ts'
 import { createManage } from './manage.ts'
 import { ownerOf } from './owner.ts'
@@ -112,19 +112,9 @@ export function openConnections(config: ConnectionsConfig, deps: ConnectionsDeps
       const upstream = upstreamOfConnection(provider)
       if (upstream !== undefined) return [[name, createUpstream(upstream, { ...deps, registration })] as const]
       const endpoint = config.routes.find(({ providers }) => providers.includes(name))?.url
-      if (provider.mcp === undefined || endpoint === undefined) return []
-      const { clientMetadata, scopes, ...client } = provider.mcp
-      const mcp = createMcpUpstream(
-        {
-          provider,
-          endpoint,
-          scopes,
-          client: client.clientId === undefined && client.clientAuth === undefined ? undefined : client,
-          clientMetadataUrl: clientMetadata === 'auto' ? documents.urlOf(name) : undefined,
-        },
-        { ...deps, registration },
-      )
-      return [[name, mcp] as const]
+      if (endpoint === undefined) return []
+      const mcp = mcpUpstreamOf(provider, endpoint, documents)
+      return mcp === undefined ? [] : [[name, createMcpUpstream(mcp, { ...deps, registration })] as const]
     }),
   )
   const keys = new Map(

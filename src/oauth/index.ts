@@ -30,8 +30,12 @@ export type { ProviderFiles, SecretFile } from './provider-file.ts'
 export {
   type AuthorizationServer,
   type BearerChallenge,
+  type DiscoveryContext,
   discoverResource,
+  findAuthorizationServer,
+  findProtectedResource,
   isSafeUrl,
+  type ProtectedResource,
   readChallenge,
   type ResourceAccess,
 } from './resource-discovery.ts'

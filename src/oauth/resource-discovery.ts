@@ -88,18 +88,38 @@ export async function discoverResource(
   asked: BearerChallenge,
   context: DiscoveryContext,
 ): Promise<ResourceAccess> {
-  const { refuse } = context
+  const { issuer, ...found } = await findProtectedResource(endpoint, asked, context)
+  return { ...found, server: await findAuthorizationServer(issuer, context) }
+}
+
+/** What an MCP server's challenge and metadata say about access to it. */
+export interface ProtectedResource extends Pick<ResourceAccess, 'resource' | 'scopes'> {
+  /** The first listed authorization server; the MCP server's origin where it has no metadata. */
+  readonly issuer: string
+}
+
+/** The first step of `discoverResource` (RFC 9728). Throws what `refuse` makes. */
+export async function findProtectedResource(
+  endpoint: URL,
+  asked: BearerChallenge,
+  context: DiscoveryContext,
+): Promise<ProtectedResource> {
   const metadata = await findResource(endpoint, asked.resourceMetadata, context)
   const issuer = metadata?.server ?? endpoint.origin
-  if (!isSafeUrl(issuer)) throw refuse('the MCP server names an authorization server without an https URL')
-  const server = readServer(await findServer(issuer, context), refuse)
+  if (!isSafeUrl(issuer)) throw context.refuse('the MCP server names an authorization server without an https URL')
   const advertised = (metadata?.scopes ?? []).filter(isScope)
   return {
     resource: metadata?.resource ?? withoutFragment(endpoint),
-    server,
+    issuer,
     scopes: asked.scopes.length > 0 ? asked.scopes : advertised,
   }
 }
+
+/** The second step: metadata of an authorization server (RFC 8414), which must announce PKCE. Throws as the first. */
+export const findAuthorizationServer = async (
+  issuer: string,
+  context: DiscoveryContext,
+): Promise<AuthorizationServer> => readServer(await findServer(issuer, context), context.refuse)
 
 /** Throws for a server that does not support a secure login. */
 function readServer(document: Claims, refuse: RefuseDiscovery): AuthorizationServer {

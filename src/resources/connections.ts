@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { compileWhole } from '../cel/index.ts'
 import {
   exclusive,
+  type FoundContent,
   goDuration,
   goesWithType,
   headerName,
@@ -9,9 +10,13 @@ import {
   injectable,
   int32,
   isRecord,
+  markedContents,
+  once,
   parseGoDuration,
   type Rule,
   scopes,
+  SECRET_REFS,
+  type SecretRef,
   secretRef,
   withRules,
 } from '../fields/index.ts'
@@ -205,6 +210,12 @@ export const upstreamOfConnection = ({
   type === 'secret' || type === 'mcp'
     ? undefined
     : { name, type, oidcConfig: oidc, oauth2Config: oauth2, caBundleRef, allowPrivateIP }
+
+const section = once(connections)
+
+/** Secrets in the settings of connections. */
+export const secretsOfConnections = (spec: Connections): readonly FoundContent<SecretRef>[] =>
+  markedContents<SecretRef>(section(), spec, SECRET_REFS)
 
 /** URLs in the settings of providers; the proxy calls them, or redirects to them. */
 export const connectionUrls = ({ providers }: Connections): CalledUrl[] =>

@@ -66,6 +66,7 @@ export {
   connections,
   type Connections,
   maxAgeMs,
+  secretsOfConnections,
   upstreamOfConnection,
   upstreamOfLogin,
 } from './connections.ts'

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, Failure, NO_CLAIMS } from '../core/index.ts'
 import {
   type AuthorizationServer,
+  type DiscoveryContext,
   discoverResource,
   readCallback,
   readChallenge,
@@ -9,7 +10,7 @@ import {
 } from '../oauth/index.ts'
 import type { FlatClient } from '../resources/index.ts'
 import { authorizationUrl, codeForm, requestedScopes } from './authorization-url.ts'
-import { type ConnectedProvider, createConnections, unanswered } from './connection.ts'
+import { type ConnectedProvider, type Connections, createConnections, unanswered } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
 import { tokensWithoutId } from './oauth2.ts'
 import { createRegisteredClient } from './registered-client.ts'
@@ -49,7 +50,7 @@ interface Found extends ResourceAccess {
  * server that issued them. Throws `config_error` if the server needs a configured client.
  */
 export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDeps): Upstream {
-  const { provider, client: configured, clientMetadataUrl } = options
+  const { provider, client: configured } = options
   const { name } = provider
   const { clock } = deps
   const endpoint = new URL(options.endpoint)
@@ -61,12 +62,9 @@ export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDep
 
   const clientAt = (server: AuthorizationServer, scopes: readonly string[]): UpstreamClient => {
     if (ownClient !== undefined) return ownClient
-    if (server.takesDocuments && clientMetadataUrl !== undefined) return documentClient(clientMetadataUrl, clock)
-    const { registrationEndpoint } = server
-    if (registrationEndpoint === undefined)
-      throw new Failure('config_error', {
-        detail: `${name}: ${server.issuer} supports neither client metadata documents nor registration; set "clientId"`,
-      })
+    const { kind, at } = mcpClientAt(server, options)
+    if (kind === 'document') return documentClient(at, clock)
+    const registrationEndpoint = at
     const key = JSON.stringify([server.issuer, registrationEndpoint])
     const known = registered.get(key)
     if (known !== undefined) return known
@@ -84,30 +82,12 @@ export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDep
   }
 
   const discover = async (): Promise<Found> => {
-    const access = await discoverResource(endpoint, readChallenge(await challengeOf(options.endpoint)), {
-      outbound: connections.pages,
-      now: () => clock.now(),
-      isExactIssuer: true,
-      refuse: (what, cause) => new Failure('identity_provider_error', { detail: `${name}: ${what}`, cause }),
-    })
+    const challenge = readChallenge(await challengeOf(options.endpoint, connections))
+    const access = await discoverResource(endpoint, challenge, discoveryContext(name, connections, deps))
     const scopes = options.scopes.length > 0 ? options.scopes : access.scopes
     const client = clientAt(access.server, scopes)
     found = { ...access, scopes, client, foundAtMs: clock.now() }
     return found
-  }
-
-  /** The Bearer challenge of a request without credentials; undefined where the server sends none. */
-  const challengeOf = async (url: string): Promise<string | undefined> => {
-    try {
-      const { headers } = await connections.pages.request({
-        method: 'GET',
-        url,
-        headers: { accept: 'text/event-stream' },
-      })
-      return headers['www-authenticate']
-    } catch (error) {
-      throw unanswered(error, 'MCP server')
-    }
   }
 
   const current = (): Promise<Found> => {
@@ -164,6 +144,45 @@ export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDep
     },
     close: () => connections.close(),
   }
+}
+
+/** The challenge of a request without credentials; undefined where the server sends none. */
+export async function challengeOf(url: string, { pages }: Connections): Promise<string | undefined> {
+  try {
+    const { headers } = await pages.request({ method: 'GET', url, headers: { accept: 'text/event-stream' } })
+    return headers['www-authenticate']
+  } catch (error) {
+    throw unanswered(error, 'MCP server')
+  }
+}
+
+export const discoveryContext = (
+  name: string,
+  { pages }: Connections,
+  { clock }: Pick<UpstreamDeps, 'clock'>,
+): DiscoveryContext => ({
+  outbound: pages,
+  now: () => clock.now(),
+  isExactIssuer: true,
+  refuse: (what, cause) => new Failure('identity_provider_error', { detail: `${name}: ${what}`, cause }),
+})
+
+/** How the proxy becomes a client of an authorization server, and the URL for it. */
+export interface McpClient {
+  readonly kind: 'document' | 'registration'
+  readonly at: string
+}
+
+/** The client where none is configured: a metadata document, else registration. Throws `config_error` without either. */
+export function mcpClientAt(
+  { issuer, takesDocuments, registrationEndpoint }: AuthorizationServer,
+  { provider, clientMetadataUrl }: Pick<McpUpstreamOptions, 'provider' | 'clientMetadataUrl'>,
+): McpClient {
+  if (takesDocuments && clientMetadataUrl !== undefined) return { kind: 'document', at: clientMetadataUrl }
+  if (registrationEndpoint !== undefined) return { kind: 'registration', at: registrationEndpoint }
+  throw new Failure('config_error', {
+    detail: `${provider.name}: ${issuer} supports neither client metadata documents nor registration; set "clientId"`,
+  })
 }
 
 /** The person's identity is unknown; the issuer is kept, because tokens belong to it. */

@@ -3,7 +3,7 @@ import { jsonAnswer, readKeys, codeVerdict } from '../oauth/index.ts'
 import type { UpstreamProvider } from '../resources/index.ts'
 import { type Connections, createConnections, unanswered } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
-import type { UpstreamTokenSet } from './upstream.ts'
+import type { Upstream, UpstreamLeg, UpstreamTokenSet } from './upstream.ts'
 import { createOidcDiscovery } from './discovery.ts'
 import { userInfoOf } from './oauth2.ts'
 import { createUpstream } from './upstreams.ts'
@@ -45,7 +45,7 @@ export function probeUpstream(provider: UpstreamProvider, redirectUri: string, d
     oidcConfig === undefined
       ? undefined
       : createOidcDiscovery(oidcConfig.issuerUrl, { ...connections, clock: deps.clock, isMutualTls: false })
-  const redirect = { state: NOBODYS, nonce: NOBODYS, codeVerifier: new Secret(NOBODYS), redirectUri }
+  const redirect = invalidRedirect(redirectUri)
 
   return {
     async authorize() {
@@ -53,16 +53,7 @@ export function probeUpstream(provider: UpstreamProvider, redirectUri: string, d
       return { url, status: await statusOf(connections, url.href) }
     },
     async client() {
-      const came = new URLSearchParams({ code: NOBODYS })
-      if (oidcConfig !== undefined) came.set('iss', oidcConfig.issuerUrl)
-      try {
-        await upstream.finish(redirect, came)
-      } catch (error) {
-        const verdict = codeVerdict(asFailure(error))
-        if (verdict === undefined) throw error
-        return verdict
-      }
-      throw new Failure('identity_provider_error', { detail: 'token endpoint: it accepted an invalid code' })
+      return sendInvalidCode(upstream, redirect, oidcConfig?.issuerUrl)
     },
     async refresh(refreshToken = new Secret(NOBODYS)) {
       const { scopes = [] } = oidcConfig ?? oauth2Config ?? {}
@@ -103,8 +94,34 @@ function configuredUrls({ oidcConfig, oauth2Config }: UpstreamProvider): string[
   return urls.filter((url) => url !== undefined)
 }
 
+/** A login that no user began. */
+export const invalidRedirect = (redirectUri: string): UpstreamLeg => ({
+  state: NOBODYS,
+  nonce: NOBODYS,
+  codeVerifier: new Secret(NOBODYS),
+  redirectUri,
+})
+
+/** `UpstreamProbe.client`; `issuer` goes into the callback. */
+export async function sendInvalidCode(
+  upstream: Upstream,
+  redirect: UpstreamLeg,
+  issuer: string | undefined,
+): ReturnType<UpstreamProbe['client']> {
+  const came = new URLSearchParams({ code: NOBODYS })
+  if (issuer !== undefined) came.set('iss', issuer)
+  try {
+    await upstream.finish(redirect, came)
+  } catch (error) {
+    const verdict = codeVerdict(asFailure(error))
+    if (verdict === undefined) throw error
+    return verdict
+  }
+  throw new Failure('identity_provider_error', { detail: 'token endpoint: it accepted an invalid code' })
+}
+
 /** The status of a browser page of any size. */
-async function statusOf({ pages }: Connections, url: string): Promise<number> {
+export async function statusOf({ pages }: Connections, url: string): Promise<number> {
   try {
     return (await pages.request({ method: 'GET', url, headers: { accept: 'text/html' } })).status
   } catch (error) {

@@ -3,6 +3,20 @@ import { within } from '../mutation.ts'
 /** Guards of `src/examine`. */
 export default [
   ...within(
+    'src/examine/check/connections.ts',
+    ['test/unit/examine/check/connections.test.ts'],
+    [
+      ['a check registers no client', 'if (client === undefined) return', 'if (client === null) return'],
+      ['a key that is not tested is found', 'if (expect.includes(status))', 'if (expect.includes(-1))'],
+      ['keys and store of connections are opened', '    () => open(services, listenUrl, context),\n', ''],
+    ],
+  ),
+  ...within(
+    'src/examine/check/upstream.ts',
+    ['test/unit/examine/check/connections.test.ts'],
+    [['a login of callers is not refreshed', 'if (options.loginOnly === true) return lines', '']],
+  ),
+  ...within(
     'src/examine/check/assertions.ts',
     ['test/unit/examine/check/assertions.test.ts'],
     [

@@ -114,13 +114,52 @@ export default [
   ...within(
     'src/operator/key-refs.ts',
     ['test/unit/operator/pods.test.ts'],
+    [['secrets of callers are found', 'if (/Refs?$/.test(field) && typeof name', "if (field === 'ref' && typeof name"]],
+  ),
+  ...within(
+    'src/operator/key-refs.ts',
+    ['test/unit/operator/connections.test.ts'],
+    [['keys that seal connections are mounted', '/Refs?$/.test(field)', "field.endsWith('Ref')"]],
+  ),
+  ...within(
+    'src/operator/remote-proxy/read-spec.ts',
+    ['test/unit/operator/connections.test.ts'],
     [
+      ['secrets of connections are mounted', "      spec['connections'],\n", ''],
+      ['pods reach the services of connections', '      ...accounts.urls,\n', ''],
       [
-        'secrets of callers are found',
-        "if (field.endsWith('Ref') && typeof name",
-        "if (field === 'ref' && typeof name",
+        'pods reach discovered authorization servers',
+        "providers.some(({ type }) => type === 'mcp') ? [HTTPS_PORT] : []",
+        '[]',
       ],
     ],
+  ),
+  ...within(
+    'src/operator/remote-proxy/reconcile-remote-proxy.ts',
+    ['test/unit/operator/connections.test.ts'],
+    [
+      [
+        'several pods with connections in memory are reported',
+        "connections === 'memory' ?",
+        "connections === 'store' ?",
+      ],
+    ],
+  ),
+  ...within(
+    'src/operator/remote-proxy/snapshot.ts',
+    ['test/unit/operator/connections.test.ts'],
+    [
+      [
+        'logins for callers of another object are not judged at admission',
+        "callers.length === 0 || !problem.startsWith('spec.connections.login')",
+        'problem.length > 0',
+      ],
+    ],
+  ),
+  ...within(
+    'src/operator/webhook/decisions.ts',
+    ['test/unit/operator/connections.test.ts'],
+    [['a sidecar has no connections', "used?.source === 'connection'", 'used?.source === undefined']],
   ),
   ...within(
     'src/operator/observed.ts',
@@ -362,7 +401,13 @@ export default [
   ...within(
     'src/operator/webhook/decisions.ts',
     ['test/unit/operator/tenants.test.ts'],
-    [['a Secret without its label is refused at admission', '    ...unlabelled(namespace, secretsIn(object)),\n', '']],
+    [
+      [
+        'a Secret without its label is refused at admission',
+        'const forbidden = (object: KubeObject, namespace: string): string[] => unlabelled(namespace, secretsIn(object))',
+        'const forbidden = (): string[] => []',
+      ],
+    ],
   ),
   ...within(
     'src/operator/webhook/lookups.ts',

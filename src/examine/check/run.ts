@@ -5,7 +5,7 @@ import { createClockNotes } from './clock.ts'
 import { createStoreNotes } from './stores.ts'
 import { createOnce, type CheckContext } from './context.ts'
 import { about, type CheckResult, type Task } from './result.ts'
-import { authServerSections, processSection, routeSection, type Section } from './sections.ts'
+import { authServerSections, connectionSections, processSection, routeSection, type Section } from './sections.ts'
 
 export interface CheckOptions {
   readonly config: ResolvedProxy
@@ -75,6 +75,7 @@ export async function runChecks(
     const sections: Section[] = [
       processSection(context, services),
       ...servers,
+      ...connectionSections(context, services, listenUrl, options.route),
       ...routes.map((route) =>
         routeSection(
           route,

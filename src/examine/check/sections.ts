@@ -1,6 +1,7 @@
 import {
   checkProbeOf,
   clientsOf,
+  connectionsOf,
   credentialOf,
   forwardedSecrets,
   secretsNamedBy,
@@ -11,6 +12,7 @@ import { storageConfig } from '../../compose/index.ts'
 import { authServerTasks } from './auth-server.ts'
 import { checkCaller } from './caller.ts'
 import { checkClients } from './clients.ts'
+import { connectionTasks } from './connections.ts'
 import type { CheckContext } from './context.ts'
 import { checkCredential } from './credential.ts'
 import { checkFile, checkPair } from './files.ts'
@@ -75,6 +77,8 @@ async function backendLines(route: ResolvedRoute, context: CheckContext): Promis
 
 function whyNot({ auth }: ResolvedRoute, hasCaller: boolean): string {
   if (credentialOf(auth) !== 'caller') return 'not tried: no credential'
+  if (auth.upstream?.isConnection === true)
+    return `needs a caller with a connected account ("${auth.upstream.provider}")`
   if (checkProbeOf(auth) === 'session' || auth.upstream !== undefined) return 'needs a logged-in user'
   return hasCaller ? 'not tried: no credential' : 'needs --token-file'
 }
@@ -114,3 +118,19 @@ export const authServerSections = (context: CheckContext, services: Services, li
     route: undefined,
     tasks: authServerTasks(server, services, listenUrl, context),
   }))
+
+/** Tests of the connections, with `--route` those that the route uses. */
+export function connectionSections(
+  context: CheckContext,
+  services: Services,
+  listenUrl: string,
+  route: string | undefined,
+): readonly Section[] {
+  const { connections, routes } = context.config
+  if (connections === undefined) return []
+  const used = new Set(routes.filter(({ name }) => name === route).flatMap(connectionsOf))
+  const providers = connections.spec.providers.filter(({ name }) => route === undefined || used.has(name))
+  if (providers.length === 0) return []
+  const tasks = connectionTasks(connections, providers, services, listenUrl, context)
+  return [{ title: 'connections', route: undefined, tasks }]
+}

@@ -31,10 +31,12 @@ function redirectUriOf(
   return (oidcConfig ?? oauth2Config)?.redirectUri ?? defaultRedirectUri(resource)
 }
 
-async function checkUpstream(
+/** `loginOnly`: it identifies users at a login, and its tokens are not used. */
+export async function checkUpstream(
   provider: UpstreamProvider,
   redirectUri: string,
   context: CheckContext,
+  options: { readonly loginOnly?: boolean } = {},
 ): Promise<readonly CheckResult[]> {
   const { name, oidcConfig, oauth2Config, caBundleRef } = provider
   const line = about('upstream', name)
@@ -79,8 +81,9 @@ async function checkUpstream(
     lines.push(login.line)
     if (!login.isKnown) return lines
     lines.push(...(await keysLine(name, probe)))
-    const client = await clientLine(provider, redirectUri, probe)
+    const client = await clientLine({ name, clientId: upstreamClient(provider)?.clientId }, redirectUri, probe)
     lines.push(client)
+    if (options.loginOnly === true) return lines
     if (client.status !== 'failed') lines.push(await refreshLine(name, probe, context))
     return [...lines, ...(await userInfoLine(name, probe))]
   } finally {
@@ -89,10 +92,10 @@ async function checkUpstream(
 }
 
 /** Tests the login page. OpenID Connect needs the discovery document first. */
-async function loginLine(
+export async function loginLine(
   name: string,
   redirectUri: string,
-  probe: UpstreamProbe,
+  probe: Pick<UpstreamProbe, 'authorize'>,
 ): Promise<{ readonly line: CheckResult; readonly isKnown: boolean }> {
   const line = about('upstream', name)
   try {
@@ -122,7 +125,7 @@ function loginResult(line: ReturnType<typeof about>, sent: string, status: numbe
 }
 
 /** The address does not exist, or not for this method. */
-const isNowhere = (status: number): boolean => status === 404 || status === 405 || status === 410
+export const isNowhere = (status: number): boolean => status === 404 || status === 405 || status === 410
 
 async function keysLine(name: string, probe: UpstreamProbe): Promise<CheckResult[]> {
   const line = about('upstream.keys', name)
@@ -137,9 +140,12 @@ async function keysLine(name: string, probe: UpstreamProbe): Promise<CheckResult
 }
 
 /** Sends client ID and secret to the token endpoint as at a login, with an invalid code. */
-async function clientLine(provider: UpstreamProvider, redirectUri: string, probe: UpstreamProbe): Promise<CheckResult> {
-  const line = about('upstream.client', provider.name)
-  const clientId = upstreamClient(provider)?.clientId ?? ''
+export async function clientLine(
+  { name, clientId = '' }: { readonly name: string; readonly clientId?: string | undefined },
+  redirectUri: string,
+  probe: Pick<UpstreamProbe, 'client'>,
+): Promise<CheckResult> {
+  const line = about('upstream.client', name)
   try {
     if ((await probe.client()) === 'taken') return line.ok(`accepts the client ${clientId} and rejects an invalid code`)
     return line.skipped('the response to an invalid code does not show whether the client is accepted')

@@ -80,11 +80,7 @@ export function remoteProxySnapshot(object: KubeObject, deps: SnapshotDeps): Rem
   const telemetry = lookUpShared('MCPTelemetryConfig', spec.telemetryConfig)
   const validated = validateProxy(object, spec, settings.apiGroup)
   const tools = lookUpShared('MCPToolConfig', spec.toolConfig)
-  const problems = [
-    ...validated.problems,
-    ...podTemplateProblems(spec.fields.podTemplateSpec),
-    ...(settings.restrictPodTemplate ? restrictedFields(object) : []),
-  ]
+  const problems = [...validated.problems, ...podProblems(object, spec, settings)]
   const references = [externalAuth, authServer, callers, telemetry, tools].filter(
     (reference) => reference !== undefined,
   )
@@ -124,14 +120,7 @@ export function reviewRemoteProxy(object: KubeObject, settings: SnapshotSettings
   const spec = readRemoteProxySpec(object)
   const { apiGroup } = settings
   const { problems, warnings, loaded } = validateProxy(object, spec, apiGroup)
-  const found = {
-    problems: [
-      ...problems,
-      ...podTemplateProblems(spec.fields.podTemplateSpec),
-      ...(settings.restrictPodTemplate ? restrictedFields(object) : []),
-    ],
-    warnings,
-  }
+  const found = { problems: [...problems, ...podProblems(object, spec, settings)], warnings }
   const refers = spec.externalAuth !== undefined || spec.authServer !== undefined
   if (problems.length > 0 || (refers && !spec.hasCallers && spec.oidcConfig === undefined)) return found
   const { namespace = 'default' } = object.metadata
@@ -143,6 +132,12 @@ export function reviewRemoteProxy(object: KubeObject, settings: SnapshotSettings
     warnings: [...warnings, ...start.warnings.filter((warning) => warning.startsWith('spec.connections.storage:'))],
   }
 }
+
+/** Problems of the settings of the pods. */
+const podProblems = (object: KubeObject, { fields }: RemoteProxySpec, settings: SnapshotSettings): string[] => [
+  ...podTemplateProblems(fields.podTemplateSpec),
+  ...(settings.restrictPodTemplate ? restrictedFields(object) : []),
+]
 
 /** A placeholder for an MCPOIDCConfig of that name: its content is reviewed separately. */
 function assumedCallers(name: string, namespace: string, apiGroup: string): Reference {
