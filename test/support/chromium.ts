@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
-import { chromium, type Browser } from 'playwright-core'
+import { chromium, type Browser, type Page } from 'playwright-core'
 
 /** Debian's Chromium without a window: the same engine, and a page of its own takes a third of the time. */
 const SHELL = '/usr/bin/chromium-headless-shell'
@@ -39,5 +40,20 @@ export function startChromium(): Promise<Browser> {
     // Chromium's sandbox does not start as root.
     args: [...(isRoot ? ['--no-sandbox'] : []), '--disable-dev-shm-usage', '--disable-gpu'],
     timeout: 60_000,
+  })
+}
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+
+interface AxeResult {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[]
+}
+
+/** What axe-core finds in the page as it is now. The page must be opened with `bypassCSP`, and with script. */
+export async function axeViolations(page: Page): Promise<readonly string[]> {
+  if (!(await page.evaluate('"axe" in globalThis'))) await page.addScriptTag({ path: AXE })
+  return page.evaluate(async () => {
+    const { violations } = await (globalThis as unknown as { axe: { run(): Promise<AxeResult> } }).axe.run()
+    return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
   })
 }

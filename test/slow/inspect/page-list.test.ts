@@ -1,15 +1,13 @@
 import { execFile } from 'node:child_process'
-import { createRequire } from 'node:module'
 import { promisify } from 'node:util'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { logInAtRoute } from '../../../lab/cli/lab-login.ts'
 import { openLab, type TestLab } from '../../support/e2e/lab.ts'
 import { callTool } from '../../support/lab/proxied.ts'
-import { CHROMIUM_START_MS, startChromium } from '../../support/chromium.ts'
+import { axeViolations, CHROMIUM_START_MS, startChromium } from '../../support/chromium.ts'
 import { openPage } from '../../support/inspect/browser.ts'
 
-const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 const TYPES = [
   ['unauthenticated', 'unauthenticated', undefined],
   ['header-injection', 'headerInjection', 'x-api-key'],
@@ -219,7 +217,6 @@ describe('every view', () => {
       await callTool(lab, '/cloud-sts')
       // axe-core is put in past the policy of the page; what it finds is in the page.
       const { page, troubles, close } = await open({ colorScheme, viewport, bypassCSP: true })
-      await page.addScriptTag({ path: AXE })
       await page.locator('tr.row').nth(1).waitFor()
       const request = await page.locator('a[data-row]').nth(1).getAttribute('href')
       const places = ['#/requests', request ?? '', '#/try', '#/overview', '#/cache', '#/config']
@@ -228,11 +225,7 @@ describe('every view', () => {
         if (place === request) await page.getByRole('region', { name: 'Bodies' }).waitFor()
         else if (place !== '#/requests') await page.getByRole('heading', { level: 2 }).first().waitFor()
         await page.waitForFunction(`!document.body.innerText.includes('Loading')`)
-        const found = await page.evaluate(async () => {
-          const { violations } = await (globalThis as unknown as { axe: { run(): Promise<AxeResult> } }).axe.run()
-          return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
-        })
-        expect([place, found]).toEqual([place, []])
+        expect([place, await axeViolations(page)]).toEqual([place, []])
         const wide = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
         expect([place, wide]).toEqual([place, 0])
       }
@@ -242,7 +235,3 @@ describe('every view', () => {
     60_000,
   )
 })
-
-interface AxeResult {
-  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[]
-}

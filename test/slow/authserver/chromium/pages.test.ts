@@ -1,8 +1,8 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { CHROMIUM_START_MS, startChromium } from '../../../support/chromium.ts'
 import { createSockets } from '../../../support/sockets.ts'
-import { LOOK } from '../../../support/authserver/chromium/look.ts'
+import { look } from '../../../support/authserver/chromium/look.ts'
 import { ask, startWorld, type World } from '../../../support/authserver/chromium/world.ts'
 
 const sockets = createSockets()
@@ -19,18 +19,6 @@ afterEach(async () => {
   await world.close()
   await sockets.closeAll()
 })
-
-/** Readability of a page: contrast of every text against what is behind it, and what does not fit. */
-const look = (page: Page) => page.evaluate<Look>(LOOK)
-
-interface Look {
-  /** Of the text that can be read least, as WCAG counts it. */
-  readonly least: number
-  readonly background: number
-  readonly isTooWide: boolean
-  /** Heights in CSS pixels. */
-  readonly buttons: readonly number[]
-}
 
 describe('the pages in a real browser', { timeout: 120_000 }, () => {
   it.each([

@@ -1,8 +1,10 @@
+import type { Page } from 'playwright-core'
+
 /**
  * Runs in the page, whose globals are not those of the tests: contrast of every text against what is behind it (WCAG 2.2
  * §1.4.3), whether the page is wider than its window, how high its buttons are.
  */
-export const LOOK = `(() => {
+const LOOK = `(() => {
   const channels = (color) => (color.match(/[\\d.]+/g) ?? []).map(Number)
   const luminance = (color) => {
     const [red, green, blue] = color.slice(0, 3).map((value) => {
@@ -39,3 +41,15 @@ export const LOOK = `(() => {
     buttons: [...document.querySelectorAll('button')].map((button) => button.getBoundingClientRect().height),
   }
 })()`
+
+export interface Look {
+  /** Of the text that can be read least, as WCAG counts it. */
+  readonly least: number
+  readonly background: number
+  readonly isTooWide: boolean
+  /** Heights in CSS pixels. */
+  readonly buttons: readonly number[]
+}
+
+/** Readability of a page: contrast of every text against what is behind it, and what does not fit. */
+export const look = (page: Page): Promise<Look> => page.evaluate<Look>(LOOK)

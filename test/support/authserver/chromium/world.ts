@@ -22,10 +22,13 @@ export async function startWorld(sockets: Sockets, browser: Browser, options: Ri
     response.writeHead(200, { 'content-type': 'text/html' })
     response.end('<!doctype html><title>Client</title><p>Done.')
   })
+  return { rig, redirect: `${client}/callback`, ...createPeople(browser) }
+}
+
+/** People with browsers of their own. */
+export function createPeople(browser: Browser) {
   const contexts: BrowserContext[] = []
   return {
-    rig,
-    redirect: `${client}/callback`,
     /** A browser of its own, with its own cookies. */
     async person(settings: BrowserContextOptions = {}): Promise<Page> {
       const context = await browser.newContext({ ignoreHTTPSErrors: true, ...settings })
@@ -34,7 +37,7 @@ export async function startWorld(sockets: Sockets, browser: Browser, options: Ri
       return context.newPage()
     },
     async close() {
-      await Promise.all(contexts.map((context) => context.close()))
+      await Promise.all(contexts.splice(0).map((context) => context.close()))
     },
   }
 }
