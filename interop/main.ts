@@ -10,6 +10,7 @@ import { companyRealm } from './keycloak/realm.ts'
 import { missingKeycloak, startKeycloak, VERSION } from './keycloak/server.ts'
 import { createWorld } from './keycloak/world.ts'
 import { askPythonClient } from './login.ts'
+import { mcpRemotePeer } from './mcp-remote.ts'
 import { askMcpClient } from './mcp.ts'
 import { askMoto } from './moto.ts'
 import { askOtlpReceiver } from './otlp.ts'
@@ -201,6 +202,7 @@ const all = [
   login,
   otlp,
   editorPeer(say),
+  mcpRemotePeer(say),
   shellPeer('zsh', say),
   shellPeer('fish', say),
   goPeer(say),

@@ -30,7 +30,7 @@ describe('CHANGELOG.md', () => {
     expect(entries.length).toBeGreaterThan(50)
     expect(entries.filter((entry, index) => entries.indexOf(entry) !== index)).toEqual([])
     const headings = [...CHANGELOG.matchAll(/^### (.*)/gm)].map(([, heading = '']) => heading)
-    expect(headings).toEqual(['Added', 'Changed', 'Fixed', 'Security'])
+    expect(headings).toEqual(['Added', 'Changed', 'Deprecated', 'Fixed', 'Security'])
   })
 })
 
