@@ -1,2 +1,9 @@
-export { type AuditTrail, type AuditTrailOptions, createAuditTrail, type PreparedTrail } from './trail.ts'
-export type { RoleRecord } from './request-trace.ts'
+export {
+  type AuditTrail,
+  type AuditTrailOptions,
+  createAuditTrail,
+  LEAST_KEY_BYTES,
+  type PreparedTrail,
+} from './trail.ts'
+export { eventTypeOf, type RoleRecord } from './request-trace.ts'
+export { isTrailFile } from './trail-file.ts'

@@ -99,7 +99,7 @@ const TYPES: Readonly<Record<string, AuditEventType>> = {
 }
 
 /** The event type of a request; `http_request` where no message was read. */
-function typeOf(view: McpView | undefined): AuditEventType {
+export function eventTypeOf(view: McpView | undefined): AuditEventType {
   if (view === undefined || view.method === '') return 'http_request'
   if (view.method.startsWith('notifications/')) return 'mcp_notification'
   return Object.hasOwn(TYPES, view.method) ? (TYPES[view.method] ?? 'mcp_request') : 'mcp_request'
@@ -230,7 +230,7 @@ export class AuditTrace implements RequestTrace {
   }
 
   get #type(): AuditEventType {
-    return typeOf(this.#matched?.view?.mcp)
+    return eventTypeOf(this.#matched?.view?.mcp)
   }
 
   #event(status: number, reason: string, chunks: readonly Buffer[] | undefined): AuditEvent {

@@ -114,8 +114,21 @@ export class TrailFile {
   }
 }
 
+const APPENDING = constants.O_RDWR | constants.O_APPEND | constants.O_NOCTTY
+
 function open(path: string): number {
-  return openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOCTTY, 0o600)
+  return openSync(path, APPENDING | constants.O_CREAT, 0o600)
+}
+
+/** Opens the file as the trail does, without creating or changing it; false if it does not exist. Throws the system's error. */
+export function isTrailFile(path: string): boolean {
+  try {
+    closeSync(openSync(path, APPENDING))
+    return true
+  } catch (error) {
+    if (causeOf(error).code === 'ENOENT') return false
+    throw error
+  }
 }
 
 /** A process that was killed may have left the beginning of a line. */

@@ -50,7 +50,7 @@ export interface AuditTrail extends AuditSink {
 }
 
 /** Shorter keys could be guessed. */
-const LEAST_KEY_BYTES = 32
+export const LEAST_KEY_BYTES = 32
 
 interface Active {
   readonly writer: TrailWriter

@@ -62,6 +62,12 @@ const BY_METHOD_ONLY: ReadonlySet<string> = new Set([
   'subscriptions/listen',
 ])
 
+const isByMethodOnly = ({ kind, method }: McpView): boolean => kind === 'other' && BY_METHOD_ONLY.has(method)
+
+/** Requests whose rules are remembered, and characters of what tells them apart. */
+const MAX_KNOWN = 512
+const MAX_KNOWN_KEY = 256
+
 /** What can be done with the items of a list. */
 const USES: Readonly<Record<ListField, { readonly kind: McpView['kind']; readonly methods: readonly string[] }>> = {
   tools: { kind: 'tool', methods: ['tools/call'] },
@@ -88,22 +94,39 @@ export function compileRules(authorization: Authorization): Rules {
       notEvaluated: Object.freeze({ rule: rule.name, effect: rule.effect, outcome: 'not_evaluated' }),
     }))
   const notMatched = rules.map((rule) => rule.notMatched)
-  const numbered = [...rules.entries()]
+  const notEvaluated = rules.map((rule) => rule.notEvaluated)
   const isAllowedByDefault = authorization.default === 'allow'
+
+  const known = new Map<string, readonly number[]>()
+  /** The indexes of the rules whose shorthands name a subject. */
+  const applicable = (subject: McpView): readonly number[] => {
+    const { kind, method, name, uri } = subject
+    const key = `${kind} ${method.length} ${method}${name}${uri}`
+    const found = known.get(key)
+    if (found !== undefined) return found
+    const byMethodOnly = isByMethodOnly(subject)
+    const indexes = rules.flatMap(({ selector }, index) =>
+      (byMethodOnly ? matchesAny(selector.methods, method) : selects(selector, subject)) ? [index] : [],
+    )
+    if (key.length <= MAX_KNOWN_KEY) {
+      // Names come from callers.
+      if (known.size >= MAX_KNOWN) known.clear()
+      known.set(key, indexes)
+    }
+    return indexes
+  }
 
   const decide: Rules['decide'] = (subject, context, { all = false } = {}) => {
     const steps = [...notMatched]
-    const byMethodOnly = subject.kind === 'other' && BY_METHOD_ONLY.has(subject.method)
+    const byMethodOnly = isByMethodOnly(subject)
     let decided: Pick<RuleDecision, 'allowed' | 'rule' | 'missingScopes'> | undefined
     if (subject === UNKNOWN_TASK) decided = { allowed: false, rule: undefined, missingScopes: [] }
+    let after = decided === undefined ? rules.length : 0
     let variables: RequestVariables | undefined
-    for (const [index, { name, effect, selector, matcher, requireScopes, notEvaluated }] of numbered) {
-      if (decided !== undefined && !all) {
-        steps[index] = notEvaluated
-        continue
-      }
-      const applies = byMethodOnly ? matchesAny(selector.methods, subject.method) : selects(selector, subject)
-      if (!applies) continue
+    for (const index of applicable(subject)) {
+      const rule = rules[index]
+      if (rule === undefined || (decided !== undefined && !all)) break
+      const { name, effect, matcher, requireScopes } = rule
       const result = matcher?.evaluate((variables ??= variablesOf(about(subject, context)))) ?? MATCHED
       steps[index] =
         result.outcome === 'error' ? errorStep(name, effect, result) : { rule: name, effect, outcome: result.outcome }
@@ -114,7 +137,9 @@ export function compileRules(authorization: Authorization): Rules {
         const missingScopes = effect === 'allow' ? scopesMissing(requireScopes, context) : []
         decided = { allowed: effect === 'allow' && missingScopes.length === 0, rule: name, missingScopes }
       }
+      if (decided !== undefined) after = index + 1
     }
+    if (!all) steps.splice(after, Infinity, ...notEvaluated.slice(after))
     return {
       steps,
       ...(decided ?? { allowed: isAllowedByDefault || byMethodOnly, rule: undefined, missingScopes: [] }),

@@ -1,5 +1,6 @@
 import type { RequestView } from '../core/index.ts'
 import { JsonError, parseJsonObject } from '../http/index.ts'
+import type { ResolvedProxy } from '../load/index.ts'
 import type { ResolvedRoute } from '../resources/index.ts'
 import {
   readDecisions,
@@ -83,7 +84,8 @@ export const runExplain = command(EXPLAIN_SPEC, async ({ options, io }) => {
   if (isComparison) return explainAgainst(options, output, io)
   const caller = await callerOf(options, io)
   const request = await requestOf(options, io)
-  const report = explain(await routeOf(options), caller, Date.now(), { all: options.flag('all'), request })
+  const { route, audit } = await routeOf(options)
+  const report = explain(route, caller, Date.now(), { all: options.flag('all'), request, audit })
   const isVerbose = options.flag('verbose')
   io.stdout(output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : renderReport(report, { verbose: isVerbose }))
   return exitCodeOf(report)
@@ -132,7 +134,7 @@ async function explainAgainst(options: Parsed, output: string, io: Io): Promise<
   return comparison.changes.length === 0 ? EXIT.fine : EXIT.failed
 }
 
-async function routesOf(configPaths: readonly string[], options: Parsed): Promise<readonly ResolvedRoute[]> {
+async function configOf(configPaths: readonly string[], options: Parsed): Promise<ResolvedProxy> {
   const sources = {
     configPaths,
     callers: options.text('callers'),
@@ -140,16 +142,19 @@ async function routesOf(configPaths: readonly string[], options: Parsed): Promis
     namespace: options.text('namespace'),
     apiGroup: options.text('api-group'),
   }
-  const { routes } = await loadProxyConfig(sources, { readsFiles: false })
-  return routes
+  return loadProxyConfig(sources, { readsFiles: false })
 }
 
-async function routeOf(options: Parsed): Promise<ResolvedRoute> {
-  const routes = await routesOf(options.list('config'), options)
+async function routesOf(configPaths: readonly string[], options: Parsed): Promise<readonly ResolvedRoute[]> {
+  return (await configOf(configPaths, options)).routes
+}
+
+async function routeOf(options: Parsed): Promise<{ route: ResolvedRoute; audit: ResolvedProxy['audit'] }> {
+  const { routes, audit } = await configOf(options.list('config'), options)
   const name = options.text('route')
   const [only] = routes
   const found = name === undefined && routes.length === 1 ? only : routes.find((route) => route.name === name)
-  if (found !== undefined) return found
+  if (found !== undefined) return { route: found, audit }
   const known = routes.map((route) => route.name).join(', ')
   throw new UsageError(
     name === undefined

@@ -46,6 +46,7 @@ export type CheckName =
   | 'connections'
   | 'store'
   | 'traces'
+  | 'audit'
   | 'clock'
 
 /** One line of `extauth check`. */

@@ -9,6 +9,7 @@ import {
 } from '../../resources/index.ts'
 import type { Services } from '../../compose/proxy/index.ts'
 import { storageConfig } from '../../compose/index.ts'
+import { auditTasks } from './audit.ts'
 import { authServerTasks } from './auth-server.ts'
 import { checkCaller } from './caller.ts'
 import { checkClients } from './clients.ts'
@@ -86,7 +87,7 @@ function whyNot({ auth }: ResolvedRoute, hasCaller: boolean): string {
 /** Tests of the process besides its routes. */
 export function processSection(context: CheckContext, services: Services): Section {
   const { config } = context
-  const { listen, admin, sessionKeySecretRef, cache, namespace } = config
+  const { listen, admin, sessionKeySecretRef, cache, namespace, audit } = config
   const tasks: Task[] = []
   const { tls } = listen
   const nowMs = context.clock.now()
@@ -96,6 +97,7 @@ export function processSection(context: CheckContext, services: Services): Secti
     tasks.push(() => Promise.resolve(checkFile({ holds: 'token', path: tokenFile }, 'admin.tokenFile', nowMs)))
   if (sessionKeySecretRef !== undefined)
     tasks.push(() => checkSecret({ value: sessionKeySecretRef, holds: 'bytes' }, 'sessionKeySecretRef', context))
+  if (audit !== undefined) tasks.push(...auditTasks(audit, context))
   if (cache !== undefined) {
     for (const value of cache.keySecretRefs)
       tasks.push(() => checkSecret({ value, holds: 'bytes' }, 'cache.keySecretRefs', context))

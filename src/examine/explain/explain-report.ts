@@ -1,5 +1,7 @@
 import { hashKey } from '../../cache/index.ts'
+import { eventTypeOf } from '../../audit/index.ts'
 import {
+  type AuditEventType,
   type Claims,
   type EpochMs,
   FAILURES,
@@ -13,11 +15,13 @@ import { AMZ_CREDENTIALS, UNTRUSTED } from '../../http/index.ts'
 import { createRoleMapper, decide, keyParts, type Decision, type RoleRequest } from '../../obtain/cloud-sts/index.ts'
 import { refusedByToken } from '../../obtain/index.ts'
 import {
+  type AuditSettings,
   authsOf,
   cacheKeyOf,
   credentialOf,
   hasRoles,
   forwardedNames,
+  recordedEvents,
   headersSetBy,
   type RoleType,
   type OAuthSection,
@@ -38,6 +42,15 @@ export interface ExplainedSource {
   readonly profile?: string
   /** The role of the first hop. */
   readonly hub?: string
+}
+
+/** The event of a request in the audit trail. */
+export interface ExplainedEvent {
+  readonly type: AuditEventType
+  /** False if `events` or `exclude` leaves it out. */
+  readonly isRecorded: boolean
+  readonly file: string
+  readonly format: AuditSettings['format']
 }
 
 /** Result of `extauth explain`: the JSON of `--output json`. */
@@ -65,6 +78,8 @@ export interface ExplainReport {
   readonly decision: Decision | undefined
   /** What was asked for, and what the rules of the route decide; only with a request, on a route with rules. */
   readonly request: { readonly mcp: McpView; readonly rules: RuleDecision | undefined } | undefined
+  /** The event that the audit trail gets; only with a request, where one is kept. */
+  readonly audit: ExplainedEvent | undefined
   readonly headers: { readonly added: readonly string[]; readonly removed: readonly string[] }
   /** SHA-256 of each known part of the cache key, base64url; only if a credential is fetched. */
   readonly cacheKey: Readonly<Record<string, string>> | undefined
@@ -95,9 +110,13 @@ export function explain(
   route: ResolvedRoute,
   caller: ExplainedCaller,
   nowMs: EpochMs,
-  options: { readonly all: boolean; readonly request?: RequestView | undefined },
+  options: {
+    readonly all: boolean
+    readonly request?: RequestView | undefined
+    readonly audit?: AuditSettings | undefined
+  },
 ): ExplainReport {
-  const { request } = options
+  const { request, audit } = options
   const { auth, entry } = credentialFor(route, request, caller.claims)
   const config = `${auth.namespace}/${auth.name}`
   const decision = hasRoles(auth)
@@ -115,9 +134,15 @@ export function explain(
     source: auth.type === 'cloudSts' ? sourceOf(auth.spec.source) : undefined,
     decision,
     request: request && { mcp: request.mcp, rules: decideRules(route, request, caller.claims, options) },
+    audit: request && audit && eventOf(request, audit),
     headers: headersOf(auth, route),
     cacheKey: keyOf(config, auth, caller, decision),
   }
+}
+
+function eventOf({ mcp }: RequestView, audit: AuditSettings): ExplainedEvent {
+  const type = eventTypeOf(mcp)
+  return { type, isRecorded: recordedEvents(audit).has(type), file: audit.file, format: audit.format }
 }
 
 function sourceOf(source: StsSource = { type: 'callerToken' }): ExplainedSource {

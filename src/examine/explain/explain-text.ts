@@ -1,6 +1,6 @@
 import type { Decision, MappingStep, SessionName } from '../../obtain/cloud-sts/index.ts'
 import type { RuleDecision } from '../../core/index.ts'
-import type { ExplainReport } from './explain-report.ts'
+import type { ExplainedEvent, ExplainReport } from './explain-report.ts'
 
 const OUTCOMES: Readonly<Record<MappingStep['outcome'], string>> = {
   matched: 'matched',
@@ -40,7 +40,7 @@ export function renderReport(report: ExplainReport, { verbose }: { readonly verb
 
 /** All lines, most important first: whether the request is allowed, the role, what decided, config and caller. */
 function reportLines(report: ExplainReport): string[] {
-  const { config, why, caller, notes, request, source, decision, headers, cacheKey } = report
+  const { config, why, caller, notes, request, audit, source, decision, headers, cacheKey } = report
   const mappings = decisiveOf(decision?.choice.steps ?? [])
   const rules = decisiveOf(request?.rules?.steps ?? [])
   return [
@@ -54,6 +54,7 @@ function reportLines(report: ExplainReport): string[] {
     `config        ${config.name} (${config.type}), ${config.file}:${config.line}, hash ${config.configHash}`,
     `because       ${why}`,
     `caller        issuer ${orNone(caller.issuer)}, subject ${orNone(caller.subject)}, ${caller.format}`,
+    ...(audit === undefined ? [] : [auditLine(audit)]),
     ...headers.added.map((header) => `adds          ${header}`),
     'signature     not verified',
     ...sourceLines(source),
@@ -72,6 +73,12 @@ function decisiveOf<T extends Pick<MappingStep, 'outcome'>>(
   const matched = steps.filter(({ outcome }) => outcome === 'matched')
   if (matched.length === 0) return { first: steps, rest: [] }
   return { first: matched, rest: steps.filter((step) => !matched.includes(step)) }
+}
+
+function auditLine({ type, isRecorded, file, format }: ExplainedEvent): string {
+  return isRecorded
+    ? `audit         ${type} to ${file} (${format})`
+    : `audit         none: ${type} is not among the recorded events`
 }
 
 function requestLine({ mcp }: NonNullable<ExplainReport['request']>): string {

@@ -97,6 +97,22 @@ describe('extauth explain with a request', () => {
     expect(failed.out).toContain('error         "sandbox" → allow — line 1, column')
   })
 
+  it('names the event of the audit trail', async () => {
+    const audited = async (audit: string, ...more: readonly string[]) => {
+      const file = await files.write('audited.yaml', RULED.replace('  routes:\n', `  audit: ${audit}\n  routes:\n`))
+      const argv = ['--route', 'github', '--claims', JSON.stringify(reader), '-v', ...more]
+      return (await extauth(['explain', '--config', file, ...argv])).out
+    }
+    expect(await audited('{ file: ./a.jsonl, format: ocsf }', '--tool', 'get_a')).toMatch(
+      /^audit {9}mcp_tool_call to \/.*a\.jsonl \(ocsf\)$/m,
+    )
+    expect(await audited('{ file: stdout, exclude: [mcp_ping] }', '--method', 'ping')).toContain(
+      'audit         none: mcp_ping is not among the recorded events',
+    )
+    expect(await audited('{ file: stdout }')).not.toContain('audit ')
+    expect((await explain(reader, '--tool', 'get_a', '-v')).out).not.toContain('audit ')
+  })
+
   it('takes other methods, and refuses what the proxy would', async () => {
     const { out } = await explain(reader, '--method', 'resources/read', '--uri', 'file:///a')
     expect(out).toContain('allowed       no, by default')
