@@ -139,7 +139,12 @@ export function createElicitation(options: ElicitationOptions): Elicitation {
     const { matched, caller } = known
     const onStream =
       request.method === 'subscriptions/listen'
-        ? (notify: { toolsChanged(): void }) => links.onConnected(caller, need.provider, () => notify.toolsChanged())
+        ? (notify: { toolsChanged(): void }, end: () => void) =>
+            links.onConnected(caller, need.provider, () => {
+              notify.toolsChanged()
+              // The client subscribes again, at the backend.
+              end()
+            })
         : undefined
     const response = await answerAsPlaceholder({
       headers: headersFor(matched),

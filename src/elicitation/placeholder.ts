@@ -13,8 +13,11 @@ export interface PlaceholderRequest {
   readonly label: string
   /** Of this program. */
   readonly version: string
-  /** The stream of `subscriptions/listen`: called with the notifier, returns what to do when the stream ends. */
-  readonly onStream?: ((notify: ServerNotifier) => () => void) | undefined
+  /**
+   * The stream of `subscriptions/listen`: called with the notifier and with a function that ends the stream after what was
+   * sent; returns what to do when the stream has ended.
+   */
+  readonly onStream?: ((notify: ServerNotifier, end: () => void) => () => void) | undefined
 }
 
 /** Limit of the body that the server package reads itself; the route's own limit was applied before. */
@@ -54,9 +57,9 @@ export async function answerAsPlaceholder(request: PlaceholderRequest): Promise<
   const given = Object.fromEntries(response.headers)
   if (onStream !== undefined && response.body !== null && given['content-type']?.startsWith('text/event-stream')) {
     const reader = response.body.getReader()
-    const end = onStream(handler.notify)
+    const stop = onStream(handler.notify, () => void handler.close())
     const stream = new EventStream(() => {
-      end()
+      stop()
       void reader.cancel().catch(() => undefined)
       void handler.close()
     })

@@ -116,7 +116,7 @@ describe('a client of MCP 2026-07-28', () => {
     proxy.links.connect()
 
     await changed
-    await subscription.close()
+    expect(await subscription.closed).toBe('graceful')
     expect((await client.listTools()).tools.map(({ name }) => name)).toContain('show_request')
     await expect.poll(() => proxy.links.listeners).toBe(0)
   })
