@@ -74,7 +74,7 @@ export const runLabConnect = command(LAB_CONNECT_SPEC, async ({ options, io }) =
 })
 
 /** The link in the response to a call of this caller; undefined if the account is connected. */
-async function linkFor(url: string, token: string): Promise<string | undefined> {
+export async function linkFor(url: string, token: string): Promise<string | undefined> {
   const outbound = createOutbound({ name: 'lab', clock: SYSTEM_CLOCK, breaker: false })
   try {
     const { status, body } = await outbound.request({

@@ -157,7 +157,7 @@ export function consentPage(parts: ConsentParts, setCookies?: readonly string[])
       <dt>Link created</dt>
       <dd>${new Date(createdAtMs).toISOString().replace('T', ' ').slice(0, 16)} UTC</dd>
     </dl>
-    <p>Go on only if you started this yourself, in your own application, just now.</p>
+    <p>Continue only if you started this yourself, in your own application, just now.</p>
     <form method="post" action="${action}">
       <input type="hidden" name="confirm" value="${confirm}" />
       ${key === undefined ? NOTHING : keyField(key)}

@@ -21,6 +21,7 @@ ul{margin:0;padding-left:1.25rem}
 form{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.25rem;position:sticky;bottom:0;padding:.5rem 0;background:Canvas}
 button,.button{flex:1 1 8rem;min-height:2.75rem;padding:.5rem 1rem;font:inherit;font-weight:600;text-align:center;text-decoration:none;border:1px solid var(--line);border-radius:.5rem;background:transparent;color:inherit;cursor:pointer}
 label{display:block;flex:1 1 100%;font-weight:600}
+form p{flex:1 1 100%;margin:0}
 input[type=password]{width:100%;min-height:2.75rem;padding:.5rem .75rem;font:inherit;border:1px solid var(--line);border-radius:.5rem;background:transparent;color:inherit}
 .primary{background:var(--accent);border-color:var(--accent);color:var(--on-accent)}
 :focus-visible{outline:.1875rem solid var(--accent);outline-offset:.125rem}
