@@ -75,6 +75,7 @@ describe('npm run peers', () => {
   const compiled = mkdtempSync(path.join(os.tmpdir(), 'extauth-compiled-'))
   afterAll(() => rmSync(compiled, { recursive: true, force: true }))
 
+  // Programs from npm run where they are installed.
   it('reports each unavailable program on an empty machine, and passes', () => {
     const bin = mkdtempSync(path.join(os.tmpdir(), 'extauth-no-tools-'))
     try {
@@ -89,7 +90,7 @@ describe('npm run peers', () => {
     } finally {
       rmSync(bin, { recursive: true, force: true })
     }
-  })
+  }, 90_000)
 
   it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
     'leaves nothing behind that it started, ended by %s',
