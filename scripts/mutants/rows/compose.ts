@@ -116,4 +116,16 @@ export default [
       ],
     ],
   ),
+  ...within(
+    'src/compose/connect.ts',
+    ['test/system/e2e/connect-command.test.ts'],
+    [
+      ['a key that others can read is refused', 'if ((mode & 0o077) === 0) return undefined', 'return undefined'],
+      [
+        'one process per server',
+        'throw new ConfigError([`${directory}: another process serves',
+        'void ([`${directory}: another process serves',
+      ],
+    ],
+  ),
 ]

@@ -165,4 +165,21 @@ export default [
     ['test/unit/storage/stores.test.ts'],
     [['who listened to memory goes with the store', 'for (const subscription of open) subscription.close()', '']],
   ),
+  ...within(
+    'src/storage/file.ts',
+    ['test/unit/storage/file.test.ts'],
+    [
+      [
+        'a write is on disk before it resolves',
+        'if (hasChanged(result)) await saved()',
+        'if (hasChanged(result)) void saved()',
+      ],
+      ['expired entries are not read again', '.filter(({ endMs }) => endMs > nowMs)', ''],
+      [
+        'a failed read releases the directory',
+        '      await release?.()\n      refuse(`${STORE_FILE} is damaged',
+        '      refuse(`${STORE_FILE} is damaged',
+      ],
+    ],
+  ),
 ]

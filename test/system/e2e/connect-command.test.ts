@@ -115,7 +115,8 @@ describe('extauth proxy --target URL --connect', () => {
       { redirect_uris: [`${proxy.url}connect/callback`], application_type: 'native' },
     ])
     expect((await post(proxy.url, CALL)).text).toContain('from the remote server')
-    await stop(proxy)
+    proxy.process.kill('SIGKILL')
+    await proxy.ended
 
     const again = await startProxy(target, port)
     expect((await post(again.url, CALL)).text).toContain('from the remote server')
