@@ -1,10 +1,10 @@
-import { chmod, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Browser } from '../../support/authserver/browser.ts'
 import { extauth, type Running } from '../../support/e2e/process.ts'
-import { freePort } from '../../support/e2e/run.ts'
+import { authConfig, freePort, proxyConfig } from '../../support/e2e/run.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { startExampleServers } from '../../support/upstreams/example-servers.ts'
 
@@ -155,4 +155,26 @@ describe('extauth proxy --target URL --connect', () => {
     const other = await startProxy('https://other.example.com/mcp', await freePort())
     await Promise.all([stop(first), stop(other)])
   })
+})
+
+it('a directory of connections is for one process: not for workers', async () => {
+  const config = [
+    proxyConfig({
+      auth: { mode: 'anonymous' },
+      connections: {
+        singleUser: true,
+        storage: { type: 'file', file: { directory: 'state' } },
+        keySecretRefs: [{ name: 'seal', key: 'key' }],
+        providers: [{ name: 'notes', type: 'secret', secret: { label: 'Key' } }],
+      },
+      routes: [{ name: 'a', path: '/a', target: 'http://127.0.0.1:9/mcp', externalAuthConfigRef: { name: 'own' } }],
+    }),
+    authConfig('own', { type: 'bearerToken', bearerToken: { connectionName: 'notes' } }),
+  ]
+  await writeFile(path.join(state, 'proxy.yaml'), config.join('\n---\n'))
+  const args = ['--config', path.join(state, 'proxy.yaml'), '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0']
+  const refused = extauth(['proxy', ...args, '--workers', '2'])
+  running.push(refused)
+  expect(await refused.ended).toBe(1)
+  expect(refused.stderr()).toContain('type "file" is for one process, and --workers is 2')
 })
