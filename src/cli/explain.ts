@@ -84,8 +84,8 @@ export const runExplain = command(EXPLAIN_SPEC, async ({ options, io }) => {
   if (isComparison) return explainAgainst(options, output, io)
   const caller = await callerOf(options, io)
   const request = await requestOf(options, io)
-  const { route, audit } = await routeOf(options)
-  const report = explain(route, caller, Date.now(), { all: options.flag('all'), request, audit })
+  const { route, audit, connections } = await routeOf(options)
+  const report = explain(route, caller, Date.now(), { all: options.flag('all'), request, audit, connections })
   const isVerbose = options.flag('verbose')
   io.stdout(output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : renderReport(report, { verbose: isVerbose }))
   return exitCodeOf(report)
@@ -149,12 +149,16 @@ async function routesOf(configPaths: readonly string[], options: Parsed): Promis
   return (await configOf(configPaths, options)).routes
 }
 
-async function routeOf(options: Parsed): Promise<{ route: ResolvedRoute; audit: ResolvedProxy['audit'] }> {
-  const { routes, audit } = await configOf(options.list('config'), options)
+interface ExplainedRoute extends Pick<ResolvedProxy, 'audit' | 'connections'> {
+  readonly route: ResolvedRoute
+}
+
+async function routeOf(options: Parsed): Promise<ExplainedRoute> {
+  const { routes, audit, connections } = await configOf(options.list('config'), options)
   const name = options.text('route')
   const [only] = routes
   const found = name === undefined && routes.length === 1 ? only : routes.find((route) => route.name === name)
-  if (found !== undefined) return { route: found, audit }
+  if (found !== undefined) return { route: found, audit, connections }
   const known = routes.map((route) => route.name).join(', ')
   throw new UsageError(
     name === undefined

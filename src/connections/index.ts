@@ -1,4 +1,5 @@
 export { createApiKeys } from './api-keys.ts'
+export { matchIn } from './persons.ts'
 export { createClientDocuments, mcpUpstreamOf } from './client-documents.ts'
 export type { ConnectionFilter, ConnectionHeader, ConnectionsConfig, ConnectionService } from './service.ts'
 export { openConnections } from './service.ts'

@@ -187,6 +187,71 @@ test('the pod of an MCPRemoteProxy serves service accounts; its configuration an
   }
 }, 120_000)
 
+test('a proxy with connections is let in and Ready, and gives a caller without an account the link', async () => {
+  const { client, plane } = cluster
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  await client.apply(CLUSTER_TYPES.Secret, core('Secret', 'seal', { data: { key: btoa('k'.repeat(32)) } }))
+  const bearer = { type: 'bearerToken', bearerToken: { connectionName: 'notes' } }
+  await client.apply(types.MCPExternalAuthConfig, config('own-account', SPACE, bearer))
+  const connections = {
+    baseUrl: url,
+    storage: { type: 'memory' },
+    keySecretRefs: [{ name: 'seal', key: 'key' }],
+    login: [{ issuerUrl: ISSUER, clientId: 'connect' }],
+    providers: [{ name: 'notes', type: 'secret', secret: { label: 'API key' } }],
+  }
+  const spec = {
+    remoteUrl: `${backend.url}/mcp`,
+    port,
+    externalAuthConfigRef: { name: 'own-account' },
+    resourceUrl: url,
+    oidcConfig: {
+      type: 'kubernetes',
+      kubernetes: { issuer: ISSUER, audience: 'mcp', jwksUrl: `${plane.server}/openid/v1/jwks` },
+    },
+    connections,
+    replicas: 1,
+  }
+  const refused = client.apply(
+    types.MCPRemoteProxy,
+    workload('MCPRemoteProxy', 'asks', { ...spec, connections: { ...connections, singleUser: true } }, SPACE),
+  )
+  await expect(refused).rejects.toMatchObject({ message: expect.stringContaining('singleUser') as string })
+  await client.apply(types.MCPRemoteProxy, workload('MCPRemoteProxy', 'asks', spec, SPACE))
+  const pods = await podsOf(client, SPACE, 'asks')
+  const [pod] = pods
+  if (pod === undefined) throw new Error('no pod')
+  const kubelet = await eventually(() => openKubelet(client, pod, 'extauth'))
+  const proxy = kubelet.start(['--admin', '127.0.0.1:0'])
+  try {
+    const { admin } = await proxy.line('listening')
+    expect((await fetch(`${String(admin)}/readiness`)).status).toBe(200)
+    await markReady(client, pods)
+    await eventually(async () =>
+      expect((await get(types.MCPRemoteProxy, 'asks')).status).toMatchObject({
+        conditions: expect.arrayContaining([
+          expect.objectContaining({ type: 'Ready', status: 'True', reason: 'ProxyReady' }),
+          expect.objectContaining({ type: 'SessionStorageWarning', reason: 'SessionStorageNotRequired' }),
+        ]) as unknown,
+      }),
+    )
+    const token = await tokenFor('mcp')
+    for (const connect of Object.values(MODES)) {
+      const mcp = await connect({ url: `${url}/mcp`, backend, headers: { authorization: `Bearer ${token}` } })
+      const { tools } = await mcp.list()
+      expect(tools.map(({ name }) => name)).toEqual(['connect_account'])
+      expect(JSON.stringify(await mcp.call({ name: 'connect_account' }))).toContain(`${url}/connect/`)
+      await mcp.close()
+    }
+    proxy.process.kill('SIGTERM')
+    expect(await proxy.ended).toBe(0)
+  } finally {
+    proxy.process.kill('SIGKILL')
+    kubelet.close()
+  }
+}, 120_000)
+
 test('a proxy shows whether its pods run its configuration, and whether they reach the remote server', async () => {
   const { client } = cluster
   const apply = (remoteUrl: string) => {

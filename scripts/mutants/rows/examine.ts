@@ -3,6 +3,22 @@ import { within } from '../mutation.ts'
 /** Guards of `src/examine`. */
 export default [
   ...within(
+    'src/examine/explain/explained-connection.ts',
+    ['test/unit/cli/explain-connections.test.ts'],
+    [
+      [
+        'missing claims of a login are noted',
+        'login === undefined || login.match !== undefined',
+        'login !== undefined',
+      ],
+      [
+        'the connections of a single user have no other owner',
+        'const isLocal = connections.singleUser ||',
+        'const isLocal =',
+      ],
+    ],
+  ),
+  ...within(
     'src/examine/check/connections.ts',
     ['test/unit/examine/check/connections.test.ts'],
     [

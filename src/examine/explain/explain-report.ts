@@ -18,6 +18,7 @@ import {
   type AuditSettings,
   authsOf,
   cacheKeyOf,
+  type ResolvedConnections,
   credentialOf,
   hasRoles,
   forwardedNames,
@@ -32,6 +33,7 @@ import {
   type StsSource,
 } from '../../resources/index.ts'
 import type { ExplainedCaller } from './explain-input.ts'
+import { connectionFor, connectionNotes, type ExplainedConnection } from './explained-connection.ts'
 import { credentialFor, decideRules } from './request-rules.ts'
 
 /** `cloudSts.source` with its defaults. */
@@ -76,6 +78,8 @@ export interface ExplainReport {
   readonly source: ExplainedSource | undefined
   /** Set only if rules choose a role. */
   readonly decision: Decision | undefined
+  /** The connected account; only if the config uses one. */
+  readonly connection: ExplainedConnection | undefined
   /** What was asked for, and what the rules of the route decide; only with a request, on a route with rules. */
   readonly request: { readonly mcp: McpView; readonly rules: RuleDecision | undefined } | undefined
   /** The event that the audit trail gets; only with a request, where one is kept. */
@@ -114,6 +118,7 @@ export function explain(
     readonly all: boolean
     readonly request?: RequestView | undefined
     readonly audit?: AuditSettings | undefined
+    readonly connections?: ResolvedConnections | undefined
   },
 ): ExplainReport {
   const { request, audit } = options
@@ -125,14 +130,20 @@ export function explain(
         request: request && { mcp: request.mcp, route: route.name },
       })
     : undefined
+  const connection = connectionFor(auth, route, caller, options.connections?.spec)
   return {
     route: route.name,
     config: { name: config, type: auth.type, configHash: auth.configHash, ...auth.source },
     why: `route ${JSON.stringify(route.name)} (path ${route.path}) names it in ${entry === undefined ? '' : `credentials[${entry - 1}].`}externalAuthConfigRef`,
     caller: { issuer: caller.issuer, subject: caller.subject, format: caller.format, signature: 'not checked' },
-    notes: [...notesOn(route, caller, nowMs), ...notesOfType({ auth, callers: route.callers }, caller)],
+    notes: [
+      ...notesOn(route, caller, nowMs),
+      ...notesOfType({ auth, callers: route.callers }, caller),
+      ...(connection === undefined ? [] : connectionNotes(connection)),
+    ],
     source: auth.type === 'cloudSts' ? sourceOf(auth.spec.source) : undefined,
     decision,
+    connection,
     request: request && { mcp: request.mcp, rules: decideRules(route, request, caller.claims, options) },
     audit: request && audit && eventOf(request, audit),
     headers: headersOf(auth, route),

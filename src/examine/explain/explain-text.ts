@@ -1,5 +1,6 @@
 import type { Decision, MappingStep, SessionName } from '../../obtain/cloud-sts/index.ts'
 import type { RuleDecision } from '../../core/index.ts'
+import { connectionLines } from './explained-connection.ts'
 import type { ExplainedEvent, ExplainReport } from './explain-report.ts'
 
 const OUTCOMES: Readonly<Record<MappingStep['outcome'], string>> = {
@@ -41,12 +42,18 @@ export function renderReport(report: ExplainReport, { verbose }: { readonly verb
 /** All lines, most important first: whether the request is allowed, the role, what decided, config and caller. */
 function reportLines(report: ExplainReport): string[] {
   const { config, why, caller, notes, request, audit, source, decision, headers, cacheKey } = report
+  const connection = connectionLines(report.connection)
   const mappings = decisiveOf(decision?.choice.steps ?? [])
   const rules = decisiveOf(request?.rules?.steps ?? [])
   return [
     ...(request === undefined ? [] : [allowedLine(request.rules), requestLine(request)]),
     ...rules.first.map(ruleStepLine),
-    decision === undefined ? `role          none: ${noRoles(config.type)}` : roleLine(decision),
+    ...connection.first,
+    ...(decision === undefined
+      ? connection.first.length > 0
+        ? []
+        : [`role          none: ${noRoles(config.type)}`]
+      : [roleLine(decision)]),
     ...refusalLines(decision),
     ...notes.map((note) => `note          ${note}`),
     ...mappings.first.map(stepLine),
@@ -57,6 +64,7 @@ function reportLines(report: ExplainReport): string[] {
     ...(audit === undefined ? [] : [auditLine(audit)]),
     ...headers.added.map((header) => `adds          ${header}`),
     'signature     not verified',
+    ...connection.rest,
     ...sourceLines(source),
     ...rules.rest.map(ruleStepLine),
     ...mappings.rest.map(stepLine),
