@@ -221,7 +221,7 @@ export default [
     [
       ['values have no line ends', 'value === undefined || !isFieldValue(value)', 'value === undefined'],
       ['targets are in origin-form', 'if (!TARGET.test(path))', 'if (false)'],
-      ['framing is ours', '|| OURS.has(name)', ''],
+      ['framing is ours', '|| OWN_HEADERS.has(name)', ''],
       ['there is one host', "if (hasHost) throw refused('host')", ''],
       ['a length is that of the body', 'if (length !== undefined && length !== body.length)', 'if (false)'],
     ],
