@@ -20,7 +20,7 @@ export const PROXY_SPEC: CommandSpec = {
     ...SOURCE_OPTIONS,
     connect: {
       type: 'boolean',
-      help: 'With --target: connects your own account there in the browser; for you alone, on this machine.',
+      help: 'With --target: connects your own account there in the browser; for a machine with one user.',
     },
     'show-claims': {
       type: 'boolean',
