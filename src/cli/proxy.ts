@@ -98,7 +98,7 @@ function sourcesOf(options: Parsed): ReturnType<typeof sourcesFrom> {
   if (target === undefined && configPaths.length === 0)
     throw new UsageError('needs --config PATH, or --target URL with --external-auth FILE or --connect')
   if ((target === undefined) !== (externalAuth === undefined))
-    throw new UsageError('--target and --external-auth must be given together')
+    throw new UsageError('--target and --external-auth must be given together, or --target with --connect')
   return sourcesFrom(options, configPaths)
 }
 

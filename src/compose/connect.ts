@@ -20,14 +20,16 @@ const LOCK_MS = 3_000
  * a key that other users can read, and while another process uses the directory.
  */
 export async function connectSources(target: string, env: Io['env']): Promise<ProxySources> {
-  const digest = createHash('sha256').update(new URL(target).href).digest('hex').slice(0, 16)
+  // Without the query, which may be confidential.
+  const { origin, pathname, href } = new URL(target)
+  const digest = createHash('sha256').update(href).digest('hex').slice(0, 16)
   const directory = path.join(stateDirectory(env), 'connections', digest)
   try {
     await withLock(directory, STORE_FILE, LOCK_MS, () => prepareKey(directory))
   } catch (error) {
     if (error instanceof ConfigError) throw error
     if (error instanceof LockTimeout)
-      throw new ConfigError([`${directory}: another process serves ${target}. Use that one, or stop it.`])
+      throw new ConfigError([`${directory}: another process serves ${origin}${pathname}. Use that one, or stop it.`])
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
     throw new ConfigError([`${directory}: can not be used (${code}), expected a directory that you can write`])
   }
