@@ -161,13 +161,16 @@ function connectionUse(
   connections: Connections | undefined,
 ): ReturnType<typeof upstreamUse> {
   if (connections === undefined)
-    return { message: `${label}, "${field}": there are no connections, expected "connections" in the ProxyConfig` }
+    return {
+      message: `${label}, "${field}": there are no connections, expected "connections" in the ProxyConfig or MCPRemoteProxy`,
+    }
   const provider = connections.providers.find(({ name }) => name === wanted)
   if (provider === undefined) {
     const names = connections.providers.map(({ name }) => name)
     const meant = nearest(wanted, names)
-    const hint = meant === undefined ? `expected one of ${names.join(', ')}` : `did you mean "${meant}"?`
-    return { message: `${label}, "${field}": there is no connection "${wanted}", ${hint}` }
+    const hint = meant === undefined ? '' : `; did you mean "${meant}"?`
+    const expected = `expected one of ${names.join(', ')}${hint}`
+    return { message: `${label}, "${field}": there is no connection "${wanted}", ${expected}` }
   }
   if (kind === 'id_token' && provider.type !== 'oidc')
     return { message: `${label}, "${field}": "${wanted}" is no OpenID provider and gives no ID tokens` }

@@ -62,7 +62,10 @@ describe('references to connections', () => {
   })
 
   test.each([
-    [header({ connectionName: 'trackr' }), 'there is no connection "trackr", did you mean "tracker"?'],
+    [
+      header({ connectionName: 'trackr' }),
+      'there is no connection "trackr", expected one of github, tracker; did you mean "tracker"?',
+    ],
     [header({}), 'missing, expected "valueSecretRef" or "connectionName"'],
     [
       header({ connectionName: 'tracker', valueSecretRef: { name: 'a', key: 'b' } }),
@@ -131,8 +134,55 @@ describe('rules of connections', () => {
       'expected a regular expression',
     ],
     ['a base URL on plain http', spec({ baseUrl: 'http://mcp.example.com' }), 'expected https'],
+    ['a base URL with a trailing slash', spec({ baseUrl: 'https://mcp.example.com/' }), 'trailing slash'],
+    ['an issuer twice', spec({ login: [...spec().login, ...spec().login] }), 'expected each issuerUrl once'],
+    ['a login that compares nothing', spec({ login: [{ ...spec().login[0], match: [] }] }), 'login[0].match'],
+    ['a login without a client', spec({ login: [{ issuerUrl: ISSUER }] }), 'login[0]'],
+    ['no provider', spec({ providers: [] }), 'providers'],
+    ['a type without its section', spec({ providers: [{ name: 'github', type: 'oauth2' }] }), 'oauth2Config'],
+    ['the section of a different type', spec({ providers: [{ ...key, name: 'github', mcp: {} }] }), '"mcp"'],
+    ['a misspelled field', spec({ provider: [] }), 'did you mean'],
+    ['a negative age', spec({ providers: [{ ...github, maxAge: '-1h' }] }), 'providers[0].maxAge'],
+    [
+      'a test of keys over plain http',
+      spec({ providers: [github, { ...key, secret: { label: 'k', test: { url: 'http://api.example.com/me' } } }] }),
+      'providers[1].secret.test.url',
+    ],
+    [
+      'a test header that the proxy sets itself',
+      spec({
+        providers: [github, { ...key, secret: { label: 'k', test: { url: 'https://a.example', header: 'Host' } } }],
+      }),
+      'providers[1].secret.test.header',
+    ],
   ])('%s', (_name, connections, message) => {
     expect(problemsOf(inject, header({ connectionName: 'tracker' }), withConnections(connections))).toContain(message)
+  })
+
+  test('all problems are reported at once, each at its place', () => {
+    const other = { issuerUrl: 'https://other.example.com', clientId: 'c' }
+    const connections = spec({ singleUser: true, login: [other], providers: [github] })
+    const found = problemsOf(
+      inject,
+      externalAuth({ type: 'bearerToken', bearerToken: { connectionName: 'gitlab' } }, 'second'),
+      withConnections(connections, {
+        listen: { address: ':8080' },
+        routes: [route(), { ...route({ name: 'b', path: '/b' }), externalAuthConfigRef: { name: 'second' } }],
+      }),
+    )
+    for (const [at, message] of [
+      ['spec.connections.singleUser', 'everyone who reaches this bind'],
+      ['spec.connections.baseUrl', 'missing, expected the URL of the proxy for browsers'],
+      ['spec.connections.login[0].issuerUrl', 'no route accepts callers of https://other.example.com'],
+      ['spec.routes[1].externalAuthConfigRef.name', 'MCPExternalAuthConfig "second" .*there is no connection "gitlab"'],
+    ])
+      expect(found).toMatch(new RegExp(`${at?.replace(/[.[\]]/g, '\\$&')} .*${message}`))
+  })
+
+  test('an unused provider and memory by default are warnings', () => {
+    const { warnings = [] } = resolveProxy(load(inject, withConnections(spec())))
+    expect(warnings.map(renderProblem).join('\n')).toMatch(/no route uses the connection "tracker"/)
+    expect(warnings.map(renderProblem).join('\n')).toMatch(/lost at a restart/)
   })
 
   test('a bind that is not loopback needs the URL for browsers', () => {
