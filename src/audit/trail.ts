@@ -26,6 +26,8 @@ export interface AuditTrailOptions {
   readonly roleOf: (requestId: string) => RoleRecord | undefined
   /** Key of fingerprints without `keySecretRef`. */
   readonly ephemeralKey: Secret
+  /** Milliseconds that a response waits for its event. Default 5 s. */
+  readonly waitMs?: number
   /** False checks the directory of the file and opens nothing. Default true. */
   readonly opensFiles?: boolean
 }

@@ -20,7 +20,7 @@ export default [
       ['a field of the envelope in another case is refused', '  expectExact(value, ENVELOPE_FIELDS)\n', ''],
       ['a field of params in another case is refused', '  expectExact(params, PARAMS_FIELDS)\n', ''],
       ['what is listened for in another case is refused', '    expectExact(notifications, LISTEN_FIELDS)\n', ''],
-      ['headers are compared with the body', "differs('mcp-name', name ?? '')", 'false'],
+      ['headers are compared with the body', "differs(sentName, name ?? '')", 'false'],
       ['stateless requests need their headers', "?.lifecycle === 'stateless'", '?.lifecycle === undefined'],
       [
         'a name is a string',

@@ -143,7 +143,7 @@ export default [
       ],
       [
         'a member name that comes twice is refused',
-        "if (Object.hasOwn(members, name)) throw new JsonError('duplicate name')",
+        "if (members[name] !== undefined) throw new JsonError('duplicate name')",
         '',
       ],
       ['nesting has a limit', "if (depth > this.#maxDepth) throw new JsonError('nested too deep')", ''],
