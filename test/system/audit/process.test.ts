@@ -1,9 +1,12 @@
+import { execFile } from 'node:child_process'
 import { Agent, request as httpRequest } from 'node:http'
 import { readFile, rename, stat } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { extauth, type Running } from '../../support/e2e/process.ts'
 import { authConfig, configFolder, proxyConfig } from '../../support/e2e/run.ts'
 import { createSockets } from '../../support/sockets.ts'
@@ -211,6 +214,28 @@ describe('the audit trail of a process', () => {
     },
     LONG,
   )
+
+  it('is turned on and looked at as docs/audit-trail.md says', async () => {
+    const page = await readFile(path.join(import.meta.dirname, '../../../docs/audit-trail.md'), 'utf8')
+    const block = (language: string): string => new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(page)?.[1] ?? ''
+    const { spec } = parse(block('yaml')) as { spec: { audit: { file: string } } }
+    const proxy = await start({ ...spec.audit, file: './audit.jsonl' })
+    const { id } = await call(`${proxy.url}/tools`, 'get_it')
+    proxy.process.process.kill('SIGTERM')
+    await proxy.process.ended
+    const command = block('sh').replaceAll(spec.audit.file, path.join(proxy.directory, 'audit.jsonl'))
+    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', command])
+    const event = JSON.parse(stdout) as Event
+    const shown = JSON.parse(block('json')) as Event
+    expect(event).toMatchObject({ type: shown.type, outcome: shown.outcome, metadata: { extra: { requestId: id } } })
+    const fields = (value: object): string[] =>
+      Object.entries(value).flatMap(([name, inner]) =>
+        typeof inner === 'object' && inner !== null ? fields(inner).map((field) => `${name}.${field}`) : [name],
+      )
+    const known = fields(shown)
+    expect(fields(event).filter((field) => !known.includes(field))).toEqual([])
+    expect(fields(event).length).toBeGreaterThan(15)
+  })
 
   it(
     'goes on in a new file after a rotation, with SIGHUP and without',
