@@ -137,10 +137,22 @@ const connectionsSection = once(connections)
 /** Port of authorization servers that are discovered later; other ports by `spec.egress`. */
 const HTTPS_PORT = 443
 
-function connectionNeeds(section: unknown): Pick<RemoteProxySpec, 'urls' | 'ports'> & {
+interface ConnectionNeeds extends Pick<RemoteProxySpec, 'urls' | 'ports'> {
   readonly storage?: RemoteProxySpec['connections']
-} {
-  const { data } = section === undefined ? {} : connectionsSection().safeParse(section)
+}
+
+/** By section: the observed state keeps the same object, and parsing takes a millisecond. */
+const knownNeeds = new WeakMap<object, ConnectionNeeds>()
+
+function connectionNeeds(section: unknown): ConnectionNeeds {
+  if (!isObject(section)) return { urls: [], ports: [] }
+  const needs = knownNeeds.get(section) ?? readConnectionNeeds(section)
+  knownNeeds.set(section, needs)
+  return needs
+}
+
+function readConnectionNeeds(section: object): ConnectionNeeds {
+  const { data } = connectionsSection().safeParse(section)
   if (data === undefined) return { urls: [], ports: [] }
   const { login, providers, storage } = data
   const { storeUrls, storePorts } = storeNeeds(storage)
