@@ -1,9 +1,15 @@
 import { type Caller, type Claims, type ClaimValue, type McpView, NO_CLAIMS } from '../core/index.ts'
+import { parseJsonObject } from '../http/index.ts'
 
+/** More than a request that is evaluated can have, which is part of a call. */
+const MAX_DEPTH = 80
 const MAX_TOOLS = 10_000
 const MAX_TASKS = 10_000
 const MAX_TASKS_OF_CALLER = 256
 const MAX_NAME = 256
+/** Characters of a call that created a task, and of all of them. */
+const MAX_CALL = 64 * 1024
+const MAX_CALLS = 16 * 1024 * 1024
 const HINTS: ReadonlySet<string> = new Set(['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'])
 
 /** What this process has seen of a backend: hints of its tools, and which call created which task. */
@@ -13,6 +19,7 @@ export interface BackendMemory {
   noteTool(tool: string, annotations: unknown): void
   /** The call that created a task of this caller; undefined for an unknown one. */
   taskOf(caller: Caller, id: string): McpView | undefined
+  /** Not of a call above 64 KiB, whose task stays unknown. */
   noteTask(caller: Caller, id: string, call: McpView): void
 }
 
@@ -23,10 +30,12 @@ export interface ProtocolMemory {
 
 export function createProtocolMemory(): ProtocolMemory {
   const hints = new Map<string, Claims>()
-  const tasks = new Map<string, McpView>()
+  const tasks = new Map<string, { readonly call: McpView; readonly length: number }>()
+  let length = 0
   const perCaller = new Map<string, Set<string>>()
 
   const forget = (key: string): void => {
+    length -= tasks.get(key)?.length ?? 0
     tasks.delete(key)
     const owner = key.slice(0, key.indexOf('\n'))
     const own = perCaller.get(owner)
@@ -49,19 +58,27 @@ export function createProtocolMemory(): ProtocolMemory {
           const [oldest] = hints.size > MAX_TOOLS ? hints.keys() : []
           if (oldest !== undefined) hints.delete(oldest)
         },
-        taskOf: (caller, id) => tasks.get(`${ownerOf(caller)}\n${id}`),
+        taskOf: (caller, id) => tasks.get(`${ownerOf(caller)}\n${id}`)?.call,
         noteTask(caller, id, call) {
-          if (id.length > MAX_NAME) return
+          const text = JSON.stringify(call)
+          if (id.length > MAX_NAME || text.length > MAX_CALL) return
           const owner = ownerOf(caller)
           const key = `${owner}\n${id}`
           const own = perCaller.get(owner) ?? new Set<string>()
           own.add(key)
           perCaller.set(owner, own)
-          tasks.set(key, call)
+          length += text.length - (tasks.get(key)?.length ?? 0)
+          // A copy: parts of the request would keep all of its text.
+          tasks.set(key, {
+            call: parseJsonObject(text, { maxDepth: MAX_DEPTH }) as unknown as McpView,
+            length: text.length,
+          })
           const [oldestOfCaller] = own
           if (own.size > MAX_TASKS_OF_CALLER && oldestOfCaller !== undefined) forget(oldestOfCaller)
-          const [oldest] = tasks.size > MAX_TASKS ? tasks.keys() : []
-          if (oldest !== undefined) forget(oldest)
+          for (const oldest of tasks.keys()) {
+            if (tasks.size <= MAX_TASKS && length <= MAX_CALLS) break
+            forget(oldest)
+          }
         },
       }
     },

@@ -80,6 +80,9 @@ const withoutValues = ({ tags, writtenPolicy, policyArns, externalId }: SessionA
   externalId,
 })
 
+/** Records of other requests between the two decisions of one; after more, it has two records. */
+const CONCURRENT = 64
+
 /** Maximum recorded characters of names, and of arguments as JSON. */
 const SHOWN_CHARACTERS = 1024
 const SHOWN_ARGUMENTS = 16 * 1024
@@ -88,8 +91,15 @@ const SHOWN_ARGUMENTS = 16 * 1024
 export function createDecisionLog({ clock, capacity = 200, showClaims = false }: DecisionLogOptions): DecisionLog {
   const ring: DecisionRecord[] = []
   let next = 0
-  /** The records of the ring; a `WeakMap` by request would cost more than a microsecond each. */
-  const byId = new Map<string, DecisionRecord>()
+
+  /** Usually the newest is requested. A `Map` or `WeakMap` by request would cost each request a microsecond. */
+  const newest = (requestId: string, most = capacity): DecisionRecord | undefined => {
+    for (let back = 1; back <= Math.min(ring.length, most); back++) {
+      const record = ring[(next - back + ring.length) % ring.length]
+      if (record?.requestId === requestId) return record
+    }
+    return undefined
+  }
 
   const shown = (decision: Decision): ShownDecision => {
     if (showClaims) return decision
@@ -106,16 +116,13 @@ export function createDecisionLog({ clock, capacity = 200, showClaims = false }:
   const record = (route: string, known: Known, part: Pick<DecisionRecord, 'decision' | 'mcp' | 'rules'>) => {
     const { matched, caller } = known
     const { id } = matched.inbound
-    const begun = byId.get(id)
+    const begun = newest(id, CONCURRENT)
     if (begun !== undefined) {
       Object.assign(begun, part)
       return
     }
     const claims = showClaims && caller.kind === 'authenticated' ? { claims: caller.claims } : {}
     const made = { atMs: clock.now(), requestId: id, route, ...part, ...claims }
-    const oldest = ring[next]
-    if (oldest !== undefined) byId.delete(oldest.requestId)
-    byId.set(id, made)
     ring[next] = made
     next = (next + 1) % capacity
   }
@@ -152,7 +159,7 @@ export function createDecisionLog({ clock, capacity = 200, showClaims = false }:
         }),
       }
     },
-    of: (requestId) => byId.get(requestId),
+    of: (requestId) => newest(requestId),
     list: () => [...ring.slice(next), ...ring.slice(0, next)].toReversed(),
   }
 }

@@ -99,7 +99,7 @@ async function start({
       await response.bytes()
       return response.status
     },
-    async events(): Promise<Event[]> {
+    events: async (): Promise<Event[]> => {
       await trail.close()
       const lines = readFileSync(target, 'utf8').trimEnd().split('\n')
       return lines.map((line) => JSON.parse(line) as Event)
@@ -153,7 +153,7 @@ describe('events of requests', () => {
     expect(one).toMatch(/^[0-9a-f]{16}$/)
     expect(same).toBe(one)
     expect(other).not.toBe(one)
-    await expect(start({ key: 'c'.repeat(31) })).rejects.toThrow()
+    await expect(start({ key: 'c'.repeat(31) })).rejects.toMatchObject({ code: 'config_error' })
   })
 
   it('follow the lines of a process that was killed while it wrote one', async () => {
