@@ -1,6 +1,7 @@
 import { within } from '../mutation.ts'
 
 const EMBEDDED = ['test/unit/connections/embedded.test.ts']
+const FAILURES = ['test/slow/connections/failures.test.ts']
 const FLOW = ['test/unit/connections/flow.test.ts']
 const KEYS = ['test/unit/connections/keys.test.ts']
 const MANAGE = ['test/unit/connections/manage.test.ts']
@@ -99,10 +100,22 @@ export default [
     ['a key fits into a header', ' || !KEY.test(key)', ''],
     ['a key is short', ' || key.length > MOST_CHARACTERS', ''],
     ['a key is tried', 'status !== undefined && test.expect.includes(status)', 'status !== 0'],
+    [
+      'a key is not wrong because the service is down',
+      'if (status === undefined || status === 429 || status >= 500)',
+      'if (status === undefined)',
+      FAILURES,
+    ],
   ]),
   ...within('src/connections/accounts.ts', FLOW, [
     ['a session is of the person of the connection', 'if (subject !== name) throw', "if (subject === '') throw"],
     ['a connection ends after maxAge', 'nowMs + maxAge)', 'Infinity)'],
+    [
+      'what could not be deleted while the store was down is deleted later',
+      'void (leftOver.size < MOST_LEFT_OVER && leftOver.add(id))',
+      'undefined',
+      FAILURES,
+    ],
     [
       'the old tokens end with the connection that replaces them',
       'await sessions.lose(before.id)',

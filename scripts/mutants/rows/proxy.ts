@@ -1,5 +1,7 @@
 import { within } from '../mutation.ts'
 
+const FAILURES = ['test/slow/connections/failures.test.ts']
+
 /** Guards of `src/proxy`. */
 export default [
   ...within(
@@ -7,9 +9,10 @@ export default [
     ['test/unit/proxy/ambiguous.test.ts'],
     [
       [
-        'what is read beyond the header limit is for pages of the login alone',
-        'if (inbound.hasLongHeaders && local?.refuseHeaders === undefined)',
-        'if (local?.refuseHeaders !== undefined)',
+        'headers beyond the limit are only read to choose the form of the response',
+        'if (headerBytes(request) >= headerLimitBytes)',
+        'if (headerBytes(request) >= headerLimitBytes && local === undefined)',
+        FAILURES,
       ],
       [
         'a page of another site can not make a browser send requests without Origin',
@@ -19,6 +22,9 @@ export default [
       ],
     ],
   ),
+  ...within('src/proxy/answers.ts', FAILURES, [
+    ['a page answers a person with a page', 'localHandler?.failureContent?.(failure, inbound.id) ?? ', ''],
+  ]),
   ...within(
     'src/proxy/body-budget.ts',
     ['test/unit/proxy/body-memory.test.ts'],

@@ -20,6 +20,14 @@ export default [
     ],
   ),
   ...within(
+    'src/upstreams/mcp.ts',
+    ['test/slow/connections/failures.test.ts'],
+    [
+      ['the issuer of a remote MCP server is compared exactly', 'isExactIssuer: true,', ''],
+      ['metadata of remote servers are small', 'undefined, MOST_PAGE_BYTES)', 'undefined, undefined)'],
+    ],
+  ),
+  ...within(
     'src/upstreams/id-token.ts',
     ['test/unit/upstreams/failures.test.ts'],
     [
