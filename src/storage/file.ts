@@ -52,7 +52,7 @@ export function createFileStore({ directory, ...options }: FileStoreOptions): St
       )
     }
     try {
-      memory.restore(await read(file, options.clock.now()))
+      memory.restore(await read(file))
       problem = undefined
     } catch (error) {
       await release?.()
@@ -131,8 +131,8 @@ export function createFileStore({ directory, ...options }: FileStoreOptions): St
   }
 }
 
-/** The content of a file without expired entries; a missing file is an empty one. Throws for other content. */
-async function read(file: string, nowMs: number): Promise<Snapshot> {
+/** The content of a file; a missing one is empty. Throws for other content. */
+async function read(file: string): Promise<Snapshot> {
   let text: string
   try {
     text = (await readBoundedAsync(file, MAX_FILE_BYTES)).toString('utf8')
@@ -142,9 +142,10 @@ async function read(file: string, nowMs: number): Promise<Snapshot> {
   }
   const { entries, members } = FILE.parse(JSON.parse(text))
   return {
-    entries: entries
-      .filter(({ endMs }) => endMs > nowMs)
-      .map(({ key, value, ...entry }) => [key, { ...entry, bytes: Buffer.from(value, 'base64').toString('latin1') }]),
+    entries: entries.map(({ key, value, ...entry }) => [
+      key,
+      { ...entry, bytes: Buffer.from(value, 'base64').toString('latin1') },
+    ]),
     members,
   }
 }

@@ -174,7 +174,6 @@ export default [
         'if (hasChanged(result)) await saved()',
         'if (hasChanged(result)) void saved()',
       ],
-      ['expired entries are not read again', '.filter(({ endMs }) => endMs > nowMs)', ''],
       [
         'a failed read releases the directory',
         '      await release?.()\n      refuse(`${STORE_FILE} is damaged',

@@ -107,6 +107,9 @@ describe('the file store', () => {
       await expect(store.put('a', bytes('2'), 60_000)).rejects.toMatchObject({ kind: 'refused' })
       expect(store.health().detail).toBe('records.json is damaged or unreadable')
       expect(await readFile(file, 'utf8')).toBe(content)
+      await rm(file)
+      await store.put('a', bytes('2'), 60_000)
+      expect(store.health().isUp).toBe(true)
     },
   )
 
