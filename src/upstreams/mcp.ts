@@ -34,6 +34,8 @@ export interface McpUpstreamOptions {
 
 /** Discovery is repeated after this time: a server may move to a different authorization server. */
 const FRESH_MS = 10 * 60_000
+/** The same before a login, which may follow a rejected token. */
+const LOGIN_FRESH_MS = 1000
 const MOST_CLIENTS = 8
 /** Metadata of remote servers (connections.md §5). */
 const MOST_PAGE_BYTES = 64 * 1024
@@ -90,8 +92,8 @@ export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDep
     return found
   }
 
-  const current = (): Promise<Found> => {
-    if (found !== undefined && clock.now() - found.foundAtMs < FRESH_MS) return Promise.resolve(found)
+  const current = (freshMs = FRESH_MS): Promise<Found> => {
+    if (found !== undefined && clock.now() - found.foundAtMs < freshMs) return Promise.resolve(found)
     flight ??= discover().finally(() => (flight = undefined))
     return flight
   }
@@ -108,7 +110,7 @@ export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDep
     name,
     identityProvider: endpoint.origin,
     async authorizationUrl(redirect) {
-      const { server, resource, client, scopes } = await current()
+      const { server, resource, client, scopes } = await current(LOGIN_FRESH_MS)
       return authorizationUrl(redirect, {
         endpoint: server.authorizationEndpoint,
         clientId: (await client.current()).clientId,
@@ -118,8 +120,12 @@ export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDep
       })
     },
     async finish(redirect, callback) {
-      const at = await current()
-      const { issuer, announcesIss } = at.server
+      const at = await current(LOGIN_FRESH_MS)
+      const { issuer, announcesIss, authorizationEndpoint } = at.server
+      const { origin, pathname } = new URL(authorizationEndpoint)
+      // Its code is not for the server that the metadata name now.
+      if (redirect.sentTo !== undefined && redirect.sentTo !== origin + pathname)
+        throw new Failure('identity_provider_error', { detail: `${name}: the authorization server changed meanwhile` })
       const code = readCallback(callback, { issuer, announcesIss })
       const read = await ask(at)({ ...tokenEndpoint(at), step: 'code', form: codeForm(code, redirect) })
       const scopes = requestedScopes(at.scopes, redirect)
@@ -136,8 +142,9 @@ export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDep
       const read = await ask(at)({ ...tokenEndpoint(at), ...grant })
       return { tokens: tokensWithoutId(read, tokens), subject, claims: NO_CLAIMS }
     },
-    async revoke(tokens) {
+    async revoke(tokens, subject) {
       const { server, client } = await current()
+      if (!isSubjectAt(subject, server.issuer)) return
       const { revocationEndpoint: to, tokenEndpoint: url, issuer, secretInBody } = server
       if (to === undefined) return
       await createRevocation(client, connections, deps)({ to, url, issuer, secretInBody }, tokens)
@@ -188,10 +195,8 @@ export function mcpClientAt(
 /** The person's identity is unknown; the issuer is kept, because tokens belong to it. */
 const subjectAt = (issuer: string): string => JSON.stringify([issuer, randomUUID()])
 
-function isSubjectAt(subject: string, issuer: string): boolean {
-  const [known]: unknown[] = JSON.parse(subject) as unknown[]
-  return known === issuer
-}
+/** False for a subject of another kind of provider, which had the same name before. */
+const isSubjectAt = (subject: string, issuer: string): boolean => subject.startsWith(`[${JSON.stringify(issuer)},`)
 
 /** A client whose id is the URL of its metadata document; it has no secret. */
 function documentClient(url: string, clock: Clock): UpstreamClient {

@@ -17,6 +17,8 @@ export interface UpstreamLeg {
   readonly claims?: string | undefined
   /** Scopes to request beside the configured ones. Default: none. */
   readonly scopes?: readonly string[] | undefined
+  /** The authorization endpoint to which the browser was sent; undefined before. */
+  readonly sentTo?: string | undefined
 }
 
 /** The tokens of an upstream. */
@@ -72,8 +74,9 @@ export interface Upstream {
   refresh(tokens: UpstreamTokenSet, subject: string, endsAtMs: MonotonicMs): Promise<UpstreamLogin>
   /**
    * Revokes tokens that are no longer needed (RFC 7009): the refresh token, which includes the others, or else the
-   * access token. Only if the metadata name an endpoint; 5 s at most. Absent: no metadata.
+   * access token. Only if the metadata name an endpoint; 5 s at most. `subject` is the user of the tokens. Absent: no
+   * metadata.
    */
-  revoke?(tokens: UpstreamTokenSet): Promise<void>
+  revoke?(tokens: UpstreamTokenSet, subject: string): Promise<void>
   close(): Promise<void>
 }

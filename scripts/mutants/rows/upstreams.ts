@@ -3,6 +3,23 @@ import { within } from '../mutation.ts'
 /** Guards of `src/upstreams`. */
 export default [
   ...within(
+    'src/upstreams/mcp.ts',
+    ['test/unit/upstreams/mcp.test.ts'],
+    [
+      [
+        'a refresh token goes only to the server that issued it',
+        'if (!isSubjectAt(subject, at.server.issuer))\n        throw',
+        "if (subject === '')\n        throw",
+      ],
+      ['a token is revoked only at the server that issued it', 'if (!isSubjectAt(subject, server.issuer)) return', ''],
+      [
+        'a code goes only to the server that issued it',
+        'redirect.sentTo !== undefined && redirect.sentTo !== origin + pathname',
+        "redirect.sentTo === ''",
+      ],
+    ],
+  ),
+  ...within(
     'src/upstreams/discovery.ts',
     ['test/unit/oauth/client-auth.test.ts'],
     [

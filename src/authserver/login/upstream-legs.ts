@@ -36,6 +36,7 @@ export interface UpstreamLegs<T extends { readonly endsAtMs: EpochMs }> {
 }
 
 interface Stored extends Wanted {
+  readonly sentTo: string
   readonly nonce: string
   readonly codeVerifier: string
 }
@@ -56,7 +57,7 @@ export function createUpstreamLegs<T extends { readonly endsAtMs: EpochMs }>(
       const url = await upstream.authorizationUrl({ ...wanted, state, nonce, codeVerifier: new Secret(codeVerifier) })
       return {
         async store(record) {
-          const stored: T & Stored = { ...record, ...wanted, nonce, codeVerifier }
+          const stored: T & Stored = { ...record, ...wanted, nonce, codeVerifier, sentTo: url.origin + url.pathname }
           await pending.put(kind, state, flow, stored, Math.max(1, record.endsAtMs - clock.now()))
           return url.href
         },
@@ -69,8 +70,8 @@ export function createUpstreamLegs<T extends { readonly endsAtMs: EpochMs }>(
       if (flow === undefined || others.length > 0) return undefined
       const record = await pending.take<T & Stored>(kind, state, flow)
       if (record === undefined || clock.now() >= record.endsAtMs) return undefined
-      const { nonce, codeVerifier, redirectUri, claims, scopes } = record
-      const leg = { state, nonce, codeVerifier: new Secret(codeVerifier), redirectUri, claims, scopes }
+      const { nonce, codeVerifier, redirectUri, claims, scopes, sentTo } = record
+      const leg = { state, nonce, codeVerifier: new Secret(codeVerifier), redirectUri, claims, scopes, sentTo }
       return { flow, record, leg }
     },
   }

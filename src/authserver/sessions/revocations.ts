@@ -19,7 +19,7 @@ export function createRevocations(upstreams: ReadonlyMap<string, Upstream>, log:
 
   const revoke = async (name: string, held: HeldTokens): Promise<void> => {
     try {
-      await upstreams.get(name)?.revoke?.(held)
+      await upstreams.get(name)?.revoke?.(held, held.user)
     } catch (error) {
       const { code, detail } = asFailure(error)
       log.warn({ upstream: name, reason: code, detail }, 'revocation at the upstream failed')

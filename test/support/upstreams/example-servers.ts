@@ -11,14 +11,27 @@ export async function startExampleServers(sockets: Sockets) {
   // The issuer of the SDK's metadata has a slash.
   const issuer = `http://${await sockets.listen(server)}/`
   const resources: (string | undefined)[] = []
-  const provider = new DemoInMemoryAuthProvider((resource) => resources.push(resource?.href) > 0)
+  const demo = new DemoInMemoryAuthProvider((resource) => resources.push(resource?.href) > 0)
+  const revoked: string[] = []
+  /** Tokens that the MCP server accepted. */
+  const accepted: string[] = []
+  const provider = Object.assign(demo, {
+    revokeToken: (_client: unknown, { token }: { readonly token: string }) => Promise.resolve(void revoked.push(token)),
+  })
+  /** Everything that was sent to the authorization server. */
+  const sent: string[] = []
+  server.prependListener('request', (request: IncomingMessage) => {
+    sent.push(JSON.stringify([request.url, request.rawHeaders]))
+    request.on('data', (chunk: Buffer) => sent.push(chunk.toString()))
+  })
   const registrations: unknown[] = []
   app.use('/register', express.json(), (request, _response, next) => {
     registrations.push(request.body)
     next()
   })
   app.use(mcpAuthRouter({ provider, issuerUrl: new URL(issuer), scopesSupported: ['mcp:tools'] }))
-  const state = { issuer, challenge: true, resource: '', scope: '' }
+  /** `accepts`: the server whose tokens the MCP server accepts. */
+  const state = { issuer, accepts: demo, challenge: true, resource: '', scope: '' }
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (request.url === '/.well-known/oauth-protected-resource/mcp') {
       response.setHeader('content-type', 'application/json')
@@ -32,11 +45,12 @@ export async function startExampleServers(sockets: Sockets) {
       return
     }
     const token = request.headers.authorization?.replace('Bearer ', '') ?? ''
-    const isValid = await provider.verifyAccessToken(token).then(
+    const isValid = await state.accepts.verifyAccessToken(token).then(
       () => true,
       () => false,
     )
     if (isValid) {
+      accepted.push(token)
       const chunks: Buffer[] = []
       for await (const chunk of request) chunks.push(chunk as Buffer)
       const { id } = JSON.parse(Buffer.concat(chunks).toString()) as { id: unknown }
@@ -55,5 +69,5 @@ export async function startExampleServers(sockets: Sockets) {
   }
   const backend: string = await sockets.http((request, response) => void serve(request, response))
   state.resource = `${backend}/mcp`
-  return { state, backend, provider, resources, registrations }
+  return { state, backend, provider, resources, registrations, revoked, accepted, sent }
 }

@@ -180,18 +180,3 @@ it('a key that gets 401 twice within a minute ends its connection, and the promp
   await world.connectKey(prompted, 'second-key')
   expect((await world.call('/key')).text).toContain('second-key')
 })
-
-it('a token whose refresh is refused ends its connection, and the prompt says so', async () => {
-  const world = await start()
-  await world.connect(await world.call('/token'))
-  world.state.answer = (response) => response.writeHead(401).end() !== undefined
-  world.service.token = { status: 400, body: { error: 'invalid_grant' } }
-
-  const prompted = await world.call('/token')
-
-  expect(prompted.text).toContain('github ended this connection; connect your account again.')
-  world.service.token = undefined
-  world.state.answer = undefined
-  await world.connect(prompted)
-  expect((await world.call('/token')).text).toContain(ACCESS)
-})

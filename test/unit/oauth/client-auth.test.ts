@@ -57,7 +57,7 @@ const upstream =
     const rig = createRig(at, {}, { ...files, secrets: SECRETS })
     const provider = rig[kind](idp, { clientId: undefined, clientSecretRef: undefined, clientAuth })
     const ask = async () =>
-      work === 'refresh' ? provider.refresh(TOKENS, SUBJECT, IN_TIME) : provider.revoke?.(TOKENS)
+      work === 'refresh' ? provider.refresh(TOKENS, SUBJECT, IN_TIME) : provider.revoke?.(TOKENS, SUBJECT)
     return { ask, secrets: rig.secrets, output: () => rig.log.lines.join('\n') }
   }
 

@@ -115,6 +115,34 @@ describe('an upstream discovered from an MCP server', () => {
     await expect(upstream.refresh(tokens, login.subject, IN_TIME)).rejects.toMatchObject({ code: 'no_session' })
   })
 
+  it('never revokes a token at a different authorization server', async () => {
+    const [first, second] = [await startExampleServers(sockets), await startExampleServers(sockets)]
+    const { upstream, clock } = open(`${first.backend}/mcp`)
+    const { tokens, subject } = await upstream.finish(LEG, await visit(await upstream.authorizationUrl(LEG)))
+    await upstream.revoke?.(tokens, subject)
+    expect(first.revoked).toEqual([tokens.accessToken.reveal()])
+    first.state.issuer = second.state.issuer
+    clock.advance(11 * 60_000)
+
+    await upstream.revoke?.(tokens, subject)
+
+    expect([first.revoked.length, second.revoked]).toEqual([1, []])
+  })
+
+  it('never redeems a code at a different authorization server, and asks again soon', async () => {
+    const [first, second] = [await startExampleServers(sockets), await startExampleServers(sockets)]
+    const { upstream, clock } = open(`${first.backend}/mcp`)
+    const url = await upstream.authorizationUrl(LEG)
+    first.state.issuer = second.state.issuer
+    clock.advance(1000)
+
+    const back = { ...LEG, sentTo: url.origin + url.pathname }
+    await expect(upstream.finish(back, await visit(url))).rejects.toMatchObject({
+      detail: 'notes: the authorization server changed meanwhile',
+    })
+    expect(`${(await upstream.authorizationUrl(LEG)).origin}/`).toBe(second.state.issuer)
+  })
+
   it('uses a configured client without registering', async () => {
     const { backend, provider } = await startExampleServers(sockets)
     const { upstream } = open(`${backend}/mcp`, { client: { clientId: 'ours' } })

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createSockets } from '../../support/sockets.ts'
-import { ACCESS, REFRESH, startIdp, type Idp } from '../../support/upstreams/idp.ts'
+import { ACCESS, REFRESH, startIdp, type Idp, SUBJECT } from '../../support/upstreams/idp.ts'
 import { callback, createRig, LEG, SECRET } from '../../support/upstreams/rig.ts'
 
 const sockets = createSockets()
@@ -22,7 +22,7 @@ describe('a revocation at an OIDC upstream', () => {
   it('shows the refresh token, as the client to which it was given', async () => {
     idp.revocation = { status: 200 }
     const { upstream, tokens } = await loggedIn()
-    await upstream.revoke?.(tokens)
+    await upstream.revoke?.(tokens, SUBJECT)
     expect(asked()).toMatchObject([{ method: 'POST', form: { token: REFRESH, token_type_hint: 'refresh_token' } }])
     const [id, secret] = ['us', SECRET].map((text) => new URLSearchParams({ text }).toString().slice('text='.length))
     expect(asked()[0]?.headers.authorization).toBe(`Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`)
@@ -32,7 +32,7 @@ describe('a revocation at an OIDC upstream', () => {
     idp.revocation = { status: 200 }
     idp.tokens = { refresh_token: undefined }
     const { upstream, tokens } = await loggedIn({ clientSecretRef: undefined })
-    await upstream.revoke?.(tokens)
+    await upstream.revoke?.(tokens, SUBJECT)
     const form = { token: ACCESS, token_type_hint: 'access_token', client_id: 'us' }
     expect(asked().map((entry) => entry.form)).toEqual([form])
   })
@@ -40,14 +40,14 @@ describe('a revocation at an OIDC upstream', () => {
   it.each(['http://idp.example.com/revoke', 'revoke', undefined])('is none where the metadata say %j', async (url) => {
     idp.metadata = { revocation_endpoint: url }
     const { upstream, tokens } = await loggedIn()
-    await upstream.revoke?.(tokens)
+    await upstream.revoke?.(tokens, SUBJECT)
     expect(asked()).toEqual([])
   })
 
   it('reports a rejection, without the text of the upstream', async () => {
     idp.revocation = { status: 400, body: { error: 'unsupported_token_type', error_description: 'secret words' } }
     const { upstream, tokens } = await loggedIn()
-    await expect(upstream.revoke?.(tokens)).rejects.toMatchObject({
+    await expect(upstream.revoke?.(tokens, SUBJECT)).rejects.toMatchObject({
       code: 'identity_provider_error',
       detail: expect.stringMatching(/^revocation endpoint answered 400 at https:.*\/revoke$/) as string,
     })
