@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { logInAtRoute } from '../../lab/cli/lab-login.ts'
 import { LAB_AUDIENCE } from '../../lab/index.ts'
-import { unwell } from '../oracle/excuses.ts'
+import { mayBeIssuedEarly, unwell } from '../oracle/excuses.ts'
 import type { Random } from '../random.ts'
 import type { Caller, Surroundings } from './caller.ts'
 import { calls, intrudes, type Life, provokes, reads, session } from './lives.ts'
@@ -118,6 +118,10 @@ async function loggedIn(
   try {
     const token = await logInAtRoute(around.url, profile.path, user)
     around.marks.add(token, `token of a login of ${user}`, 'caller')
+    if (mayBeIssuedEarly(around.faults.spans, startedAt, performance.now())) {
+      around.tally.add('login by a clock that is ahead')
+      return undefined
+    }
     around.tally.add('login')
     const identity: Identity = { subject: user, groups: ['dev'], team: undefined }
     return { name, around, random, profile, identity, token }

@@ -124,11 +124,13 @@ async function open(caller: Caller, person: Person, link: string, people: People
     if (other === undefined) return
     const seen = await browse(caller, () => logIn(new Browser({}, send), link, other.subject))
     people.giveBack(other)
-    if (seen !== undefined && !(seen.status === 403 && seen.html.includes('made for somebody else')) && !isOut(seen))
+    if (seen !== undefined && (seen.html.includes('name="decision"') || isConnected(seen)))
       around.findings.add(
         'wrong credential',
         `${describe(caller, person)}: ${other.subject} opened the link and got ${pageOf(seen)}`,
       )
+    else if (seen !== undefined && !seen.html.includes('made for somebody else') && !isOut(seen))
+      unexplained(caller, `${describe(caller, person)}, ${other.subject} opening the link: ${pageOf(seen)}`)
   }
   const done = await browse(caller, async () => {
     const browser = new Browser({}, send)
@@ -140,7 +142,7 @@ async function open(caller: Caller, person: Person, link: string, people: People
     return follow(browser, await browser.submit(away, { user: subject }))
   })
   if (done === undefined) return
-  if (done.status === 200 && done.html.includes('is connected</h1>')) {
+  if (isConnected(done)) {
     around.tally.add('connected')
     person.connection = { is: 'present', since: performance.now() }
   } else if (done.status === 200 && choice === 3) {
@@ -221,6 +223,8 @@ function unexplained(caller: Caller, what: string, from = performance.now()): vo
   caller.around.tally.add('connecting failed')
   if (!isExcused(caller, from)) caller.around.findings.add('refused without a reason', what)
 }
+
+const isConnected = ({ status, html }: Seen): boolean => status === 200 && html.includes('is connected</h1>')
 
 /** All browsers of a run have one address, and pages are limited by address. */
 const isOut = ({ status }: Seen): boolean => status === 429

@@ -202,6 +202,13 @@ export const mayMeetRevoked = (spans: readonly FaultSpan[], callerSince: number,
       name.includes(TAKES_BACK) && callerSince > from - TRUSTED_MS && startedAt < until + REVOKED_GRACE_MS,
   )
 
+/** A token with a later `iat` is not valid yet: the product's default. */
+const EARLY_MS = 30_000
+
+/** Whether a replica may have issued a token with a time at which the others refuse it: its clock was ahead meanwhile. */
+export const mayBeIssuedEarly = (spans: readonly FaultSpan[], from: number, until: number): boolean =>
+  spans.some(({ clock, ...on }) => (clock?.byMs ?? 0) > EARLY_MS && on.from <= until && (on.until ?? until) >= from)
+
 /** How long after its end a token is taken, for clocks that go differently: the product's default. */
 const TOLERATED_MS = 5_000
 

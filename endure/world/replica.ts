@@ -12,7 +12,7 @@ const START_MS = 300_000
 const HEAP_MS = 900_000
 const POLL_MS = 100
 /** Lines that are kept of what it printed. */
-const MAX_LAST = 12
+const MAX_LAST = 40
 
 /** A proxy, or a registry, in a process of its own, which can be ended and started again at the same address. */
 export interface Replica {

@@ -98,7 +98,6 @@ export function createAccounts(options: AccountsOptions): Accounts {
     count: { refresh: createSessionCounters(metrics).refresh, session: () => undefined },
     maxLiveSessions: MOST_LIVE,
     maxCachedMs: CACHED_MS,
-    onEnded: (id) => pointers.forget(id),
   })
   const { tokens, ended, records } = sessions
   const keyRefusals = createPauses<true>({ clock, maxEntries: MOST_REFUSALS })
@@ -129,7 +128,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
       } catch (error) {
         const { code, detail } = asFailure(error)
         if (code !== 'no_session') throw error
-        pointers.forget(pointer.id)
+        pointers.forget(name, pointer.id)
         if (known === undefined) throw notConnected(provider, 'ended', detail ?? 'the connection has ended')
         known = undefined
       }

@@ -22,7 +22,7 @@ export interface Pointers {
   /** Deletes the pointer; returns it. */
   remove(name: string): Promise<Pointer | undefined>
   /** Removes the pointer to this session from the cache. */
-  forget(id: string): void
+  forget(name: string, id: string): void
 }
 
 /** The store keeps no key for longer; a pointer in use is written again in time. */
@@ -35,8 +35,7 @@ export function createPointers(
   { clock, maxEntries }: { readonly clock: Clock; readonly maxEntries: number },
 ): Pointers {
   const records = createSealedRecords(seal)
-  const nameOfId = new Map<string, string>()
-  const cache = createTtlLru<Pointer>({ clock, maxEntries, onRemove: (_name, { id }) => nameOfId.delete(id) })
+  const cache = createTtlLru<Pointer>({ clock, maxEntries })
   const keyOf = (lookup: string): string => `connection:${lookup}`
   const keysOf = (name: string): readonly string[] => seal.lookupKeys('connection', name).map(keyOf)
 
@@ -49,7 +48,6 @@ export function createPointers(
   }
   const remember = (name: string, pointer: Pointer): Pointer => {
     cache.set(name, pointer, clock.now() + KEPT_MS)
-    nameOfId.set(pointer.id, name)
     return pointer
   }
   const write = (key: string, version: string | undefined, pointer: Pointer): Promise<boolean> =>
@@ -100,9 +98,8 @@ export function createPointers(
         cache.delete(name)
         return before?.pointer
       }),
-    forget(id) {
-      const name = nameOfId.get(id)
-      if (name !== undefined && cache.peek(name)?.id === id) cache.delete(name)
+    forget(name, id) {
+      if (cache.peek(name)?.id === id) cache.delete(name)
     },
   }
 }

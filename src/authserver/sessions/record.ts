@@ -70,13 +70,19 @@ export function readRecord(plain: Buffer): SessionRecord | undefined {
   return { subject, clientId, firstProvider, resource, endsAtMs, claims, providers }
 }
 
+/**
+ * The token alone: a string that V8 parsed out of JSON refers to the whole text, so that a cached access token would keep the
+ * refresh token in memory.
+ */
+const tokenOnly = (token: string): Secret => new Secret(Buffer.from(token, 'utf8').toString('utf8'))
+
 const readTokens = ({ u, g, o, a, r, i, x, ix, sc }: WrittenTokens): HeldTokens => ({
   user: u,
   generation: g,
   obtainedAtMs: o,
-  accessToken: new Secret(a),
-  refreshToken: r === undefined ? undefined : new Secret(r),
-  idToken: i === undefined ? undefined : new Secret(i),
+  accessToken: tokenOnly(a),
+  refreshToken: r === undefined ? undefined : tokenOnly(r),
+  idToken: i === undefined ? undefined : tokenOnly(i),
   expiresAtMs: x,
   idTokenExpiresAtMs: ix,
   scopes: sc,

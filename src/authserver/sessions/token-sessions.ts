@@ -29,8 +29,6 @@ export interface TokenSessionsOptions {
   readonly maxLiveSessions?: number | undefined
   /** A cached token is read again after this time, in milliseconds. Default: when it is due. */
   readonly maxCachedMs?: number | undefined
-  /** Called once per session that this replica learns has ended. */
-  readonly onEnded?: ((tsid: string) => void) | undefined
 }
 
 /**
@@ -67,10 +65,7 @@ export function createTokenSessions(options: TokenSessionsOptions): TokenSession
     clock,
     log,
     keepMs: options.keepEndedMs,
-    onEnded(tsid) {
-      live.forget(tsid)
-      options.onEnded?.(tsid)
-    },
+    onEnded: (tsid) => live.forget(tsid),
   })
   const refresh = createRefresh({ store, records, clock, log, claimNames, count: count.refresh })
   const remove = async (tsid: string): Promise<void> => {
