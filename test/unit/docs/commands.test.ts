@@ -31,7 +31,7 @@ function callsOf(page: string): Call[] {
     ([, block, span]) => block ?? span,
   )
   const matches = code.flatMap((part = '') =>
-    Array.from(part.matchAll(/(?<![-\w])extauth (?:-- )?([a-z]+)((?: [^|;&\n]*)?)/g)),
+    Array.from(part.matchAll(/(?<![-\w]|-c )extauth (?:-- )?([a-z]+)((?: [^|;&\n]*)?)/g)),
   )
   return matches.map(([text = '', command = '', rest = '']) => {
     const own = rest.replaceAll(/"[^"]*"|'[^']*'/g, '').replace(/ #.*/, '')
