@@ -18,7 +18,6 @@ export default [
         'this.#trail.record(this.#event(status, reason, this.#chunks))',
         'if (!isDenied(status)) this.#trail.record(this.#event(status, reason, this.#chunks))',
       ],
-      ['a denied request is denied in its event', 'rules?.allowed !== false && (', '('],
       ['a response waits for its event', "if (written === 'written') return", 'return'],
       ['nothing is sent while events cannot be written', 'blocking.ready() : undefined', 'undefined : undefined'],
       [
