@@ -99,7 +99,7 @@ describe('callers of the embedded server', () => {
     await connect(both, browser, page)
 
     // The session of the placeholder is over.
-    await expect(call(client)).rejects.toMatchObject({ code: 404 })
+    await expect(call(client)).rejects.toMatchObject({ status: 404 })
     const again = await logInAsAlice(both.world, browser)
     expect(await call(again)).toContain('tools/call')
     const seen = both.world.backend.requests('/open').at(-1)
