@@ -181,7 +181,7 @@ describe('cases that cannot be run', () => {
     [
       'format beside a token',
       { route: 'aws', token: 'token', format: 'opaque', expect: { role: 'none' } },
-      /expected "format" beside "claims" only/,
+      /expected "format" only with "claims"/,
     ],
   ])('say so with their place: %s', async (_, each, message) => {
     const { code, out, err } = await test(each)
