@@ -10,7 +10,7 @@ import {
   type Tokens,
   upstreamOf,
 } from '../test/support/authserver/rig.ts'
-import { startIdp } from '../test/support/upstreams/idp.ts'
+import { type Idp, startIdp } from '../test/support/upstreams/idp.ts'
 import type { Sockets } from '../test/support/sockets.ts'
 import { TLS } from '../test/support/tls.ts'
 
@@ -18,6 +18,7 @@ import { TLS } from '../test/support/tls.ts'
 export interface LoginProxy {
   readonly url: string
   readonly pid: number
+  readonly idp: Idp
   /** Returns a function that performs a complete login of a client for the route at `path`; it rejects when a step fails. */
   client(path: string): Promise<() => Promise<Tokens>>
 }
@@ -39,7 +40,11 @@ export const loginAt = (url: string, name: string): object => ({
 /** Starts one with an identity provider behind it; both end with `sockets`. */
 export async function startLoginProxy(
   sockets: Sockets,
-  routes: (url: string) => readonly object[],
+  routes: (url: string, idp: Idp) => readonly object[],
+  more: { readonly spec: (idp: Idp) => object; readonly files: Readonly<Record<string, string>> } = {
+    spec: () => ({}),
+    files: {},
+  },
 ): Promise<LoginProxy> {
   const idp = await startIdp(sockets)
   idp.claims = claimsOfNow()
@@ -65,7 +70,8 @@ export async function startLoginProxy(
       bearerToken: { tokenSecretRef: { name: 'bench', key: 'token' } },
     }),
     'inject.json': authConfig('inject', { type: 'upstreamInject', upstreamInject: { providerName: 'corp' } }),
-    'proxy.json': proxyConfig({ secretsDirectory: './secrets', routes: routes(url) }),
+    'proxy.json': proxyConfig({ secretsDirectory: './secrets', routes: routes(url, idp), ...more.spec(idp) }),
+    ...more.files,
   })
   sockets.closing({ close: folder.remove })
   const args = ['--config', folder.directory, '--listen', url.replace('http://', ''), '--admin', '127.0.0.1:0']
@@ -75,6 +81,7 @@ export async function startLoginProxy(
   return {
     url,
     pid: proxy.process.pid ?? 0,
+    idp,
     async client(path) {
       const rig = rigOf(idp, url, `${url}${path}`)
       const client = await register(rig)

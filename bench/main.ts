@@ -14,6 +14,7 @@ import {
   startGenerator,
   startProxyCommand,
 } from './processes.ts'
+import { runAccounts } from './parts/accounts.ts'
 import { runAws } from './parts/aws.ts'
 import { runBodies } from './parts/bodies.ts'
 import { runCallers } from './parts/callers.ts'
@@ -29,7 +30,7 @@ import { runProcessCost } from './parts/process-cost.ts'
 import { SCALE_PARTS, type ScaleOptions } from './parts/scale.ts'
 import { loadTable, streamTable, writeReport } from './report.ts'
 
-const HELP = `npm run bench -- [--quick] [--only load|streams|callers|bodies|connections|logins|tokens|aws|workers|inspector|rules|traces|process|young|scale]
+const HELP = `npm run bench -- [--quick] [--only load|streams|callers|bodies|connections|logins|accounts|tokens|aws|workers|inspector|rules|traces|process|young|scale]
                  [--size BYTES] [--connections N] [--against DIRECTORY] [--caddy FILE]
 
 Compares what a request costs through extauth, through the least that a proxy on undici can do, and through its peers,
@@ -216,6 +217,7 @@ const main = async (): Promise<void> => {
     if (wants('bodies')) add(await runBodies(generator, backend.url, { ...bodies, against }))
     if (wants('connections')) add(await runConnections(generator, backend.url, { ...held, against }))
     if (wants('logins')) add(await runLogins(generator, backend.url, logins))
+    if (wants('accounts')) add(await runAccounts(generator, backend.url, logins))
     if (wants('tokens')) add(await runTokens(generator, backend.url, logins))
     if (wants('aws')) add(await runAws(generator, backend.url, logins))
     if (wants('workers')) add(await runWorkers(generator, backend.url, callers))
