@@ -80,7 +80,9 @@ const open = (): Accounts =>
   createAccounts({
     providers: [{ name: PROVIDER, type: 'oauth2', maxAge: 720 * HOUR_MS } as never],
     upstreams: new Map([[PROVIDER, upstream]]),
+    keys: new Map(),
     isSingleUser: false,
+    audit: () => undefined,
     store,
     seal,
     clock,

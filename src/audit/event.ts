@@ -133,6 +133,12 @@ const READS: ReadonlySet<AuditEventType> = new Set([
   'mcp_prompts_list',
 ])
 const LOGIN_ACTIVITIES: Partial<Record<AuditEventType, number>> = { login: 1, session_revoked: 2 }
+/** Create, update and delete. */
+const CHANGES: Partial<Record<AuditEventType, number>> = {
+  account_connected: 1,
+  account_replaced: 3,
+  account_disconnected: 4,
+}
 const OTHER = 99
 
 function ocsfLine(event: AuditEvent, version: string): string {
@@ -140,7 +146,7 @@ function ocsfLine(event: AuditEvent, version: string): string {
   const { user, user_id: uid, client_name: clientName, client_version: clientVersion } = subjectsOf(event)
   const login = LOGIN_ACTIVITIES[type]
   const classUid = login === undefined ? 6003 : 3002
-  const activity = login ?? (READS.has(type) ? 2 : OTHER)
+  const activity = login ?? CHANGES[type] ?? (READS.has(type) ? 2 : OTHER)
   const isSuccess = outcome === 'success'
   const chain = delegationOf(event.claims)
   const who = { name: user ?? 'anonymous', uid }

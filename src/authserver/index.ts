@@ -1,5 +1,5 @@
 export type { AuthServerConfig, AuthServerResource } from './config.ts'
-export type { AuthServerDeps } from './deps.ts'
+export type { Audit, AuthServerDeps } from './deps.ts'
 // Loaded together with the server.
 export { createEphemeralKeys } from '../signing/index.ts'
 export { openAuthServer, type AuthServer, type AuthServerReadiness } from './server.ts'
@@ -8,7 +8,7 @@ export { createUpstreamSessions, type UpstreamSessionsOptions } from './sessions
 export { defaultRedirectUri } from './addresses.ts'
 // For connected accounts, which use the same sessions, pages, cookies and limits.
 export { type BrowserEndpoint, createBrowserEndpoints, readForm } from './browser-endpoint.ts'
-export { createClientNetwork } from './client-network.ts'
+export { type ClientNetwork, createClientNetwork } from './client-network.ts'
 export { postedBack } from './endpoints.ts'
 export { beginFlow, cookieName, endFlow, type Flow, flowOf, setCookie } from './login/browser.ts'
 export { CONSENT_FORM_BYTES } from './login/consent.ts'
@@ -25,6 +25,7 @@ export type { Page, Reply } from './reply.ts'
 export { checkAtStart, readinessOf } from './server.ts'
 export { createSessionCounters } from './sessions/counters.ts'
 export type { HeldTokens, SessionRecord } from './sessions/record.ts'
+export type { RevocationOutcome } from './sessions/revocations.ts'
 export { createTokenSessions, type TokenSessions } from './sessions/token-sessions.ts'
 export { storeFailure } from './store-failure.ts'
 export { createUpstreamRegistrations } from './upstream-registrations.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createPauses } from '../cache/index.ts'
-import { createSessionCounters, createTokenSessions } from '../authserver/index.ts'
+import { createSessionCounters, createTokenSessions, type RevocationOutcome } from '../authserver/index.ts'
 import {
   asFailure,
   type Caller,
@@ -15,14 +15,19 @@ import {
 import { type ConnectionProvider, maxAgeMs } from '../resources/index.ts'
 import type { Seal, Store } from '../storage/index.ts'
 import type { Upstream, UpstreamLogin } from '../upstreams/index.ts'
-import { connectionName, type Owner, ownerOf } from './owner.ts'
-import { createPointers, type Pointer } from './pointers.ts'
+import type { ApiKeys } from './api-keys.ts'
+import type { ConnectionAudit } from './audit.ts'
+import { type ConnectionRef, connectionRef, type Owner, ownerOf } from './owner.ts'
+import { createPointers, type ListedConnection, MOST_CONNECTIONS, type Pointer } from './pointers.ts'
 
 export interface AccountsOptions {
   readonly providers: readonly ConnectionProvider[]
   /** Those of types `oidc` and `oauth2`, by name. */
   readonly upstreams: ReadonlyMap<string, Upstream>
+  /** Those of type `secret`, by name. */
+  readonly keys: ReadonlyMap<string, Pick<ApiKeys, 'accepts'>>
   readonly isSingleUser: boolean
+  readonly audit: ConnectionAudit
   readonly store: Store
   readonly seal: Seal
   readonly clock: Clock
@@ -37,23 +42,42 @@ export interface ConnectionInfo {
   readonly account: string | undefined
   readonly scopes: readonly string[]
   readonly createdAtMs: number
+  /** Last use, to the hour; undefined before the first. */
+  readonly usedAtMs: number | undefined
   /** Infinity: until it is revoked. */
   readonly endsAtMs: number
   /** The provider ended it, or rejected its credential. */
   readonly isBroken: boolean
 }
 
+/** `unsupported`: the provider has no endpoint for it. */
+export type TestOutcome = 'accepted' | 'rejected' | 'unsupported'
+
 /** The connections of all people. Methods throw `store_unavailable`. */
 export interface Accounts extends ConnectedAccounts {
   /**
    * Stores the result of a login at a provider, replacing the person's connection there. `prompt`: id of the link that
-   * was used.
+   * was used. Throws `connections_full`.
    */
-  connect(owner: Owner, provider: string, login: UpstreamLogin, prompt: string): Promise<void>
-  /** Deletes the connection on all replicas within 2 s, and revokes its tokens. False without a connection. */
-  disconnect(owner: Owner, provider: string): Promise<boolean>
-  /** Undefined without a connection. */
-  info(owner: Owner, provider: string): Promise<ConnectionInfo | undefined>
+  connect(owner: Owner, provider: string, login: UpstreamLogin, prompt: string): Promise<'connected' | 'replaced'>
+  /** Throws `connections_full` if the person can't connect an account at this provider. */
+  checkRoom(owner: Owner, provider: string): Promise<void>
+  /**
+   * Deletes the connection on all replicas within 2 s, and revokes its tokens; `revocation` has the outcome. Undefined
+   * without a connection.
+   */
+  disconnect(
+    owner: Owner,
+    provider: string,
+  ): Promise<{ readonly revocation: Promise<RevocationOutcome | 'nothing'> } | undefined>
+  /** Sends one request with the credential to the provider. Throws `not_connected` and the errors of the request. */
+  test(owner: Owner, provider: string): Promise<TestOutcome>
+  /** Whether `test` has an endpoint at this provider, as far as the configuration says. */
+  isTestable(provider: string): boolean
+  /** A person's connections, and the person's keyed hash. */
+  infos(owner: Owner): Promise<{ readonly caller: string; readonly connections: readonly ConnectionInfo[] }>
+  /** All connections; approximate while they change. */
+  list(): Promise<readonly ListedConnection[]>
   isConnected(caller: Caller, provider: string): Promise<boolean>
   onConnected(caller: Caller, provider: string, listener: (prompt: string) => void): () => void
   opened(): Promise<void>
@@ -62,8 +86,6 @@ export interface Accounts extends ConnectedAccounts {
   close(): Promise<void>
 }
 
-/** Bound of connections with tokens in memory (connections.md §4). */
-const MOST_LIVE = 100_000
 /** Connections are read again after this time, so that no replica uses a credential that was deleted meanwhile. */
 const CACHED_MS = 3_600_000
 /** Replicas that were cut off from the store for longer have read every connection again. */
@@ -81,14 +103,14 @@ const notConnected = (provider: string, problem: ConnectionProblem, detail: stri
 
 /** One `UpstreamSession` per connection, and a pointer to it (connections.md §4). */
 export function createAccounts(options: AccountsOptions): Accounts {
-  const { providers, isSingleUser, store, seal, clock, log, metrics } = options
+  const { providers, upstreams, keys, isSingleUser, audit, store, seal, clock, log, metrics } = options
   const byName = new Map(providers.map((provider) => [provider.name, provider]))
   const counter = metrics.counter('extauth_connections_total', 'Connected accounts, by event.', ['provider', 'event'])
   const count = (provider: string, event: 'connected' | 'disconnected' | 'replaced' | 'broken'): void =>
     counter.with(provider, event).add()
-  const pointers = createPointers(store, seal, { clock, maxEntries: MOST_LIVE })
+  const pointers = createPointers(store, seal, { clock, maxEntries: MOST_CONNECTIONS })
   const sessions = createTokenSessions({
-    upstreams: options.upstreams,
+    upstreams,
     claimNames: ACCOUNT_CLAIMS,
     keepEndedMs: KEEP_ENDED_MS,
     store,
@@ -96,63 +118,96 @@ export function createAccounts(options: AccountsOptions): Accounts {
     clock,
     log,
     count: { refresh: createSessionCounters(metrics).refresh, session: () => undefined },
-    maxLiveSessions: MOST_LIVE,
+    maxLiveSessions: MOST_CONNECTIONS,
     maxCachedMs: CACHED_MS,
+    onRejected: (id) =>
+      void noteBroken(inUse.get(id), id, rejecting.has(id) ? 'rejected_by_backend' : 'ended_by_provider'),
   })
   const { tokens, ended, records } = sessions
   const keyRefusals = createPauses<true>({ clock, maxEntries: MOST_REFUSALS })
+  /** Sessions whose token a backend rejected just now. */
+  const rejecting = new Set<string>()
+  /** The connections whose tokens are read or refreshed just now, by id of the session. */
+  const inUse = new Map<string, ConnectionRef>()
   // A caller object lives as long as its token is cached.
-  const names = new WeakMap<Caller, Map<string, string>>()
-  const nameFor = (caller: Caller, provider: string): string => {
-    const known = names.get(caller) ?? new Map<string, string>()
-    names.set(caller, known)
-    const name = known.get(provider) ?? connectionName(ownerOf(caller, isSingleUser), provider)
-    known.set(provider, name)
-    return name
+  const refs = new WeakMap<Caller, Map<string, ConnectionRef>>()
+  const refFor = (caller: Caller, provider: string): ConnectionRef => {
+    const known = refs.get(caller) ?? new Map<string, ConnectionRef>()
+    refs.set(caller, known)
+    const ref = known.get(provider) ?? connectionRef(ownerOf(caller, isSingleUser), provider)
+    known.set(provider, ref)
+    return ref
   }
   const ownedBy =
-    (name: string) =>
+    ({ name }: ConnectionRef) =>
     ({ subject }: { readonly subject: string }): void => {
       if (subject !== name) throw new Failure('internal_error', { detail: 'a connection of another person' })
     }
 
+  const noteBroken = async (
+    ref: ConnectionRef | undefined,
+    id: string,
+    cause: 'rejected_by_backend' | 'ended_by_provider',
+  ): Promise<void> => {
+    if (ref === undefined) return
+    const { owner, provider } = ref
+    const isCurrent = await pointers.markBroken(ref, id).catch((error: unknown) => {
+      log.warn({ provider, reason: asFailure(error).code }, 'listing a broken connection failed')
+      return true
+    })
+    // It was replaced or disconnected meanwhile.
+    if (!isCurrent) return
+    count(provider, 'broken')
+    log.info({ provider, cause }, 'connection broken')
+    audit({ type: 'account_broken', outcome: 'failure', owner, provider, details: { cause } })
+  }
+
   /** Runs `use` with the id of the connection; once more if another replica replaced it meanwhile. */
-  const withSession = async <T>(name: string, provider: string, use: (id: string) => Promise<T>): Promise<T> => {
-    let known = pointers.cached(name)
+  const withSession = async <T>(ref: ConnectionRef, use: (id: string) => Promise<T>): Promise<T> => {
+    const { provider } = ref
+    let known = pointers.cached(ref)
     for (;;) {
-      const pointer: Pointer | undefined = known ?? (await pointers.find(name))
+      const pointer: Pointer | undefined = known ?? (await pointers.find(ref))
       if (pointer === undefined) throw notConnected(provider, 'missing', 'there is no such connection')
       try {
         if (ended.has(pointer.id)) throw new Failure('no_session', { detail: 'the connection has ended' })
+        inUse.set(pointer.id, ref)
         return await use(pointer.id)
       } catch (error) {
         const { code, detail } = asFailure(error)
         if (code !== 'no_session') throw error
-        pointers.forget(name, pointer.id)
+        pointers.forget(ref, pointer.id)
         if (known === undefined) throw notConnected(provider, 'ended', detail ?? 'the connection has ended')
         known = undefined
+      } finally {
+        inUse.delete(pointer.id)
       }
     }
   }
 
-  const load = (name: string, provider: string, kind: 'access_token' | 'id_token'): Promise<UpstreamToken> =>
-    withSession(name, provider, (id) => tokens.current(id, provider, kind, ownedBy(name)))
+  /** A token that is not cached. Connections in use come here every hour, which is the time of use to store. */
+  const load = (ref: ConnectionRef, kind: 'access_token' | 'id_token'): Promise<UpstreamToken> =>
+    withSession(ref, async (id) => {
+      const token = await tokens.current(id, ref.provider, kind, ownedBy(ref))
+      void pointers.noteUse(ref, id)
+      return token
+    })
 
-  const broken = async (id: string, provider: string): Promise<false> => {
-    count(provider, 'broken')
-    if (!ended.hasLearned(id)) await sessions.lose(id)
-    log.info({ provider }, 'connection broken: the credential was rejected')
+  const broken = async (ref: ConnectionRef, id: string): Promise<false> => {
+    if (ended.hasLearned(id)) return false
+    void noteBroken(ref, id, 'rejected_by_backend')
+    await sessions.lose(id)
     return false
   }
 
   const current: Accounts['current'] = (caller, provider, kind) => {
-    const name = nameFor(caller, provider)
-    const pointer = pointers.cached(name)
+    const ref = refFor(caller, provider)
+    const pointer = pointers.cached(ref)
     const live =
       pointer === undefined || ended.hasLearned(pointer.id)
         ? undefined
-        : tokens.cached(pointer.id, provider, kind, ownedBy(name))
-    return live ?? load(name, provider, kind)
+        : tokens.cached(pointer.id, provider, kind, ownedBy(ref))
+    return live ?? load(ref, kind)
   }
 
   // Sessions without a pointer, which could not be deleted while the store was down.
@@ -196,20 +251,23 @@ export function createAccounts(options: AccountsOptions): Accounts {
     current,
     isConnected,
     reject(caller, provider, refused) {
-      const name = nameFor(caller, provider)
-      return withSession(name, provider, async (id) => {
+      const ref = refFor(caller, provider)
+      return withSession(ref, async (id) => {
         if (byName.get(provider)?.type === 'secret') {
-          const held = await tokens.held(id, provider, ownedBy(name))
+          const held = await tokens.held(id, provider, ownedBy(ref))
           if (!held.accessToken.equals(refused.token)) return true
-          if (keyRefusals.get(id) !== undefined) return broken(id, provider)
+          if (keyRefusals.get(id) !== undefined) return broken(ref, id)
           keyRefusals.set(id, true, KEY_REFUSAL_MS)
           return true
         }
+        rejecting.add(id)
         try {
-          return (await tokens.reject(id, provider, refused, ownedBy(name))) || (await broken(id, provider))
+          return (await tokens.reject(id, provider, refused, ownedBy(ref))) || (await broken(ref, id))
         } catch (error) {
           if (asFailure(error).code !== 'no_session') throw error
-          return broken(id, provider)
+          return broken(ref, id)
+        } finally {
+          rejecting.delete(id)
         }
       }).catch((error: unknown) => {
         if (asFailure(error).code === 'not_connected') return false
@@ -217,38 +275,44 @@ export function createAccounts(options: AccountsOptions): Accounts {
       })
     },
     async widen(caller, provider, scopes) {
-      const name = nameFor(caller, provider)
-      const held = await withSession(name, provider, (id) => tokens.held(id, provider, ownedBy(name)))
+      const ref = refFor(caller, provider)
+      const held = await withSession(ref, (id) => tokens.held(id, provider, ownedBy(ref)))
       throw new Failure('not_connected', {
         detail: 'the backend requires more scopes',
         connection: { provider, problem: 'insufficient_scope', scopes: [...new Set([...held.scopes, ...scopes])] },
       })
     },
     keyParts(caller, provider) {
-      const name = nameFor(caller, provider)
-      const pointer = pointers.cached(name)
+      const ref = refFor(caller, provider)
+      const pointer = pointers.cached(ref)
       if (
         pointer !== undefined &&
         !ended.hasLearned(pointer.id) &&
-        tokens.cached(pointer.id, provider, 'access_token', ownedBy(name)) !== undefined
+        tokens.cached(pointer.id, provider, 'access_token', ownedBy(ref)) !== undefined
       )
         return [provider, pointer.id]
-      return withSession(name, provider, async (id) => {
-        await tokens.current(id, provider, 'access_token', ownedBy(name))
+      return withSession(ref, async (id) => {
+        await tokens.current(id, provider, 'access_token', ownedBy(ref))
         return [provider, id]
       })
     },
     async connect(owner, provider, login, prompt) {
-      const name = connectionName(owner, provider)
+      const ref = connectionRef(owner, provider)
       const id = randomBytes(16).toString('base64url')
       const nowMs = clock.now()
-      const maxAge = maxAgeMs(byName.get(provider) ?? unknownProvider(provider))
-      const endsAtMs = Math.min(Number.MAX_SAFE_INTEGER, nowMs + maxAge)
-      await sessions.create({ tsid: id, subject: name, clientId: '', firstProvider: provider, resource: '', endsAtMs })
+      const endsAtMs = nowMs + maxAgeMs(byName.get(provider) ?? unknownProvider(provider))
+      await sessions.create({
+        tsid: id,
+        subject: ref.name,
+        clientId: '',
+        firstProvider: provider,
+        resource: '',
+        endsAtMs: Math.min(Number.MAX_SAFE_INTEGER, endsAtMs),
+      })
       let before: Pointer | undefined
       try {
         await sessions.addLeg(id, provider, login)
-        before = await pointers.replace(name, { id, createdAtMs: nowMs })
+        before = await pointers.replace(ref, { id, createdAtMs: nowMs, endsAtMs })
       } catch (error) {
         await sessions.lose(id).catch(() => void (leftOver.size < MOST_LEFT_OVER && leftOver.add(id)))
         throw error
@@ -260,34 +324,53 @@ export function createAccounts(options: AccountsOptions): Accounts {
         await sessions.lose(before.id)
       }
       // A replica that misses the message sees the connection with the next request.
-      await store.publish(CHANNEL, `${seal.lookupKey('connection', name)} ${prompt}`).catch(() => undefined)
+      await store.publish(CHANNEL, `${seal.lookupKey('connection', ref.name)} ${prompt}`).catch(() => undefined)
+      return before === undefined ? 'connected' : 'replaced'
     },
+    checkRoom: (owner, provider) => pointers.checkRoom(connectionRef(owner, provider)),
     async disconnect(owner, provider) {
-      const pointer = await pointers.remove(connectionName(owner, provider))
-      if (pointer === undefined) return false
-      count(provider, 'disconnected')
-      await sessions.end(pointer.id)
-      return true
-    },
-    async info(owner, provider) {
-      const pointer = await pointers.find(connectionName(owner, provider))
+      const pointer = await pointers.remove(connectionRef(owner, provider))
       if (pointer === undefined) return undefined
-      const record = (await records.load(pointer.id))?.record
-      const held = record?.providers.get(provider)
-      const account = ACCOUNT_CLAIMS.map((claim) => record?.claims[claim]).find(
-        (value) => typeof value === 'string' && value !== '',
-      )
-      return {
-        provider,
-        account: typeof account === 'string' ? account : undefined,
-        scopes: held?.scopes ?? [],
-        createdAtMs: pointer.createdAtMs,
-        endsAtMs: record === undefined || record.endsAtMs === Number.MAX_SAFE_INTEGER ? Infinity : record.endsAtMs,
-        isBroken: held === undefined || ended.hasLearned(pointer.id),
-      }
+      count(provider, 'disconnected')
+      const { revocation } = await sessions.end(pointer.id)
+      return { revocation: revocation.then((outcomes) => outcomes.get(provider) ?? 'nothing') }
     },
+    async test(owner, provider) {
+      const ref = connectionRef(owner, provider)
+      const held = await withSession(ref, async (id) => {
+        await tokens.current(id, provider, 'access_token', ownedBy(ref))
+        return tokens.held(id, provider, ownedBy(ref))
+      })
+      const isAccepted = await (keys.get(provider)?.accepts(held.accessToken) ??
+        upstreams.get(provider)?.accepts?.(held))
+      return isAccepted === undefined ? 'unsupported' : isAccepted ? 'accepted' : 'rejected'
+    },
+    isTestable: (provider) =>
+      upstreams.get(provider)?.accepts !== undefined || byName.get(provider)?.secret?.test !== undefined,
+    async infos(owner) {
+      const { caller, pointers: owned } = await pointers.ofOwner(owner)
+      const connections = [...owned].map(async ([provider, pointer]): Promise<ConnectionInfo> => {
+        const { id, createdAtMs, usedAtMs, endsAtMs } = pointer
+        const record = (await records.load(id))?.record
+        const held = record?.providers.get(provider)
+        const account = ACCOUNT_CLAIMS.map((claim) => record?.claims[claim]).find(
+          (value) => typeof value === 'string' && value !== '',
+        )
+        return {
+          provider,
+          account: typeof account === 'string' ? account : undefined,
+          scopes: held?.scopes ?? [],
+          createdAtMs,
+          usedAtMs,
+          endsAtMs,
+          isBroken: held === undefined || ended.hasLearned(id),
+        }
+      })
+      return { caller, connections: await Promise.all(connections) }
+    },
+    list: () => pointers.list(),
     onConnected(caller, provider, listener) {
-      const lookups = seal.lookupKeys('connection', nameFor(caller, provider))
+      const lookups = seal.lookupKeys('connection', refFor(caller, provider).name)
       // One listener may wait for several connections.
       const own: Listener = (prompt) => listener(prompt)
       for (const lookup of lookups) listeners.set(lookup, (listeners.get(lookup) ?? new Set()).add(own))

@@ -15,6 +15,8 @@ export interface ApiKeys {
   check(entered: string): Promise<UpstreamLogin | KeyProblem>
   /** Status of the test request with an invalid key; undefined without a test or a response. */
   probe(): Promise<number | undefined>
+  /** Tries a stored key; undefined without a test request. Throws `identity_provider_unavailable`. */
+  accepts(key: Secret): Promise<boolean | undefined>
   close(): Promise<void>
 }
 
@@ -63,13 +65,15 @@ export function createApiKeys(
     }
   }
 
+  /** Whether a status says anything about the key. */
+  const says = (status: number | undefined): boolean => status !== undefined && status !== 429 && status < 500
+
   /** The problem that the service has with a key. */
   const refusal = async (key: string): Promise<KeyProblem | undefined> => {
     if (outbound === undefined || test === undefined) return undefined
     const status = await tried(outbound, test, key)
     if (status !== undefined && test.expect.includes(status)) return undefined
-    // These statuses say nothing about the key.
-    if (status === undefined || status === 429 || status >= 500) {
+    if (!says(status)) {
       if (status !== undefined) deps.log.warn({ provider: name, status }, 'a key could not be checked by the service')
       return { problem: `The service can’t check this ${label} now. Try again in a moment.`, status: 503 }
     }
@@ -101,6 +105,13 @@ export function createApiKeys(
       }
     },
     probe: async () => (outbound === undefined || test === undefined ? undefined : tried(outbound, test, INVALID_KEY)),
+    async accepts(key) {
+      if (outbound === undefined || test === undefined) return undefined
+      const status = await tried(outbound, test, key.reveal())
+      if (status !== undefined && test.expect.includes(status)) return true
+      if (says(status)) return false
+      throw new Failure('identity_provider_unavailable', { detail: `test request for ${name}: status ${status}` })
+    },
     close: async () => outbound?.close(),
   }
 }

@@ -1,5 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { asFailure, Failure, type Clock, type LocalHandler, type Log, type Metrics } from '../core/index.ts'
+import {
+  asFailure,
+  type AuditOutcome,
+  Failure,
+  type Clock,
+  type LocalHandler,
+  type Log,
+  type Metrics,
+} from '../core/index.ts'
 import {
   beginFlow,
   type BrowserEndpoint,
@@ -19,6 +27,7 @@ import { type ConnectionProvider, FORM_POST } from '../resources/index.ts'
 import type { Upstream, UpstreamLeg, UpstreamLogin } from '../upstreams/index.ts'
 import type { Accounts } from './accounts.ts'
 import type { ApiKeys } from './api-keys.ts'
+import type { ConnectionAudit } from './audit.ts'
 import type { Manage } from './manage.ts'
 import {
   canceledPage,
@@ -51,12 +60,21 @@ export interface FlowParts {
   readonly manage: Pick<Manage, 'entered'>
   readonly pending: PendingLogins
   readonly legs: UpstreamLegs<PendingRedirect>
+  readonly audit: ConnectionAudit
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
 }
 
 type RefusalCause = 'unknown' | 'other_person' | 'other_browser' | 'canceled' | 'failed'
+
+const OUTCOMES: Readonly<Record<RefusalCause, AuditOutcome>> = {
+  unknown: 'denied',
+  other_person: 'denied',
+  other_browser: 'denied',
+  canceled: 'failure',
+  failed: 'error',
+}
 
 /** A consent page that was shown. */
 interface PendingConsent {
@@ -79,7 +97,18 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
     'Attempts to connect an account that failed.',
     ['cause'],
   )
-  const refuse = (cause: RefusalCause): void => refusals.with(cause).add()
+  const refuse = (cause: RefusalCause, { requestId }: Visit, ticket?: Ticket): void => {
+    refusals.with(cause).add()
+    const { owner, provider, id: prompt } = ticket ?? {}
+    parts.audit({
+      type: 'connect_refused',
+      outcome: OUTCOMES[cause],
+      requestId,
+      owner,
+      provider,
+      details: { cause, prompt },
+    })
+  }
 
   const consent = async (
     { link, person }: Pick<PendingConsent, 'link' | 'person'>,
@@ -121,7 +150,7 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
   const open = async (link: string, visit: Visit): Promise<Reply> => {
     const ticket = await tickets.peek(link)
     if (ticket === undefined) {
-      refuse('unknown')
+      refuse('unknown', visit)
       return unknownLinkPage(visit.requestId)
     }
     const { flow, setCookies } = beginFlow(visit.cookies, origin, clock.now())
@@ -156,11 +185,11 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
     }
     const ticket = await tickets.peek(record.link)
     if (ticket === undefined) {
-      refuse('unknown')
+      refuse('unknown', visit)
       return unknownLinkPage(visit.requestId)
     }
     if (ticket.owner.issuer !== login.issuer || !isPerson(ticket.match, claims)) {
-      refuse('other_person')
+      refuse('other_person', visit, ticket)
       log.warn(
         { provider: ticket.provider, prompt: ticket.id, request: visit.requestId },
         'a link for connecting an account was opened by another person',
@@ -172,7 +201,15 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
 
   const stored = async (ticket: Ticket, login: UpstreamLogin, flow: Flow, visit: Visit): Promise<Reply> => {
     const { owner, provider } = ticket
-    await accounts.connect(owner, provider, login, ticket.id)
+    const how = await accounts.connect(owner, provider, login, ticket.id)
+    parts.audit({
+      type: how === 'connected' ? 'account_connected' : 'account_replaced',
+      outcome: 'success',
+      requestId: visit.requestId,
+      owner,
+      provider,
+      details: { prompt: ticket.id, route: ticket.route, scopes: login.tokens.scopes },
+    })
     // Without it the connection works, and is missing on the page that lists connections.
     await parts.persons.note(ticket.match, owner).catch((error: unknown) => {
       log.warn({ provider, reason: asFailure(storeFailure(error)).code }, 'noting the person of a connection failed')
@@ -183,9 +220,9 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
     return completedPage(label(provider), typeof account === 'string' ? account : undefined, [endFlow(flow.id, origin)])
   }
 
-  const failed = (error: unknown, flow: Flow, visit: Visit, provider: string): Reply => {
+  const failed = (error: unknown, flow: Flow, visit: Visit, provider: string, ticket: Ticket | undefined): Reply => {
     const failure = asFailure(storeFailure(error))
-    refuse(failure.code === 'login_refused' ? 'canceled' : 'failed')
+    refuse(failure.code === 'login_refused' ? 'canceled' : 'failed', visit, ticket)
     const { code: reason, detail } = failure
     log.warn({ reason, detail, provider, request: visit.requestId }, 'connecting an account failed')
     return failurePage(failure, visit.requestId, [endFlow(flow.id, origin)])
@@ -195,7 +232,7 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
     const query = new URLSearchParams(text)
     const came = await legs.take(query, visit.cookies, [origin])
     if (came === undefined) {
-      refuse('other_browser')
+      refuse('other_browser', visit)
       return lostPage(visit.requestId)
     }
     const { flow, leg, record } = came
@@ -207,7 +244,7 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
       const login = await upstream.finish(leg, query)
       return await stored(record.ticket, login, flow, visit)
     } catch (error) {
-      return failed(error, flow, visit, record.at)
+      return failed(error, flow, visit, record.at, record.ticket)
     }
   }
 
@@ -220,18 +257,17 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
     const flow = flowOf(flowId, visit.cookies, origin)
     const record = flow && (await pending.take<PendingConsent>('connect-consent', token, flow))
     if (flow === undefined || record === undefined || clock.now() >= record.endsAtMs) {
-      refuse('other_browser')
+      refuse('other_browser', visit)
       return lostPage(visit.requestId)
     }
     const { link } = record
     if (decision === 'cancel') {
-      await tickets.consume(link)
-      refuse('canceled')
+      refuse('canceled', visit, await tickets.consume(link))
       return canceledPage(visit.requestId, [endFlow(flow.id, origin)])
     }
     const ticket = await tickets.peek(link)
     if (ticket === undefined) {
-      refuse('unknown')
+      refuse('unknown', visit)
       return unknownLinkPage(visit.requestId)
     }
     try {
@@ -255,7 +291,7 @@ export function createFlow(parts: FlowParts, page: BrowserEndpoint): readonly Lo
       const sent = { step: 'provider', link: '', ticket: consumed, at: ticket.provider, endsAtMs } as const
       return { kind: 'redirect', url: await leg.store(sent) }
     } catch (error) {
-      return failed(error, flow, visit, ticket.provider)
+      return failed(error, flow, visit, ticket.provider, ticket)
     }
   }
 

@@ -15,20 +15,25 @@ import {
   type Visit,
 } from '../authserver/index.ts'
 import type { Seal } from '../storage/index.ts'
-import type { Accounts } from './accounts.ts'
+import type { Accounts, ConnectionInfo } from './accounts.ts'
+import type { ConnectionAudit } from './audit.ts'
 import { type Owner, ownerOf } from './owner.ts'
-import { connectionsPage, issuersPage, lostPage } from './pages.ts'
+import { connectionsPage, disconnectedText, issuersPage, lostPage, testedText } from './pages.ts'
 import type { PersonLogin, Persons } from './persons.ts'
 import { FLOW_MS, type PendingRedirect } from './redirects.ts'
-import type { Match } from './tickets.ts'
+import type { Match, Tickets } from './tickets.ts'
 
 export interface ManageParts {
   readonly baseUrl: string
   readonly providers: readonly string[]
+  /** Name of the first route that uses a provider. */
+  readonly routeOf: (provider: string) => string
   readonly logins: readonly PersonLogin[]
   readonly isSingleUser: boolean
   readonly label: (provider: string) => string
-  readonly accounts: Pick<Accounts, 'info' | 'disconnect'>
+  readonly accounts: Pick<Accounts, 'infos' | 'disconnect' | 'test' | 'isTestable'>
+  readonly tickets: Pick<Tickets, 'issue'>
+  readonly audit: ConnectionAudit
   readonly persons: Persons
   readonly legs: UpstreamLegs<PendingRedirect>
   readonly seal: Seal
@@ -44,7 +49,14 @@ interface Visitor {
   readonly endsAtMs: number
 }
 
+interface OwnedConnection {
+  readonly info: ConnectionInfo
+  readonly owner: Owner
+}
+
 const COOKIE = 'extauth-connections'
+/** Names of the buttons; the value is the provider. */
+const ACTIONS = ['disconnect', 'test', 'renew'] as const
 const VISIT_MS = 15 * 60_000
 
 /** The page `/connections`, on which people see and end their own connections. */
@@ -76,12 +88,22 @@ export function createManage(parts: ManageParts, page: BrowserEndpoint): Manage 
   const ownersOf = async ({ issuer, match }: Visitor): Promise<readonly Owner[]> =>
     parts.isSingleUser ? [ownerOf({ kind: 'anonymous' }, true)] : persons.find(issuer, match)
 
+  const ownedBy = async (visitor: Visitor): Promise<readonly OwnedConnection[]> => {
+    const found = (await ownersOf(visitor)).map(async (owner) => {
+      const { connections } = await accounts.infos(owner)
+      return connections.map((info): OwnedConnection => ({ info, owner }))
+    })
+    return (await Promise.all(found)).flat()
+  }
+
   const show = async (visitor: Visitor, token: string, done?: string): Promise<Reply> => {
-    const owners = await ownersOf(visitor)
-    const found = await Promise.all(
-      owners.flatMap((owner) => parts.providers.map((provider) => accounts.info(owner, provider))),
-    )
-    const connections = found.flatMap((one) => (one === undefined ? [] : [{ ...one, label: label(one.provider) }]))
+    const connections = (await ownedBy(visitor)).map(({ info }) => ({
+      info,
+      label: label(info.provider),
+      isTestable: !info.isBroken && accounts.isTestable(info.provider),
+      // A provider that is not configured any more can only be disconnected.
+      isRenewable: parts.providers.includes(info.provider),
+    }))
     return connectionsPage({ connections, person: visitor.name, action: path, token, done })
   }
 
@@ -122,22 +144,58 @@ export function createManage(parts: ManageParts, page: BrowserEndpoint): Manage 
     const own = Buffer.from(known?.token ?? '')
     if (known === undefined || given.length !== own.length || !timingSafeEqual(given, own))
       return lostPage(visit.requestId)
-    const provider = form.get('disconnect') ?? ''
-    if (!parts.providers.includes(provider))
-      throw new Failure('bad_request', { detail: 'the form names no connection provider' })
     const { visitor, token } = known
+    const [action, ...others] = ACTIONS.filter((name) => form.has(name))
+    if (action === undefined || others.length > 0)
+      throw new Failure('bad_request', { detail: `the form must have one of ${ACTIONS.join(', ')}` })
+    const provider = form.get(action) ?? ''
+    const connections = (await ownedBy(visitor)).filter(({ info }) => info.provider === provider)
+    const [first] = connections
+    if (first === undefined) return show(visitor, token, 'This account was not connected.')
+    if (action === 'renew') return renew(first, visitor)
+    const done =
+      action === 'test'
+        ? testedText(label(provider), await tested(first))
+        : disconnectedText(label(provider), await disconnect(connections, visit))
+    return show(visitor, token, done)
+  }
+
+  const disconnect = async (connections: readonly OwnedConnection[], visit: Visit) => {
+    const outcomes = connections.map(async ({ owner, info: { provider } }) => {
+      const ended = await accounts.disconnect(owner, provider)
+      const revocation = (await ended?.revocation) ?? 'nothing'
+      if (ended === undefined) return revocation
+      log.info({ provider, revocation, request: visit.requestId }, 'account disconnected by its owner')
+      const details = { by: 'person', revocation }
+      const { requestId } = visit
+      parts.audit({ type: 'account_disconnected', outcome: 'success', requestId, owner, provider, details })
+      return revocation
+    })
+    return Promise.all(outcomes)
+  }
+
+  const tested = async ({ owner, info: { provider } }: OwnedConnection) => {
     try {
-      const ended = await Promise.all((await ownersOf(visitor)).map((owner) => accounts.disconnect(owner, provider)))
-      const isEnded = ended.includes(true)
-      if (isEnded) log.info({ provider, request: visit.requestId }, 'account disconnected by its owner')
-      return await show(
-        visitor,
-        token,
-        isEnded ? `${label(provider)} was disconnected.` : `${label(provider)} was not connected.`,
-      )
+      return await accounts.test(owner, provider)
     } catch (error) {
-      throw asFailure(storeFailure(error))
+      const failure = asFailure(storeFailure(error))
+      if (failure.code === 'not_connected') return 'rejected'
+      if (failure.code === 'store_unavailable') throw failure
+      log.info({ provider, reason: failure.code, detail: failure.detail }, 'testing a connection failed')
+      return 'unavailable'
     }
+  }
+
+  /** A link for the person who is logged in here; the login is repeated there, so that links have one way. */
+  const renew = async ({ owner, info: { provider, scopes } }: OwnedConnection, { match }: Visitor) => {
+    if (!parts.providers.includes(provider))
+      throw new Failure('bad_request', { detail: `there is no connection provider ${provider}` })
+    const { text } = await parts.tickets.issue(owner, match, parts.routeOf(provider), {
+      provider,
+      problem: 'missing',
+      scopes,
+    })
+    return { kind: 'redirect', url: `${baseUrl}/connect/${text}` } as const
   }
 
   return {

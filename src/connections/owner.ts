@@ -6,6 +6,14 @@ export interface Owner {
   readonly identity: string
 }
 
+/** A person's connection at one provider. */
+export interface ConnectionRef {
+  readonly owner: Owner
+  readonly provider: string
+  /** `connectionName` of both. */
+  readonly name: string
+}
+
 /** The only person where connections have a single user. */
 const LOCAL: Owner = { issuer: '', identity: 'local' }
 
@@ -15,3 +23,9 @@ export const ownerOf = (caller: Caller, isSingleUser: boolean): Owner =>
 /** Names a connection; for keys only as a keyed hash. */
 export const connectionName = ({ issuer, identity }: Owner, provider: string): string =>
   JSON.stringify([issuer, identity, provider])
+
+export const connectionRef = (owner: Owner, provider: string): ConnectionRef => ({
+  owner,
+  provider,
+  name: connectionName(owner, provider),
+})

@@ -7,9 +7,10 @@ import {
   type Page,
   renderPage,
   type Reply,
+  type RevocationOutcome,
 } from '../authserver/index.ts'
 import type { Failure } from '../core/index.ts'
-import type { ConnectionInfo } from './accounts.ts'
+import type { ConnectionInfo, TestOutcome } from './accounts.ts'
 
 /** A page with a text and nothing to do. */
 const message = (
@@ -75,6 +76,11 @@ function wordsFor(failure: Failure): readonly [title: string, text: string] {
     return [
       'Access was not allowed',
       'The service did not complete the request: it was canceled there, or you are not allowed to use this application. Nothing was connected.',
+    ]
+  if (code === 'connections_full')
+    return [
+      'No more accounts can be connected',
+      'You, or all people together, have connected as many accounts as this service allows. Nothing was connected. Disconnect accounts that you no longer use, or ask the operator.',
     ]
   if (code === 'rate_limited')
     return ['Too many attempts', 'Your network sent too many requests. Wait a moment, then open the link again.']
@@ -193,7 +199,13 @@ export function completedPage(label: string, account: string | undefined, setCoo
 }
 
 export interface ConnectionsPageParts {
-  readonly connections: readonly (ConnectionInfo & { readonly label: string })[]
+  readonly connections: readonly {
+    readonly info: ConnectionInfo
+    readonly label: string
+    /** Whether the credential can be tried. */
+    readonly isTestable: boolean
+    readonly isRenewable: boolean
+  }[]
   readonly person: string
   readonly action: string
   readonly token: string
@@ -201,24 +213,49 @@ export interface ConnectionsPageParts {
   readonly done?: string | undefined
 }
 
+/** What a test showed. */
+export const testedText = (label: string, outcome: keyof typeof TESTED): string => TESTED[outcome](label)
+
+const TESTED: Readonly<Record<TestOutcome | 'unavailable', (label: string) => string>> = {
+  accepted: (label) => `${label} accepts this connection.`,
+  rejected: (label) => `${label} does not accept this connection any more. Renew it.`,
+  unsupported: (label) => `${label} offers no way to test the connection.`,
+  unavailable: (label) => `${label} could not be reached. The connection was not changed; try again in a moment.`,
+}
+
+/** The connection was deleted here; the outcome at the provider, the worst of several. */
+export function disconnectedText(label: string, outcomes: readonly (RevocationOutcome | 'nothing')[]): string {
+  const done = `${label} was disconnected.`
+  if (outcomes.includes('failed'))
+    return `${done} The access could not be revoked there: remove it in your account settings at ${label}.`
+  if (outcomes.includes('unsupported'))
+    return `${done} ${label} offers no revocation here: if you no longer need the access, remove it in your account settings there.`
+  return outcomes.includes('revoked') ? `${done} The access was revoked there.` : done
+}
+
 const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
 
 /** The connections of one person. */
 export function connectionsPage({ connections, person, action, token, done }: ConnectionsPageParts): Reply {
   const rows = connections.map(
-    (one) =>
-      html`<dt>${one.label}</dt>
+    ({ info: one, label, isTestable, isRenewable }) =>
+      html`<dt>${label}</dt>
         <dd>
           ${one.account === undefined ? NOTHING : html`<bdi>${one.account}</bdi>`}
           <small
             >${one.isBroken ? 'Ended by the service: connect it again' : 'Connected'} since
             ${dayOf(one.createdAtMs)}</small
           >
-          ${one.endsAtMs === Infinity ? NOTHING : html`<small>Ends on ${dayOf(one.endsAtMs)}</small>`}
+          <small>${one.usedAtMs === undefined ? 'Not used yet' : `Last used on ${dayOf(one.usedAtMs)}`}</small>
+          <small
+            >${one.endsAtMs === Infinity ? 'Valid until you disconnect it' : `Ends on ${dayOf(one.endsAtMs)}`}</small
+          >
           ${one.scopes.length === 0 ? NOTHING : html`<small>Access: ${one.scopes.join(', ')}</small>`}
           <form method="post" action="${action}">
             <input type="hidden" name="token" value="${token}" />
-            <button name="disconnect" value="${one.provider}">Disconnect ${one.label}</button>
+            ${isTestable ? html`<button name="test" value="${one.provider}">Test ${label}</button>` : NOTHING}
+            ${isRenewable ? html`<button name="renew" value="${one.provider}">Renew ${label}</button>` : NOTHING}
+            <button name="disconnect" value="${one.provider}">Disconnect ${label}</button>
           </form>
         </dd>`,
   )

@@ -27,6 +27,7 @@ import { createSeal } from '../storage/index.ts'
 import { createMcpUpstream, createUpstream } from '../upstreams/index.ts'
 import { createAccounts } from './accounts.ts'
 import { createApiKeys } from './api-keys.ts'
+import { createConnectionAudit } from './audit.ts'
 import { createClientDocuments, mcpUpstreamOf } from './client-documents.ts'
 import { createFlow } from './flow.ts'
 import { createManage } from './manage.ts'
@@ -131,9 +132,13 @@ export function openConnections(config: ConnectionsConfig, deps: ConnectionsDeps
       listing === undefined ? [] : [[name, secrets.handle(listing.secretRef)] as const],
     ),
   )
+  const clientNetwork = createClientNetwork()
+  const audit = createConnectionAudit(deps.audit, clientNetwork)
   const accounts = createAccounts({
     providers: spec.providers,
     upstreams,
+    keys,
+    audit,
     isSingleUser: spec.singleUser,
     store,
     seal,
@@ -141,10 +146,15 @@ export function openConnections(config: ConnectionsConfig, deps: ConnectionsDeps
     log,
     metrics,
   })
-  const tickets = createTickets(store, seal, { clock, metrics })
-  const label = (provider: string): string => providers.get(provider)?.name ?? provider
+  const tickets = createTickets(store, seal, {
+    clock,
+    metrics,
+    checkRoom: (owner, provider) => accounts.checkRoom(owner, provider),
+  })
+  const routesOf = (provider: string) => config.routes.filter(({ providers }) => providers.includes(provider))
+  const label = (provider: string): string => providers.get(provider)?.displayName ?? provider
   const page = createBrowserEndpoints({
-    clientNetwork: createClientNetwork(),
+    clientNetwork,
     limit: createLimit(PAGE_RATE, clock),
     ownOrigins: [new URL(baseUrl).origin],
     log,
@@ -157,10 +167,13 @@ export function openConnections(config: ConnectionsConfig, deps: ConnectionsDeps
     {
       baseUrl,
       providers: [...providers.keys()],
+      routeOf: (provider) => routesOf(provider)[0]?.name ?? '',
       logins,
       isSingleUser: spec.singleUser,
       label,
       accounts,
+      tickets,
+      audit,
       persons,
       legs,
       seal,
@@ -177,7 +190,7 @@ export function openConnections(config: ConnectionsConfig, deps: ConnectionsDeps
       keys,
       logins,
       isSingleUser: spec.singleUser,
-      routesOf: (provider) => config.routes.filter((route) => route.providers.includes(provider)),
+      routesOf,
       label,
       tickets,
       accounts,
@@ -185,6 +198,7 @@ export function openConnections(config: ConnectionsConfig, deps: ConnectionsDeps
       manage,
       pending,
       legs,
+      audit,
       clock,
       log,
       metrics,
@@ -240,8 +254,24 @@ export function openConnections(config: ConnectionsConfig, deps: ConnectionsDeps
     }),
     async disconnect({ issuer, subject, provider }) {
       const owner = spec.singleUser ? ownerOf(ANONYMOUS, true) : { issuer, identity: `sub:${subject}` }
-      const names = [...providers.keys()].filter((name) => provider === undefined || name === provider)
-      const ended = await Promise.all(names.map((name) => accounts.disconnect(owner, name)))
+      const names =
+        provider === undefined ? (await accounts.infos(owner)).connections.map((one) => one.provider) : [provider]
+      const ended = await Promise.all(
+        names.map(async (name) => {
+          const one = await accounts.disconnect(owner, name)
+          // Not awaited: a provider may take seconds.
+          void one?.revocation.then((revocation) =>
+            audit({
+              type: 'account_disconnected',
+              outcome: 'success',
+              owner,
+              provider: name,
+              details: { by: 'operator', revocation },
+            }),
+          )
+          return one !== undefined
+        }),
+      )
       return ended.filter(Boolean).length
     },
     readiness: () =>

@@ -30,7 +30,7 @@ export interface IssuedTicket {
 export interface Tickets {
   /**
    * The live ticket of this person and need: the same one for a minute, on all replicas. Throws `rate_limited` for
-   * more than ten new ones per minute.
+   * more than ten new ones per minute, and `connections_full`.
    */
   issue(owner: Owner, match: Match, route: string, need: ConnectionNeed): Promise<IssuedTicket>
   /** Reads a ticket and leaves it. Undefined for one that was used, has expired, or never existed. */
@@ -50,11 +50,14 @@ interface Prompt extends IssuedTicket {
   readonly untilMs: number
 }
 
-export function createTickets(
-  store: Store,
-  seal: Seal,
-  { clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics },
-): Tickets {
+export interface TicketsOptions {
+  readonly clock: Clock
+  readonly metrics: Metrics
+  /** Throws for a person who can't connect an account at this provider. */
+  readonly checkRoom: (owner: Owner, provider: string) => Promise<void>
+}
+
+export function createTickets(store: Store, seal: Seal, { clock, metrics, checkRoom }: TicketsOptions): Tickets {
   const records = createSealedRecords(seal)
   const links = metrics.counter('extauth_connect_links_total', 'Links created for connecting an account.', ['provider'])
   const flights = new Map<string, Promise<IssuedTicket>>()
@@ -83,6 +86,7 @@ export function createTickets(
     const promptKey = `prompt:${seal.lookupKey('prompt', name)}`
     const known = await promptOf(promptKey)
     if (known !== undefined) return known
+    await checkRoom(owner, need.provider)
     admit(owner)
     const text = randomBytes(24).toString('base64url')
     const nowMs = clock.now()

@@ -14,7 +14,7 @@ export const REQUEST_EVENTS = [
   'http_request',
 ] as const
 
-/** Types of audit events about the proxy itself and its authorization servers. */
+/** Types of audit events about the proxy itself, its authorization servers and connected accounts. */
 export const NOTICE_EVENTS = [
   'login',
   'consent',
@@ -25,6 +25,11 @@ export const NOTICE_EVENTS = [
   'key_rotated',
   'config_reloaded',
   'cache_purged',
+  'account_connected',
+  'account_replaced',
+  'account_disconnected',
+  'account_broken',
+  'connect_refused',
 ] as const
 
 export const AUDIT_EVENTS = [...REQUEST_EVENTS, ...NOTICE_EVENTS] as const
@@ -36,12 +41,12 @@ export type AuditOutcome = 'success' | 'denied' | 'failure' | 'error' | 'applica
 export interface AuditNotice {
   readonly type: (typeof NOTICE_EVENTS)[number]
   readonly outcome: AuditOutcome
-  /** The authorization server, or `proxy`. */
+  /** The authorization server, `connections`, or `proxy`. */
   readonly component: string
   /** Address of the client. */
   readonly client?: string | undefined
   readonly requestId?: string | undefined
-  /** A user whom a login verified. */
+  /** A user whom a login verified, or the owner of a connected account. */
   readonly userId?: string | undefined
   /** The OAuth client, authenticated or registered. */
   readonly clientId?: string | undefined

@@ -123,6 +123,15 @@ const provider = () =>
   withRules(
     z.strictObject({
       name: providerName().describe('Unique, also among the upstream providers of authorization servers.'),
+      displayName: z
+        .string()
+        .min(1)
+        .max(60)
+        .regex(/^[^\p{C}\p{Z}](?:[^\p{C}\p{Zl}\p{Zp}]*[^\p{C}\p{Z}])?$/u, {
+          error: 'expected one line without control characters',
+        })
+        .optional()
+        .describe('Name shown to people and clients, such as `GitHub`; the name when absent.'),
       type: z
         .enum(TYPES)
         .describe(

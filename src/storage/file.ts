@@ -106,6 +106,7 @@ export function createFileStore({ directory, ...options }: FileStoreOptions): St
     admit: (...args) => changed(() => memory.admit(...args)),
     touch: (...args) => changed(() => memory.touch(...args)),
     remove: (...args) => changed(() => memory.remove(...args)),
+    members: (...args) => reading(() => memory.members(...args)),
     lock: (...args) => reading(() => memory.lock(...args)),
     async getOrLock(...args) {
       const found = await reading(() => memory.getOrLock(...args))

@@ -47,6 +47,7 @@ export function measureStore(store: Store, metrics: Metrics): Store {
     admit: (...args) => measured('admit', store.admit(...args)),
     touch: (...args) => measured('touch', store.touch(...args)),
     remove: (...args) => measured('remove', store.remove(...args)),
+    members: (...args) => measured('members', store.members(...args)),
     lock: (...args) => measured('lock', store.lock(...args)),
     getOrLock: (...args) => measured('get_or_lock', store.getOrLock(...args)),
     publish: (...args) => measured('publish', store.publish(...args)),

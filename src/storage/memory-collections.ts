@@ -1,5 +1,5 @@
 import type { MemoryEntries } from './memory-entries.ts'
-import type { Bound } from './port.ts'
+import type { Bound, CollectionSize } from './port.ts'
 
 /** Members of a bounded collection, with their sizes and whether they were used. */
 export interface MemoryCollections {
@@ -11,10 +11,12 @@ export interface MemoryCollections {
     bound: Bound,
   ): { readonly isThere: boolean; readonly evicted: number }
   add(collection: string, key: string, bytes: number): void
-  held(collection: string): Bound
+  held(collection: string): CollectionSize
   touch(collection: string, key: string): void
   remove(collection: string, key: string): void
   all(): readonly CollectionMember[]
+  /** Keys of live members, the first added first. */
+  keys(collection: string): readonly string[]
 }
 
 /** A member, and whether it was used. */
@@ -67,7 +69,7 @@ export function createMemoryCollections(entries: MemoryEntries): MemoryCollectio
       for (const member of members.keys()) if (entries.get(member) === undefined) leave(collection, member)
       let evicted = 0
       while (!fits()) {
-        const oldest = soonestUntouched(members, key)
+        const oldest = bound.evicts === false ? undefined : soonestUntouched(members, key)
         if (oldest === undefined) return { isThere: false, evicted }
         entries.delete(oldest)
         leave(collection, oldest)
@@ -91,6 +93,7 @@ export function createMemoryCollections(entries: MemoryEntries): MemoryCollectio
       const member = collections.get(name)?.members.get(key)
       if (member !== undefined) member.isTouched = true
     },
+    keys: (name) => [...(collections.get(name)?.members.keys() ?? [])].filter((key) => entries.get(key) !== undefined),
     remove(name, key) {
       const collection = collections.get(name)
       if (collection === undefined) return

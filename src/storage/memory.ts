@@ -116,6 +116,8 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
         entries.delete(key)
         collections.remove(collection, key)
       }),
+    members: (collection, offset, limit) =>
+      atomically([collection], () => collections.keys(collection).slice(offset, offset + limit)),
     async lock(name, { ttlMs, waitMs }) {
       await atomically([name], () => check.ttl(ttlMs))
       return locks.acquire(name, waitMs)

@@ -38,14 +38,20 @@ export type ValueOrLock =
   | { readonly kind: 'lock'; readonly held: MakerLock }
   | { readonly kind: 'busy' }
 
-/** Limits of a collection: members, and total bytes of their values. */
-export interface Bound {
+/** Size of a collection: members, and total bytes of their values. */
+export interface CollectionSize {
   readonly members: number
   readonly bytes: number
 }
 
+/** Limits of a collection. */
+export interface Bound extends CollectionSize {
+  /** Default true. False: a full collection rejects new members instead. */
+  readonly evicts?: boolean
+}
+
 /** Result of an addition to a bounded collection, with its new size. */
-export interface Admission extends Bound {
+export interface Admission extends CollectionSize {
   readonly outcome: 'added' | 'full'
   /** Evicted members. */
   readonly evicted: number
@@ -80,14 +86,16 @@ export interface Store {
   delete(...keys: readonly string[]): Promise<void>
   /**
    * Adds a member to a bounded collection, atomically; `get(key)` reads it. To make space, evicts the unused member
-   * (never `touch`ed) that expires first. `full` if all others were used, or if the value exceeds the limit. An
-   * existing member gets the new value and remains used.
+   * (never `touch`ed) that expires first, unless the bound says otherwise. `full` if all others were used, or if the
+   * value exceeds the limit. An existing member gets the new value and remains used.
    */
   admit(collection: string, key: string, value: Buffer, ttlMs: number, bound: Bound): Promise<Admission>
   /** Marks a member as used, with a new time to live; does nothing if it is gone. */
   touch(collection: string, key: string, ttlMs: number): Promise<void>
   /** Deletes a member and frees its place. */
   remove(collection: string, key: string): Promise<void>
+  /** Keys of up to `limit` live members after `offset` others. Positions shift when members change. */
+  members(collection: string, offset: number, limit: number): Promise<readonly string[]>
   /**
    * Waits up to `waitMs` (0: not at all) for the lock; undefined if another holder keeps it. Renewed until released;
    * expires `ttlMs` after its owner died.

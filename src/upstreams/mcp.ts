@@ -144,10 +144,11 @@ export function createMcpUpstream(options: McpUpstreamOptions, deps: UpstreamDep
     },
     async revoke(tokens, subject) {
       const { server, client } = await current()
-      if (!isSubjectAt(subject, server.issuer)) return
+      if (!isSubjectAt(subject, server.issuer)) return false
       const { revocationEndpoint: to, tokenEndpoint: url, issuer, secretInBody } = server
-      if (to === undefined) return
+      if (to === undefined) return false
       await createRevocation(client, connections, deps)({ to, url, issuer, secretInBody }, tokens)
+      return true
     },
     close: () => connections.close(),
   }

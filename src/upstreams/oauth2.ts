@@ -9,7 +9,7 @@ import { createRegisteredClient } from './registered-client.ts'
 import { createTokenEndpoint } from './token-endpoint.ts'
 import type { Upstream, UpstreamTokenSet } from './upstream.ts'
 import { createConfiguredClient, type ShownCertificate, type UpstreamClient } from './upstream-client.ts'
-import { fetchUserInfo } from './user-info.ts'
+import { acceptsToken, fetchUserInfo } from './user-info.ts'
 
 /** The user of an upstream without user information: a new identity for each login. */
 const synthesizedIdentity = () => ({ subject: `synthesized-${randomUUID()}`, claims: NO_CLAIMS })
@@ -93,6 +93,9 @@ export function createOAuth2Upstream(provider: UpstreamProvider, config: OAuth2C
       const read = await ask({ url: tokenEndpoint, step: 'refresh', refreshToken, scopes: tokens.scopes, endsAtMs })
       return { tokens: tokensWithoutId(read, tokens), subject, claims: NO_CLAIMS }
     },
+    ...(userInfo === undefined
+      ? {}
+      : { accepts: ({ accessToken }: UpstreamTokenSet) => acceptsToken(userInfo, accessToken, connections) }),
     close: () => connections.close(),
   }
 }

@@ -19,7 +19,7 @@ import { createRevocation } from './revocation.ts'
 import { createTokenEndpoint, type TokenEndpointAt, type UpstreamGrant } from './token-endpoint.ts'
 import type { Upstream, UpstreamTokenSet } from './upstream.ts'
 import { createConfiguredClient } from './upstream-client.ts'
-import { fetchUserInfo } from './user-info.ts'
+import { acceptsToken, fetchUserInfo, type UserInfoRequest } from './user-info.ts'
 
 const DISCOVERY = 'discovery document'
 /** Failures that a moved token endpoint may cause, among others. */
@@ -101,14 +101,16 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     log.warn({ upstream: name, reason: code, detail }, what)
   }
 
+  const userInfoRequest = ({ userInfoEndpoint }: OidcMetadata): UserInfoRequest | undefined =>
+    userInfoOverride ?? (userInfoEndpoint === undefined ? undefined : { endpointUrl: userInfoEndpoint })
+
   /**
    * The ID token's claims; without name or e-mail, completed from user info. The ID token alone identifies the user,
    * so a failing user-info request is ignored: it rejects access tokens for another audience (a resource, as at Entra
    * ID).
    */
   const claimsOf = async ({ sub, claims }: VerifiedIdToken, read: TokenResponse, metadata: OidcMetadata) => {
-    const { userInfoEndpoint } = metadata
-    const request = userInfoOverride ?? (userInfoEndpoint === undefined ? undefined : { endpointUrl: userInfoEndpoint })
+    const request = userInfoRequest(metadata)
     if (request === undefined || !(isMissing(claims['name']) || isMissing(claims['email']))) return claims
     const answer = await fetchUserInfo(request, read.accessToken, connections, clock).catch(
       leaveOut('user info unavailable, omitted'),
@@ -176,6 +178,11 @@ export function createOidcUpstream(provider: UpstreamProvider, config: OidcConfi
     async revoke(tokens) {
       const { tokenEndpoint: url, revocationEndpoint: to, secretInBody } = await discover()
       if (to !== undefined) await revoke({ url, issuer, to, secretInBody }, tokens)
+      return to !== undefined
+    },
+    async accepts({ accessToken }) {
+      const request = userInfoRequest(await discover())
+      return request && acceptsToken(request, accessToken, connections)
     },
     close: () => connections.close(),
   }

@@ -1,3 +1,4 @@
+import type { Secret } from '../core/index.ts'
 import { type ClientEndpoint, expectOk, serviceOf } from '../oauth/index.ts'
 import type { Connections } from './connection.ts'
 import type { UpstreamDeps } from './deps.ts'
@@ -14,19 +15,23 @@ export interface RevocationEndpoint extends ClientEndpoint {
 }
 
 /**
- * Revokes tokens at an upstream (RFC 7009 §2.1): the refresh token, which includes the others of its grant, or else
- * the access token. Throws `identity_provider_unavailable` and `identity_provider_error`.
+ * Revokes tokens at an upstream (RFC 7009 §2.1): the refresh token, then the access token. Throws
+ * `identity_provider_unavailable` and `identity_provider_error`.
  */
 export function createRevocation(client: UpstreamClient, { revocations }: Connections, { clock }: UpstreamDeps) {
   const post = createClientPost(client, revocations, WHERE)
-  return async (endpoint: RevocationEndpoint, tokens: UpstreamTokenSet): Promise<void> => {
-    const { refreshToken, accessToken } = tokens
-    const hint = refreshToken === undefined ? 'access_token' : 'refresh_token'
+  const revoke = async (endpoint: RevocationEndpoint, token: Secret, hint: string): Promise<void> => {
     const form = [
-      ['token', (refreshToken ?? accessToken).reveal()],
+      ['token', token.reveal()],
       ['token_type_hint', hint],
     ] as const
     const response = await post({ ...endpoint, form })
     expectOk(response, { url: endpoint.to, service: serviceOf(WHERE), nowMs: clock.now() })
+  }
+  return async (endpoint: RevocationEndpoint, { refreshToken, accessToken }: UpstreamTokenSet): Promise<void> => {
+    if (refreshToken === undefined) return revoke(endpoint, accessToken, 'access_token')
+    await revoke(endpoint, refreshToken, 'refresh_token')
+    // Servers that revoke access tokens with the refresh token may reject them here (unsupported_token_type).
+    await revoke(endpoint, accessToken, 'access_token').catch(() => undefined)
   }
 }

@@ -73,10 +73,14 @@ export interface Upstream {
    */
   refresh(tokens: UpstreamTokenSet, subject: string, endsAtMs: MonotonicMs): Promise<UpstreamLogin>
   /**
-   * Revokes tokens that are no longer needed (RFC 7009): the refresh token, which includes the others, or else the
-   * access token. Only if the metadata name an endpoint; 5 s at most. `subject` is the user of the tokens. Absent: no
-   * metadata.
+   * Revokes tokens that are no longer needed (RFC 7009): the refresh token, then the access token, each within 5 s.
+   * `subject` is the user of the tokens. False if the metadata name no endpoint. Absent: no metadata.
    */
-  revoke?(tokens: UpstreamTokenSet, subject: string): Promise<void>
+  revoke?(tokens: UpstreamTokenSet, subject: string): Promise<boolean>
+  /**
+   * Tries an access token at the user-info endpoint with one request: whether it is accepted; undefined without an
+   * endpoint. Absent: no such endpoint. Throws `identity_provider_unavailable` and `identity_provider_error`.
+   */
+  accepts?(tokens: UpstreamTokenSet): Promise<boolean | undefined>
   close(): Promise<void>
 }

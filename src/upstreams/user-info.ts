@@ -1,7 +1,7 @@
 import type { Claims, ClaimValue, Clock, OutboundResponse, Secret } from '../core/index.ts'
 import { valueAt } from '../oauth/index.ts'
 import type { UserInfo } from '../resources/index.ts'
-import { type Connections, okJson, send } from './connection.ts'
+import { type Connections, okJson, send, unusable } from './connection.ts'
 import { identityText } from './identity-text.ts'
 
 /** The user-info request; only `endpointUrl` when discovered. */
@@ -61,6 +61,18 @@ export async function fetchUserInfo(
     okJson(response, WHERE, { url: request.endpointUrl, nowMs: clock.now() }),
     request.fieldMapping ?? STANDARD,
   )
+}
+
+/** Whether the endpoint accepts the token. Throws the errors of `send`, and `identity_provider_error`. */
+export async function acceptsToken(
+  request: UserInfoRequest,
+  accessToken: Secret,
+  connections: Pick<Connections, 'userInfo'>,
+): Promise<boolean> {
+  const { status } = await askUserInfo(request, accessToken, connections)
+  if (status === 401 || status === 403) return false
+  if (status >= 200 && status < 300) return true
+  throw unusable(`${WHERE}: status ${status}`)
 }
 
 /** The response with any status. Throws the errors of `send`. */

@@ -37,6 +37,7 @@ export type StoreMethods = {
   ): ReturnType<Store['admit']>
   touch(scope: string, collection: string, key: string, ttlMs: number): Promise<void>
   remove(scope: string, collection: string, key: string): Promise<void>
+  members(scope: string, collection: string, offset: number, limit: number): Promise<readonly string[]>
   lock(
     scope: string,
     name: string,
@@ -107,6 +108,7 @@ function createPart(storeOf: (scope: string) => Store, onMessage: (id: number, m
     admit: (scope, ...args) => storeOf(scope).admit(...args),
     touch: (scope, ...args) => storeOf(scope).touch(...args),
     remove: (scope, ...args) => storeOf(scope).remove(...args),
+    members: (scope, ...args) => storeOf(scope).members(...args),
     async lock(scope, ...args) {
       const held = await storeOf(scope).lock(...args)
       return held && grant(held)

@@ -78,6 +78,7 @@ export function createMemoryOverChannel(peer: Peer<StoreMethods>, log: Log): Mem
       admit: (collection, key, value, ttlMs, bound) => write('admit', [scope, collection, key, value, ttlMs, bound]),
       touch: (collection, key, ttlMs) => ask('touch', [scope, collection, key, ttlMs]),
       remove: (collection, key) => ask('remove', [scope, collection, key]),
+      members: (collection, offset, limit) => ask('members', [scope, collection, offset, limit]),
       async lock(name, options) {
         const granted = await ask('lock', [scope, name, options], options.waitMs + ANSWER_MS)
         return granted && held(scope, granted)

@@ -495,7 +495,7 @@ export default [
     [
       [
         'a login that is revoked here is revoked at its upstream',
-        'if (loaded !== undefined) revocations.begin(loaded.record)',
+        'if (loaded !== undefined) revocation = revocations.begin(loaded.record)',
         '',
       ],
     ],

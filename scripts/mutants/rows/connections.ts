@@ -5,6 +5,7 @@ const FAILURES = ['test/slow/connections/failures.test.ts']
 const FLOW = ['test/unit/connections/flow.test.ts']
 const KEYS = ['test/unit/connections/keys.test.ts']
 const MANAGE = ['test/unit/connections/manage.test.ts']
+const BOUNDS = ['test/unit/connections/bounds.test.ts']
 const PERSONS = ['test/unit/connections/persons.test.ts']
 
 /** Guards of `src/connections`. */
@@ -61,15 +62,15 @@ export default [
   ...within('src/connections/flow.ts', FLOW, [
     [
       'opening a link uses nothing up',
-      "const ticket = await tickets.peek(link)\n    if (ticket === undefined) {\n      refuse('unknown')\n      return unknownLinkPage(visit.requestId)\n    }\n    const { flow, setCookies }",
-      "const ticket = await tickets.consume(link)\n    if (ticket === undefined) {\n      refuse('unknown')\n      return unknownLinkPage(visit.requestId)\n    }\n    const { flow, setCookies }",
+      "const ticket = await tickets.peek(link)\n    if (ticket === undefined) {\n      refuse('unknown', visit)\n      return unknownLinkPage(visit.requestId)\n    }\n    const { flow, setCookies }",
+      "const ticket = await tickets.consume(link)\n    if (ticket === undefined) {\n      refuse('unknown', visit)\n      return unknownLinkPage(visit.requestId)\n    }\n    const { flow, setCookies }",
     ],
     [
       'a used link is over',
       'const consumed = await tickets.consume(link)\n      if (consumed === undefined) return unknownLinkPage(visit.requestId)\n      const endsAtMs',
       'const consumed = await tickets.peek(link)\n      if (consumed === undefined) return unknownLinkPage(visit.requestId)\n      const endsAtMs',
     ],
-    ['a canceled link is over', "await tickets.consume(link)\n      refuse('canceled')", "refuse('canceled')"],
+    ['a canceled link is over', "refuse('canceled', visit, await tickets.consume(link))", "refuse('canceled', visit)"],
     [
       'the link of a key is used once',
       'const consumed = await tickets.consume(link)\n        return consumed',
@@ -109,7 +110,11 @@ export default [
   ]),
   ...within('src/connections/accounts.ts', FLOW, [
     ['a session is of the person of the connection', 'if (subject !== name) throw', "if (subject === '') throw"],
-    ['a connection ends after maxAge', 'nowMs + maxAge)', 'Infinity)'],
+    [
+      'a connection ends after maxAge',
+      'nowMs + maxAgeMs(byName.get(provider) ?? unknownProvider(provider))',
+      'nowMs + Infinity',
+    ],
     [
       'what could not be deleted while the store was down is deleted later',
       'void (leftOver.size < MOST_LEFT_OVER && leftOver.add(id))',
@@ -121,10 +126,10 @@ export default [
       'await sessions.lose(before.id)',
       'await Promise.resolve()',
     ],
-    ['a rejected fresh token ends the connection', '|| (await broken(id, provider))', '|| true'],
+    ['a rejected fresh token ends the connection', '|| (await broken(ref, id))', '|| true'],
     [
       'a second 401 within a minute breaks a key',
-      'if (keyRefusals.get(id) !== undefined) return broken(id, provider)',
+      'if (keyRefusals.get(id) !== undefined) return broken(ref, id)',
       '',
       KEYS,
     ],
@@ -136,16 +141,42 @@ export default [
     ],
     [
       'tokens of a connection that ended are revoked',
-      'await sessions.end(pointer.id)',
-      'await sessions.lose(pointer.id)',
+      'const { revocation } = await sessions.end(pointer.id)',
+      'await sessions.lose(pointer.id)\n      const revocation = Promise.resolve(new Map<string, RevocationOutcome>())',
       MANAGE,
     ],
   ]),
-  ...within('src/connections/pointers.ts', MANAGE, [
-    ['a deleted connection is gone from the store', 'await store.delete(...keysOf(name))', 'await Promise.resolve()'],
+  ...within('src/connections/pointers.ts', BOUNDS, [
+    [
+      'a deleted connection is gone from the store',
+      'result === undefined ? undefined : { connections, result }',
+      'result === undefined ? undefined : { connections: { ...connections, [provider]: result }, result }',
+      MANAGE,
+    ],
+    ['a person has at most 100 connections', 'others.length >= MOST_PER_PERSON', 'others.length > MOST_PER_PERSON'],
+    ['all people have at most 100,000', "if (outcome === 'full') throw full(ALL_FULL)", ''],
+    ['a connection keeps its place', 'evicts: false }', 'evicts: true }'],
+    [
+      'a deleted connection frees its place',
+      'if (changed !== undefined) await free(changed.caller, provider, changed.result.id)',
+      '',
+    ],
+    ['a replaced connection frees its place', 'if (before !== undefined) await free(caller, provider, before.id)', ''],
+    ['one without room leaves no place behind', 'await store.remove(CONNECTED, member).catch(() => undefined)', ''],
+    [
+      'a connection that was replaced is not broken',
+      'if (pointer?.id !== id) return false',
+      'if (pointer === undefined) return false',
+    ],
+    [
+      'places are renewed with the record',
+      'await store.touch(CONNECTED, memberOf(record.caller, provider, pointer.id), lifeOf(pointer))',
+      'await Promise.resolve()',
+    ],
   ]),
   ...within('src/connections/manage.ts', MANAGE, [
     ['a form of another person ends nothing', ' || !timingSafeEqual(given, own)', ''],
+    ['the form does one thing', 'if (action === undefined || others.length > 0)', 'if (action === undefined)'],
     ['a visit ends', 'clock.now() < visitor.endsAtMs ?', 'visitor.endsAtMs > 0 ?'],
     [
       'people see their own connections only',

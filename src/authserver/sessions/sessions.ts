@@ -63,7 +63,9 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     }),
     create: (session) => sessions.create(session),
     addLeg: (tsid, provider, login) => sessions.addLeg(tsid, provider, login),
-    end: (tsid) => sessions.end(tsid),
+    async end(tsid) {
+      await sessions.end(tsid)
+    },
     close: () => sessions.close(),
     async renewClaims(tsid) {
       if (ended.has(tsid)) return undefined

@@ -8,7 +8,7 @@ import { pickClaims, type SessionRecord } from './record.ts'
 import { createSessionRecords, type SessionRecords } from './records.ts'
 import { createRefresh, heldOf, withLogin } from './refresh.ts'
 import { createRenewal, noSession, type Renewal } from './renewal.ts'
-import { createRevocations } from './revocations.ts'
+import { createRevocations, type RevocationOutcome } from './revocations.ts'
 import type { NewUpstreamSession } from './session.ts'
 import { createTokenUse, type SessionTokens } from './token-use.ts'
 
@@ -29,6 +29,8 @@ export interface TokenSessionsOptions {
   readonly maxLiveSessions?: number | undefined
   /** A cached token is read again after this time, in milliseconds. Default: when it is due. */
   readonly maxCachedMs?: number | undefined
+  /** Called for each session that ends here because its upstream or a backend rejected its tokens. */
+  readonly onRejected?: ((tsid: string) => void) | undefined
 }
 
 /**
@@ -44,8 +46,11 @@ export interface TokenSessions {
   create(session: NewUpstreamSession): Promise<void>
   /** Stores the result of an upstream, replacing this provider's previous one. Throws `no_session`. */
   addLeg(tsid: string, provider: string, login: UpstreamLogin): Promise<void>
-  /** Ends the session here and on all replicas within 2 s, then revokes its tokens at the upstreams. Idempotent. */
-  end(tsid: string): Promise<void>
+  /**
+   * Ends the session here and on all replicas within 2 s, then revokes its tokens at the upstreams, of which
+   * `revocation` has the outcomes. Idempotent.
+   */
+  end(tsid: string): Promise<{ readonly revocation: Promise<ReadonlyMap<string, RevocationOutcome>> }>
   /** The same for a session that only a new login can replace, without revocation. */
   lose(tsid: string): Promise<void>
   close(): Promise<void>
@@ -77,7 +82,11 @@ export function createTokenSessions(options: TokenSessionsOptions): TokenSession
     count.session('lost')
     await remove(tsid)
   }
-  const renewal = createRenewal({ upstreams, refresh, live, ended, end: lose, clock, log })
+  const endRejected = (tsid: string): Promise<void> => {
+    if (!ended.hasLearned(tsid)) options.onRejected?.(tsid)
+    return lose(tsid)
+  }
+  const renewal = createRenewal({ upstreams, refresh, live, ended, end: endRejected, clock, log })
   const revocations = createRevocations(upstreams, log)
 
   return {
@@ -105,12 +114,14 @@ export function createTokenSessions(options: TokenSessionsOptions): TokenSession
       count.session('ended')
       // Loaded before removal, because it lists what to revoke at the upstreams.
       const loading = records.load(tsid).catch(() => undefined)
+      let revocation: Promise<ReadonlyMap<string, RevocationOutcome>> = Promise.resolve(new Map())
       try {
         await remove(tsid)
       } finally {
         const loaded = await loading
-        if (loaded !== undefined) revocations.begin(loaded.record)
+        if (loaded !== undefined) revocation = revocations.begin(loaded.record)
       }
+      return { revocation }
     },
     async close() {
       ended.close()

@@ -138,12 +138,8 @@ local function last(ms)
 end
 `
 
-/**
- * KEYS: member, unused members, used members, sizes. ARGV: record, time to live in ms, limit of members, limit of
- * bytes, bytes of the value. Returns 1 if added or 0 if the others are in use, the number of evicted members, and the
- * new numbers of members and bytes. Both sets are ordered by expiry in ms.
- */
-export const ADMIT = script(`${SIZES}
+/** Removes expired members, and defines the time in ms. */
+const SWEEP = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for _, set in ipairs({KEYS[2], KEYS[3]}) do
@@ -155,6 +151,14 @@ for _, set in ipairs({KEYS[2], KEYS[3]}) do
     end
   until #ended == 0
 end
+`
+
+/**
+ * KEYS: member, unused members, used members, sizes. ARGV: record, time to live in ms, limit of members, limit of
+ * bytes, bytes of the value, 1 to evict unused members. Returns 1 if added or 0 if the others are in use, the number of
+ * evicted members, and the new numbers of members and bytes. Both sets are ordered by expiry in ms.
+ */
+export const ADMIT = script(`${SIZES}${SWEEP}
 local used = redis.call('ZSCORE', KEYS[3], KEYS[1])
 local isNew = not used and not redis.call('ZSCORE', KEYS[2], KEYS[1])
 local old = tonumber(redis.call('ZSCORE', KEYS[4], KEYS[1]) or 0)
@@ -163,6 +167,7 @@ local function members() return redis.call('ZCARD', KEYS[2]) + redis.call('ZCARD
 local function full() return {0, evicted, members(), sum()} end
 if tonumber(ARGV[5]) > tonumber(ARGV[4]) or tonumber(ARGV[3]) < 1 then return full() end
 while members() + (isNew and 1 or 0) > tonumber(ARGV[3]) or sum() - old + ARGV[5] > tonumber(ARGV[4]) do
+  if ARGV[6] ~= '1' then return full() end
   local first = redis.call('ZRANGE', KEYS[2], 0, 1)
   if first[1] == KEYS[1] then table.remove(first, 1) end
   if not first[1] then return full() end
@@ -199,4 +204,17 @@ redis.call('ZREM', KEYS[2], KEYS[1])
 redis.call('ZREM', KEYS[3], KEYS[1])
 leave(KEYS[1])
 return redis.call('DEL', KEYS[1])
+`)
+
+/** KEYS as above; the first is not read. ARGV: offset, limit. Returns members, those that expire first first. */
+export const MEMBERS = script(`${SIZES}${SWEEP}
+local from, limit, found = tonumber(ARGV[1]), tonumber(ARGV[2]), {}
+for _, set in ipairs({KEYS[2], KEYS[3]}) do
+  local left = limit - #found
+  if left > 0 then
+    for _, member in ipairs(redis.call('ZRANGE', set, from, from + left - 1)) do found[#found + 1] = member end
+  end
+  from = math.max(0, from - redis.call('ZCARD', set))
+end
+return found
 `)

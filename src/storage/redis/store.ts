@@ -6,7 +6,7 @@ import type { Command, Connection } from './connection.ts'
 import type { UseOptions } from './link.ts'
 import { decodeKept, decodeRecord, encodeRecord, fenceDigits, newVersion, versionArgument } from './records.ts'
 import { ReplyError } from './reply-errors.ts'
-import { ADMIT, COMPARE_AND_SET, REMOVE, runScript, type Script, TOUCH } from './scripts.ts'
+import { ADMIT, COMPARE_AND_SET, MEMBERS, REMOVE, runScript, type Script, TOUCH } from './scripts.ts'
 
 /** Minimum interval of these log lines. */
 const TYPE_LOG_MS = 60_000
@@ -116,7 +116,8 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
         check.value(value)
         check.ttl(ttlMs)
         const record = encodeRecord(newVersion(), value)
-        const reply = await writeScript(ADMIT, keys, [record, ttlMs, bound.members, bound.bytes, value.length])
+        const evicts = bound.evicts === false ? 0 : 1
+        const reply = await writeScript(ADMIT, keys, [record, ttlMs, bound.members, bound.bytes, value.length, evicts])
         const [isThere, evicted, members, bytes] = (Array.isArray(reply) ? reply : []).map(Number)
         return {
           outcome: isThere === 1 ? 'added' : 'full',
@@ -133,6 +134,14 @@ export function createRedisStore(parts: RedisParts, scope: string, onClose: () =
     remove: (collection, key) =>
       open(async () => {
         await writeScript(REMOVE, [recordOf(key), ...setsOf(collection)], [])
+      }),
+    members: (collection, offset, limit) =>
+      open(async () => {
+        const sets = setsOf(collection)
+        const run = (connection: Connection) =>
+          runScript(connection, MEMBERS, [recordOf(collection), ...sets], [offset, limit])
+        const reply = await link.use(run, AGAIN)
+        return (Array.isArray(reply) ? reply : []).map((member) => String(member).slice(`${prefix}v:`.length))
       }),
     lock: (name, { ttlMs, waitMs }) =>
       open(async () => {

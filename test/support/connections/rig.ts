@@ -1,6 +1,6 @@
 import { openAuthServer } from '../../../src/authserver/index.ts'
 import { openConnections, type ConnectionService } from '../../../src/connections/index.ts'
-import { type AuthenticatedCaller, type ConnectionNeed, NO_AUDIT, type Route } from '../../../src/core/index.ts'
+import type { AuditNotice, AuthenticatedCaller, ConnectionNeed, Route } from '../../../src/core/index.ts'
 import { once } from '../../../src/fields/index.ts'
 import { createOutbound, type OutboundOptions } from '../../../src/net/index.ts'
 import { embeddedAuthServer } from '../../../src/resources/embedded-auth-server.ts'
@@ -64,6 +64,7 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
     providers: [{ name: 'github', type: 'oidc', ...CA, oidcConfig: client(service, { scopes: ['openid', 'repo'] }) }],
     ...options.spec?.({ people, service }),
   })
+  const notices: AuditNotice[] = []
   const deps = {
     clock,
     log,
@@ -71,7 +72,7 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
     secrets,
     store,
     ephemeral: createEphemeralKeys(),
-    audit: NO_AUDIT,
+    audit: { notice: (notice: AuditNotice) => void notices.push(notice) },
     ...NO_FILES,
     outbound: (wanted: Parameters<Parameters<typeof openConnections>[1]['outbound']>[0]) =>
       createOutbound({ ...wanted, clock, breaker: false, retry: false, ...options.outbound }),
@@ -119,7 +120,22 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
   serve(main)
   await main.opened()
   const links = main.links(new Map([['github', { name: 'authorization', prefix: 'Bearer ' }]]))
-  return { people, service, url, clock, log, metrics, store: memory, main, links, replica, serve, spec, server }
+  return {
+    people,
+    service,
+    url,
+    clock,
+    log,
+    metrics,
+    notices,
+    store: memory,
+    main,
+    links,
+    replica,
+    serve,
+    spec,
+    server,
+  }
 }
 
 export type ConnectionRig = Awaited<ReturnType<typeof startRig>>

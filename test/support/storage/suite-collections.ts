@@ -115,6 +115,37 @@ export function collectionTests(maker: StoreMaker): void {
       expect(admission).toEqual({ outcome: 'added', evicted: 0, members: 1, bytes: 60 })
     })
 
+    it('that do not evict hold exactly their bound of 50 that come at once', async () => {
+      const { replicas } = await open()
+      const bound = { ...places(10), evicts: false }
+      const admitted = await atOnce(50, (index) =>
+        replicas[index % 2 === 0 ? 0 : 1].admit('clients', `m${index}`, bytes('1'), 60_000, bound),
+      )
+      const added = admitted.flatMap(({ outcome }, index) => (outcome === 'added' ? [`m${index}`] : []))
+      expect(added).toHaveLength(10)
+      expect(admitted.every(({ evicted, members }) => evicted === 0 && members <= 10)).toBe(true)
+      expect((await present(replicas[0], numbered(50))).toSorted()).toEqual(added.toSorted())
+      const [known = ''] = added
+      expect(await replicas[0].admit('clients', known, bytes('2'), 60_000, bound)).toMatchObject({ outcome: 'added' })
+      await replicas[1].remove('clients', known)
+      expect(await replicas[0].admit('clients', 'other', bytes('1'), 60_000, bound)).toMatchObject({ outcome: 'added' })
+    })
+
+    it('list their live members in pages', async () => {
+      const { replicas, advance } = await open()
+      const [store, other] = replicas
+      expect(await store.members('clients', 0, 10)).toEqual([])
+      for (const [index, key] of numbered(5).entries())
+        await store.admit('clients', key, bytes('1'), index === 1 ? 200 : 60_000 + index * 10, places(10))
+      await store.admit('others', 'x0', bytes('1'), 60_000, places(10))
+      await advance(200)
+      await store.touch('clients', 'm0', 90_000)
+      const pages = [await other.members('clients', 0, 3), await other.members('clients', 3, 3)]
+      expect(pages.map(({ length }) => length)).toEqual([3, 1])
+      expect(pages.flat().toSorted()).toEqual(['m0', 'm2', 'm3', 'm4'])
+      expect(await other.members('clients', 4, 3)).toEqual([])
+    })
+
     it('hold nothing with a bound of none', async () => {
       const { replicas } = await open()
       expect(await replicas[0].admit('clients', 'm0', bytes('1'), 60_000, places(0))).toMatchObject({ outcome: 'full' })

@@ -75,6 +75,39 @@ describe('audit events', () => {
     expect(rendered('ocsf', { ...CALL, type: 'mcp_tools_list' })).toMatchObject({ activity_id: 2, type_uid: 600_302 })
   })
 
+  it.each([
+    ['account_connected', 1],
+    ['account_replaced', 3],
+    ['account_disconnected', 4],
+    ['account_broken', 99],
+    ['connect_refused', 99],
+  ] as const)('of connected accounts name person and provider: %s', (type, activity) => {
+    const notice = {
+      type,
+      outcome: 'success',
+      component: 'connections',
+      userId: 'alice',
+      target: { type: 'connection', name: 'github' },
+      details: { issuer: 'https://idp.example.com' },
+    } as const
+    const event = eventOfNotice(notice, START_MS)
+    expect(rendered('toolhive', event)).toMatchObject({
+      type,
+      metadata: { extra: { issuer: 'https://idp.example.com' } },
+      subjects: { user: 'alice', user_id: 'alice' },
+      component: 'connections',
+      target: { type: 'connection', name: 'github' },
+    })
+    expect(rendered('ocsf', event)).toMatchObject({
+      class_uid: 6003,
+      activity_id: activity,
+      type_uid: 600_300 + activity,
+      actor: { user: { uid: 'alice' } },
+      resources: [{ name: 'github', type: 'connection' }],
+      unmapped: { event: type, issuer: 'https://idp.example.com' },
+    })
+  })
+
   it('of logins are Authentication of OCSF', () => {
     const notice = {
       type: 'login',

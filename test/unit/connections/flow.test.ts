@@ -384,7 +384,7 @@ describe('the life of a connection', () => {
       rig.clock,
     )
     const keyOf = (sub: string) =>
-      `connection:${seal.lookupKey('connection', JSON.stringify([rig.people.url, `sub:${sub}`, 'github']))}`
+      `connections:${seal.lookupKey('connections', JSON.stringify([rig.people.url, `sub:${sub}`]))}`
     const own = await rig.store.get(keyOf(SUBJECT))
     if (own === undefined) throw new Error('the connection is not in the store')
     await rig.store.put(keyOf('bob'), own.value, 60_000)

@@ -3,7 +3,7 @@ import { adminEndpoints } from '../../../src/compose/admin.ts'
 import { Browser, type Seen, textOf } from '../../support/authserver/browser.ts'
 import { asPerson, callerOf, connect, type ConnectionRig, MISSING, startRig } from '../../support/connections/rig.ts'
 import { createSockets } from '../../support/sockets.ts'
-import { SUBJECT } from '../../support/upstreams/idp.ts'
+import { ACCESS, REFRESH, SUBJECT } from '../../support/upstreams/idp.ts'
 
 const sockets = createSockets()
 afterEach(() => sockets.closeAll())
@@ -13,18 +13,28 @@ async function enter(rig: ConnectionRig, browser: Browser, sub = SUBJECT): Promi
   const back = await asPerson(rig, browser, await browser.get(`${rig.url}/connections`), sub)
   return browser.get(new URL(back.location ?? '', rig.url).href)
 }
-const disconnect = (rig: ConnectionRig, browser: Browser, token: string, origin = rig.url) => {
+const post = (rig: ConnectionRig, browser: Browser, fields: Readonly<Record<string, string>>, origin = rig.url) => {
   const cookie = [...(browser.cookies.get(new URL(rig.url).host) ?? [])].map(([name, value]) => `${name}=${value}`)
   return fetch(`${rig.url}/connections`, {
     method: 'POST',
-    body: new URLSearchParams({ token, disconnect: 'github' }),
+    body: new URLSearchParams(fields),
+    redirect: 'manual',
     headers: { origin, cookie: cookie.join('; ') },
   })
 }
+const disconnect = (rig: ConnectionRig, browser: Browser, token: string, origin = rig.url) =>
+  post(rig, browser, { token, disconnect: 'github' }, origin)
+/** Presses a button of the page; returns its text. */
+async function press(rig: ConnectionRig, browser: Browser, action: string): Promise<string> {
+  const page = await browser.get(`${rig.url}/connections`)
+  const answer = await post(rig, browser, { token: tokenIn(page), [action]: 'github' })
+  expect(answer.status).toBe(200)
+  return textOf({ ...page, html: await answer.text() })
+}
 const tokenIn = ({ html }: Seen) => /name="token" value="([^"]+)"/.exec(html)?.[1] ?? ''
 
-async function connected() {
-  const rig = await startRig(sockets)
+async function connected(options: Parameters<typeof startRig>[1] = {}) {
+  const rig = await startRig(sockets, options)
   rig.service.metadata = { revocation_endpoint: `${rig.service.url}/revoke` }
   rig.service.revocation = { status: 200 }
   const { url } = await rig.links.link(callerOf(rig), 'code', MISSING)
@@ -45,15 +55,103 @@ test('people see their own connections, and no credential', async () => {
 test('disconnecting deletes the connection, and revokes it at the service', async () => {
   const rig = await connected()
   const browser = new Browser()
-  const page = await enter(rig, browser)
-  const answer = await disconnect(rig, browser, tokenIn(page))
-  expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('github was disconnected')])
+  await enter(rig, browser)
+  expect(await press(rig, browser, 'disconnect')).toContain('github was disconnected. The access was revoked there.')
   expect(await rig.links.isConnected(callerOf(rig), 'github')).toBe(false)
-  await expect.poll(() => rig.service.count('/revoke')).toBe(1)
+  const revoked = rig.service.asked.filter(({ path }) => path === '/revoke').map(({ form }) => form['token'])
+  expect(revoked).toEqual([REFRESH, ACCESS])
+  expect(rig.notices.at(-1)).toMatchObject({
+    type: 'account_disconnected',
+    userId: SUBJECT,
+    details: { by: 'person', revocation: 'revoked', issuer: rig.people.url },
+  })
   // Nothing is left, so it has not ended either.
   await expect(async () => rig.main.accounts.current(callerOf(rig), 'github', 'access_token')).rejects.toMatchObject({
     connection: { problem: 'missing' },
   })
+})
+
+test.each([
+  ['fails', { status: 503 }, 'could not be revoked there: remove it in your account settings'],
+  ['is not supported', undefined, 'offers no revocation here'],
+])('a revocation that %s is reported, and the connection is deleted', async (_name, revocation, text) => {
+  const rig = await connected()
+  rig.service.revocation = revocation
+  if (revocation === undefined) rig.service.metadata = {}
+  rig.clock.advance(3600_000)
+  const browser = new Browser()
+  await enter(rig, browser)
+  expect(await press(rig, browser, 'disconnect')).toContain(text)
+  expect(await rig.links.isConnected(callerOf(rig), 'github')).toBe(false)
+})
+
+test('a test tries the token at the service once, and changes nothing', async () => {
+  const rig = await connected()
+  const browser = new Browser()
+  await enter(rig, browser)
+  const before = rig.service.count('/userinfo')
+  expect(await press(rig, browser, 'test')).toContain('github accepts this connection')
+  expect(rig.service.count('/userinfo')).toBe(before + 1)
+  expect(rig.service.asked.at(-1)?.headers.authorization).toBe(`Bearer ${ACCESS}`)
+  rig.service.userInfo = { status: 401 }
+  expect(await press(rig, browser, 'test')).toContain('does not accept this connection any more')
+  rig.service.userInfo = { status: 500 }
+  expect(await press(rig, browser, 'test')).toContain('could not be reached')
+  expect(await rig.links.isConnected(callerOf(rig), 'github')).toBe(true)
+})
+
+test('renewing is a new login at the service that replaces the connection', async () => {
+  const rig = await connected()
+  const browser = new Browser()
+  const before = await rig.main.accounts.keyParts(callerOf(rig), 'github')
+  rig.clock.advance(61_000)
+  const page = await enter(rig, browser)
+  const sent = await post(rig, browser, { token: tokenIn(page), renew: 'github' })
+  expect(sent.status).toBe(303)
+  const link = new URL(sent.headers.get('location') ?? '')
+  expect(link.pathname).toMatch(/^\/connect\/[A-Za-z0-9_-]{32}$/)
+  const done = await connect(rig, browser, link.href)
+  expect(textOf(done)).toContain('is connected')
+  expect(await rig.main.accounts.keyParts(callerOf(rig), 'github')).not.toEqual(before)
+  expect(rig.notices.map(({ type }) => type)).toEqual(['account_connected', 'account_replaced'])
+  expect(textOf(await browser.get(`${rig.url}/connections`))).toContain('Disconnect github')
+})
+
+test('the page shows the day of the last use, which costs no write per call', async () => {
+  const writes: string[] = []
+  const rig = await connected({
+    store: (store) => ({
+      ...store,
+      compareAndSet(key, ...args) {
+        writes.push(key)
+        return store.compareAndSet(key, ...args)
+      },
+    }),
+  })
+  const browser = new Browser()
+  expect(textOf(await enter(rig, browser))).toContain('Not used yet')
+  const calls = async () => {
+    for (let index = 0; index < 20; index++) await rig.main.accounts.current(callerOf(rig), 'github', 'access_token')
+  }
+  const shown = async () => textOf(await browser.get(`${rig.url}/connections`))
+  await calls()
+  const dayOf = () => new Date(rig.clock.now()).toISOString().slice(0, 10)
+  await expect.poll(shown).toContain(`Last used on ${dayOf()}`)
+  const before = writes.length
+  expect(before).toBeGreaterThan(0)
+  await calls()
+  expect(writes).toHaveLength(before)
+})
+
+test('a form without an action, with two, or for another provider changes nothing', async () => {
+  const rig = await connected()
+  const browser = new Browser()
+  const token = tokenIn(await enter(rig, browser))
+  expect((await post(rig, browser, { token })).status).toBe(400)
+  expect((await post(rig, browser, { token, test: 'github', disconnect: 'github' })).status).toBe(400)
+  const other = await post(rig, browser, { token, disconnect: '<b>other</b>' })
+  expect([other.status, await other.text()]).toEqual([200, expect.not.stringContaining('other')])
+  expect(await rig.links.isConnected(callerOf(rig), 'github')).toBe(true)
 })
 
 test('a form of another site, of another person or without a login does nothing', async () => {

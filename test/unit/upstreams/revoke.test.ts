@@ -19,11 +19,14 @@ async function loggedIn(config: Readonly<Record<string, unknown>> = {}) {
 const asked = () => idp.asked.filter(({ path }) => path === '/revoke')
 
 describe('a revocation at an OIDC upstream', () => {
-  it('shows the refresh token, as the client to which it was given', async () => {
+  it('shows the refresh token, then the access token, as the client to which they were given', async () => {
     idp.revocation = { status: 200 }
     const { upstream, tokens } = await loggedIn()
-    await upstream.revoke?.(tokens, SUBJECT)
-    expect(asked()).toMatchObject([{ method: 'POST', form: { token: REFRESH, token_type_hint: 'refresh_token' } }])
+    expect(await upstream.revoke?.(tokens, SUBJECT)).toBe(true)
+    expect(asked()).toMatchObject([
+      { method: 'POST', form: { token: REFRESH, token_type_hint: 'refresh_token' } },
+      { method: 'POST', form: { token: ACCESS, token_type_hint: 'access_token' } },
+    ])
     const [id, secret] = ['us', SECRET].map((text) => new URLSearchParams({ text }).toString().slice('text='.length))
     expect(asked()[0]?.headers.authorization).toBe(`Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`)
   })
@@ -40,8 +43,16 @@ describe('a revocation at an OIDC upstream', () => {
   it.each(['http://idp.example.com/revoke', 'revoke', undefined])('is none where the metadata say %j', async (url) => {
     idp.metadata = { revocation_endpoint: url }
     const { upstream, tokens } = await loggedIn()
-    await upstream.revoke?.(tokens, SUBJECT)
+    expect(await upstream.revoke?.(tokens, SUBJECT)).toBe(false)
     expect(asked()).toEqual([])
+  })
+
+  it('succeeds where only the refresh token can be revoked', async () => {
+    idp.revocation = ({ form }) =>
+      form['token'] === REFRESH ? { status: 200 } : { status: 400, body: { error: 'unsupported_token_type' } }
+    const { upstream, tokens } = await loggedIn()
+    expect(await upstream.revoke?.(tokens, SUBJECT)).toBe(true)
+    expect(asked()).toHaveLength(2)
   })
 
   it('reports a rejection, without the text of the upstream', async () => {
