@@ -25,8 +25,8 @@ type Left = 'link' | 'nothing' | 'connection' | 'unlisted'
 const KINDS: Readonly<Record<Left, Readonly<Record<string, number>>>> = {
   link: { ticket: 1, prompt: 1 },
   nothing: {},
-  connection: { connection: 1, session: 1, person: 1 },
-  unlisted: { connection: 1, session: 1 },
+  connection: { connections: 1, session: 1, person: 1 },
+  unlisted: { connections: 1, session: 1 },
 }
 const MINUTE_MS = 60_000
 
@@ -663,8 +663,9 @@ describe('the store is down', () => {
     ['putIfAbsent session', DOWN, 'nothing'],
     ['get session', DOWN, 'nothing'],
     ['compareAndSet session', DOWN, 'nothing'],
-    ['get connection', DOWN, 'nothing'],
-    ['compareAndSet connection', DOWN, 'nothing'],
+    ['get connections', DOWN, 'nothing'],
+    ['get connections', DOWN, 'nothing'],
+    ['compareAndSet connections', DOWN, 'nothing'],
   ]
   const lastStep =
     (operation: string, from: number, count: number): Row['go'] =>
@@ -678,8 +679,14 @@ describe('the store is down', () => {
     }
   test.each<Row>(
     OPERATIONS.flatMap(([operation, page, left, pending = 0], index): Row[] => [
-      { name: `for ${operation}`, page, left, pending, go: lastStep(operation, index + 1, 1) },
-      { name: `from ${operation} on`, page, left, pending, go: lastStep(operation, index + 1, Infinity) },
+      { name: `for ${operation} (${index + 1})`, page, left, pending, go: lastStep(operation, index + 1, 1) },
+      {
+        name: `from ${operation} (${index + 1}) on`,
+        page,
+        left,
+        pending,
+        go: lastStep(operation, index + 1, Infinity),
+      },
     ]),
   )('$name', expectOutcome)
 
@@ -688,7 +695,7 @@ describe('the store is down', () => {
       name: 'for the list of accounts: the connection works, and is missing on its page',
       page: [200, 'Your account at github is connected'],
       left: 'unlisted',
-      go: lastStep('get person', 7, Infinity),
+      go: lastStep('get person', 8, Infinity),
     },
   ])('$name', expectOutcome)
 })
