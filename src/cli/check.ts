@@ -2,6 +2,7 @@ import { Secret, SYSTEM_CLOCK } from '../core/index.ts'
 import { type ResolvedProxy, STDIN } from '../load/index.ts'
 import { ConfigError, EXIT, type Io, UsageError, loadProxyConfig } from '../compose/index.ts'
 import { readInput } from '../examine/explain/index.ts'
+import { MAX_TOKEN_BYTES, tokenIn } from './token-file.ts'
 import { command } from './command.ts'
 import { FILE, matching, oneOf, TEXT } from './options/option-values.ts'
 import type { CommandSpec, Parsed } from './options/options.ts'
@@ -61,8 +62,6 @@ export const CHECK_SPEC: CommandSpec = {
   ].join('\n'),
 }
 
-const MAX_TOKEN_BYTES = 64 * 1024
-
 export const runCheck = command(CHECK_SPEC, async ({ options, io }) => {
   const isJson = options.text('output') === 'json'
   const [isVerbose, isQuiet] = [options.flag('verbose'), options.flag('quiet')]
@@ -74,7 +73,7 @@ export const runCheck = command(CHECK_SPEC, async ({ options, io }) => {
       {
         config,
         route: options.text('route'),
-        token: await tokenOf(options, io),
+        token: await tokenIn(options.text('token-file'), io),
         refreshToken: await refreshTokenOf(options, config, io),
         stsEndpoint: options.text('sts-endpoint'),
         env: io.env,
@@ -144,13 +143,4 @@ async function refreshTokenOf(options: Parsed, { authServers }: ResolvedProxy, i
   if (!/^[\x21-\x7e]+$/.test(text))
     throw new UsageError(`${file} contains no refresh token; expected one line of visible ASCII`)
   return { upstream, token: new Secret(text) }
-}
-
-async function tokenOf(options: Parsed, io: Io): Promise<Secret | undefined> {
-  const file = options.text('token-file')
-  if (file === undefined) return undefined
-  const text = (await readInput(file, io, MAX_TOKEN_BYTES)).trim().replace(/^bearer +/i, '')
-  if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(text))
-    throw new UsageError(`${file} contains no access token; expected one bearer token`)
-  return new Secret(text)
 }

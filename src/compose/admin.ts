@@ -1,4 +1,4 @@
-import type { ConnectionFilter } from '../connections/index.ts'
+import type { ConnectionFilter, ConnectionList, ListFilter } from '../connections/index.ts'
 import { asFailure } from '../core/index.ts'
 import type { CacheListing, PurgeFilter } from '../cache/index.ts'
 import { withMaskedQueries } from '../inspect/index.ts'
@@ -30,6 +30,8 @@ export interface ProxyControls {
   purge(filter: PurgeFilter): Answer<Purged>
   /** Ends connections of one caller; returns their number. Throws `store_unavailable`. */
   disconnect(filter: ConnectionFilter): Answer<number>
+  /** Throws `store_unavailable`. */
+  connections(filter: ListFilter): Answer<ConnectionList>
   /** Newest first. */
   decisions(): Answer<readonly object[]>
   reload(): Promise<ReloadResult>
@@ -43,12 +45,8 @@ export function adminEndpoints(controls: ProxyControls): Readonly<Record<string,
     'GET /config': async () => ({ status: 200, json: withMaskedQueries(await controls.config()) }),
     'GET /cache': async () => ({ status: 200, json: await controls.cache() }),
     'DELETE /cache': async ({ query }) => {
-      const unknown = [...query.keys()].find((name) => !FILTERS.some((filter) => filter === name))
-      // A misspelled filter must not purge everything.
-      if (unknown !== undefined)
-        return refuse(`unknown parameter ${JSON.stringify(unknown)}; known: ${FILTERS.join(', ')}`)
-      const empty = FILTERS.find((name) => query.get(name) === '')
-      if (empty !== undefined) return refuse(`${empty} is empty`)
+      const problem = unusable(query, FILTERS)
+      if (problem !== undefined) return refuse(problem)
       const filter: PurgeFilter = Object.fromEntries(
         FILTERS.flatMap((name) => (query.has(name) ? [[name, query.get(name)]] : [])),
       )
@@ -58,23 +56,24 @@ export function adminEndpoints(controls: ProxyControls): Readonly<Record<string,
         ? { status: 200, json: { purged, ...notifiedIs(true), receivers } }
         : { status: 202, json: { purged, ...notifiedIs(false), detail: PURGE_PENDING } }
     },
+    'GET /connections': async ({ query }) => {
+      const problem = unusable(query, ['provider', 'issuer', 'subject', 'after'])
+      if (problem !== undefined) return refuse(problem)
+      const [issuer, subject] = [query.get('issuer'), query.get('subject')]
+      if ((issuer === null) !== (subject === null)) return refuse('issuer and subject must be given together')
+      const caller = issuer === null || subject === null ? undefined : { issuer, subject }
+      const [provider, after] = [query.get('provider') ?? undefined, query.get('after') ?? undefined]
+      return orFailure(() => controls.connections({ provider, caller, after }))
+    },
     'DELETE /connections': async ({ query }) => {
-      const unknown = [...query.keys()].find((name) => !['issuer', 'subject', 'provider'].includes(name))
-      if (unknown !== undefined)
-        return refuse(`unknown parameter ${JSON.stringify(unknown)}; known: issuer, subject, provider`)
+      const problem = unusable(query, ['issuer', 'subject', 'provider'])
+      if (problem !== undefined) return refuse(problem)
       const [issuer, subject, provider] = [query.get('issuer'), query.get('subject'), query.get('provider')]
       // Nothing is ended for all callers at once.
-      if (!issuer || !subject || provider === '')
-        return refuse('issuer and subject are required, and none may be empty')
-      try {
-        return {
-          status: 200,
-          json: { disconnected: await controls.disconnect({ issuer, subject, provider: provider ?? undefined }) },
-        }
-      } catch (error) {
-        const { code, status } = asFailure(error)
-        return { status, json: { error: code } }
-      }
+      if (issuer === null || subject === null) return refuse('issuer and subject are required')
+      return orFailure(async () => ({
+        disconnected: await controls.disconnect({ issuer, subject, provider: provider ?? undefined }),
+      }))
     },
     'GET /decisions': async () => ({ status: 200, json: { decisions: await controls.decisions() } }),
     'POST /reload': async () => {
@@ -91,6 +90,23 @@ const PURGE_PENDING =
 
 /** `told` is the deprecated name, until the next minor version. */
 const notifiedIs = (isNotified: boolean) => ({ notified: isNotified, told: isNotified })
+
+/** A misspelled or empty filter must not select everything. */
+function unusable(query: URLSearchParams, known: readonly string[]): string | undefined {
+  const unknown = [...query.keys()].find((name) => !known.includes(name))
+  if (unknown !== undefined) return `unknown parameter ${JSON.stringify(unknown)}; known: ${known.join(', ')}`
+  const empty = known.find((name) => query.get(name) === '')
+  return empty && `${empty} is empty`
+}
+
+async function orFailure(work: () => Answer<object>): Promise<{ readonly status: number; readonly json: object }> {
+  try {
+    return { status: 200, json: await work() }
+  } catch (error) {
+    const { code, status } = asFailure(error)
+    return { status, json: { error: code } }
+  }
+}
 
 const refuse = (description: string) => ({
   status: 400,

@@ -1,7 +1,14 @@
 export { createApiKeys } from './api-keys.ts'
 export { matchIn } from './persons.ts'
 export { createClientDocuments, mcpUpstreamOf } from './client-documents.ts'
-export type { ConnectionFilter, ConnectionHeader, ConnectionsConfig, ConnectionService } from './service.ts'
+export type {
+  ConnectionFilter,
+  ConnectionList,
+  ConnectionHeader,
+  ConnectionsConfig,
+  ConnectionService,
+  ListFilter,
+} from './service.ts'
 export { openConnections } from './service.ts'
 // Loaded together with the connections.
 export { createEphemeralKeys } from '../signing/index.ts'

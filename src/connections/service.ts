@@ -31,7 +31,7 @@ import { createConnectionAudit } from './audit.ts'
 import { createClientDocuments, mcpUpstreamOf } from './client-documents.ts'
 import { createFlow } from './flow.ts'
 import { createManage } from './manage.ts'
-import { ownerOf } from './owner.ts'
+import { type Owner, ownerOf } from './owner.ts'
 import { failurePage } from './pages.ts'
 import { createPersons, embeddedLogin, loginAt, matchIn, type PersonLogin } from './persons.ts'
 import type { PendingRedirect } from './redirects.ts'
@@ -70,6 +70,27 @@ export interface ConnectionFilter {
   readonly provider?: string | undefined
 }
 
+/** Which stored connections to list. */
+export interface ListFilter {
+  readonly provider?: string | undefined
+  /** The connections of one caller. */
+  readonly caller?: { readonly issuer: string; readonly subject: string } | undefined
+  /** The hash of a caller: the page after it. */
+  readonly after?: string | undefined
+}
+
+/** Counts of stored connections, and one page of the callers who have them. Names no person and has no credential. */
+export interface ConnectionList {
+  readonly providers: Readonly<Record<string, { readonly connected: number; readonly broken: number }>>
+  /** In the order of their keyed hashes. */
+  readonly callers: readonly {
+    readonly caller: string
+    readonly connections: readonly { readonly provider: string; readonly state: 'connected' | 'broken' }[]
+  }[]
+  /** `after` of the next page; absent on the last one. */
+  readonly next?: string
+}
+
 export interface ConnectionService {
   readonly accounts: ConnectedAccounts
   readonly handlers: readonly LocalHandler[]
@@ -77,6 +98,8 @@ export interface ConnectionService {
   links(headers: ReadonlyMap<string, ConnectionHeader>): ConnectLinks
   /** Ends the connections of a caller; all of them without `provider`. Returns their number. Throws `store_unavailable`. */
   disconnect(filter: ConnectionFilter): Promise<number>
+  /** Throws `store_unavailable`. */
+  list(filter: ListFilter): Promise<ConnectionList>
   readiness(): AuthServerReadiness
   /** Resolves after the first attempt to read the ended connections, even a failed one. */
   opened(): Promise<void>
@@ -88,6 +111,8 @@ export interface ConnectionsDeps extends AuthServerDeps {
   readonly embedded: readonly { readonly issuer: string; readonly persons: PersonLogins }[]
 }
 
+/** Callers of one page of a list. */
+const LIST_PAGE = 1_000
 /** Pages of one client address. */
 const PAGE_RATE = { perSecond: 5, burst: 50 }
 
@@ -219,6 +244,8 @@ export function openConnections(config: ConnectionsConfig, deps: ConnectionsDeps
     })
   }
   const nameOf = (purpose: string): string => `text:${purpose}`
+  const ownerOfCaller = ({ issuer, subject }: Pick<ConnectionFilter, 'issuer' | 'subject'>): Owner =>
+    spec.singleUser ? ownerOf(ANONYMOUS, true) : { issuer, identity: `sub:${subject}` }
   const links: Omit<ConnectLinks, 'listing'> = {
     async link(caller, route, need) {
       const { text, ticket } = await tickets.issue(ownerOf(caller, spec.singleUser), matchOf(caller), route, need)
@@ -252,8 +279,33 @@ export function openConnections(config: ConnectionsConfig, deps: ConnectionsDeps
         return { kind: 'header', name: header.name, value }
       },
     }),
+    async list({ provider, caller, after = '' }) {
+      const only = caller && (await accounts.infos(ownerOfCaller(caller))).caller
+      const found = (await accounts.list()).filter(
+        (one) => (provider === undefined || one.provider === provider) && (only === undefined || one.caller === only),
+      )
+      const providers = new Map<string, { connected: number; broken: number }>()
+      const callers = new Map<string, { provider: string; state: 'connected' | 'broken' }[]>()
+      for (const { caller: hash, provider: name, state } of found) {
+        const counted = providers.get(name) ?? { connected: 0, broken: 0 }
+        counted[state] += 1
+        providers.set(name, counted)
+        if (hash <= after) continue
+        const own = callers.get(hash) ?? []
+        own.push({ provider: name, state })
+        callers.set(hash, own)
+      }
+      const hashes = [...callers.keys()].sort()
+      const page = hashes.slice(0, LIST_PAGE)
+      const last = page.at(-1)
+      return {
+        providers: Object.fromEntries([...providers].sort(([one], [other]) => (one < other ? -1 : 1))),
+        callers: page.map((hash) => ({ caller: hash, connections: callers.get(hash) ?? [] })),
+        ...(hashes.length > page.length && last !== undefined ? { next: last } : {}),
+      }
+    },
     async disconnect({ issuer, subject, provider }) {
-      const owner = spec.singleUser ? ownerOf(ANONYMOUS, true) : { issuer, identity: `sub:${subject}` }
+      const owner = ownerOfCaller({ issuer, subject })
       const names =
         provider === undefined ? (await accounts.infos(owner)).connections.map((one) => one.provider) : [provider]
       const ended = await Promise.all(

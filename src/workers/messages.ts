@@ -1,5 +1,5 @@
 import type { CacheListing, PurgeFilter } from '../cache/index.ts'
-import type { ConnectionFilter } from '../connections/index.ts'
+import type { ConnectionFilter, ConnectionList, ListFilter } from '../connections/index.ts'
 import type { Readiness } from '../ops/index.ts'
 import type { Purged, ReloadResult } from '../compose/index.ts'
 import type { MetricsSnapshot, NamesInUse } from '../report/index.ts'
@@ -36,6 +36,7 @@ export type WorkerMethods = {
   cache(): CacheListing
   purge(filter: PurgeFilter): Promise<Purged>
   disconnect(filter: ConnectionFilter): Promise<number>
+  connections(filter: ListFilter): Promise<ConnectionList>
   decisions(): readonly object[]
   reload(): Promise<ReloadResult>
   /** A message for a subscription of this worker. */

@@ -83,11 +83,7 @@ export async function runWorkers(
   opening.defer(drain)
 
   const controls: ProxyControls = {
-    async config() {
-      const [answer] = (await ask(pool, 'config', [])).answers
-      if (answer === undefined) throw new Failure('internal_error', { detail: 'no worker responds' })
-      return answer
-    },
+    config: async () => oneOf((await ask(pool, 'config', [])).answers),
     readiness: async () =>
       isDraining
         ? { ok: false, detail: { draining: true } }
@@ -105,6 +101,8 @@ export async function runWorkers(
     purge: async (filter) => mergePurges(await every(pool, 'purge', [filter])),
     // The first worker that finds a connection ends it for all.
     disconnect: async (filter) => (await every(pool, 'disconnect', [filter])).reduce((sum, ended) => sum + ended, 0),
+    // All workers have the same store.
+    connections: async (filter) => oneOf(await every(pool, 'connections', [filter])),
     decisions: async () => mergeDecisions(await every(pool, 'decisions', [])),
     reload: async () =>
       isDraining
@@ -170,6 +168,12 @@ async function every<K extends keyof WorkerMethods>(
   const { answers, late } = await ask(pool, name, args, deadlineMs)
   if (late.length === 0) return answers
   throw new Failure('internal_error', { detail: `worker ${late.join(', ')} did not respond to ${name} in time` })
+}
+
+/** The answer of any worker. */
+function oneOf<T>([answer]: readonly T[]): T {
+  if (answer === undefined) throw new Failure('internal_error', { detail: 'no worker responds' })
+  return answer
 }
 
 /** An error of one worker does not affect the others. */

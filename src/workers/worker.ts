@@ -41,6 +41,7 @@ export async function runWorker(
     cache: () => running().cache(),
     purge: (filter) => running().purge(filter),
     disconnect: (filter) => running().disconnect(filter),
+    connections: (filter) => running().connections(filter),
     decisions: () => running().decisions(),
     reload: () => running().reload(),
     published: (id, message) => memory.onMessage(id, message),

@@ -78,6 +78,10 @@ export const COMMANDS: Commands = {
     load: async () => (await import('../convert.ts')).runConvert,
     commands: { cedar: async () => (await import('../convert-cedar.ts')).runConvertCedar },
   },
+  connections: {
+    summary: 'Lists connected accounts of a running proxy, or ends them.',
+    load: async () => (await import('../connections.ts')).runConnections,
+  },
   health: {
     summary: 'Asks a running process whether it is healthy.',
     load: async () => (await import('../health.ts')).runHealth,

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { CacheListing, PurgeFilter } from '../../cache/index.ts'
-import type { ConnectionFilter } from '../../connections/index.ts'
+import type { ConnectionFilter, ConnectionList, ListFilter } from '../../connections/index.ts'
 import { type Clock, Failure, type MonotonicClock, SYSTEM_CLOCK } from '../../core/index.ts'
 import { INSPECT_PATH } from '../../inspect/index.ts'
 import { parseListenAddress } from '../../listen/index.ts'
@@ -70,6 +70,7 @@ export interface ProxyProcess extends ProxyControls {
   purge(filter: PurgeFilter): Promise<Purged>
   /** Ends connections of one caller; returns their number. */
   disconnect(filter: ConnectionFilter): Promise<number>
+  connections(filter: ListFilter): Promise<ConnectionList>
   decisions(): readonly object[]
 }
 
@@ -156,6 +157,8 @@ export async function startProxy(
       return notified === undefined ? { purged } : { purged, isNotified: receivers !== undefined, receivers }
     },
     disconnect: async (filter: ConnectionFilter) => (await active.resources.connections?.disconnect(filter)) ?? 0,
+    connections: async (filter: ListFilter) =>
+      (await active.resources.connections?.list(filter)) ?? { providers: {}, callers: [] },
     decisions: () => decisions.list(),
     reload() {
       services.audit.reopen()

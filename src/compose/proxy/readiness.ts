@@ -40,7 +40,7 @@ export interface Resources {
   /** The authorization servers of its routes. */
   readonly authServers?: readonly Pick<AuthServer, 'name' | 'readiness'>[]
   /** The connections that its routes use. */
-  readonly connections?: Pick<ConnectionService, 'readiness' | 'disconnect'> | undefined
+  readonly connections?: Pick<ConnectionService, 'readiness' | 'disconnect' | 'list'> | undefined
 }
 
 interface Missing {

@@ -3,10 +3,12 @@ import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprot
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startLabBackend } from '../../../lab/index.ts'
+import { runConnections } from '../../../src/cli/connections.ts'
+import { processIo } from '../../../src/compose/index.ts'
 import { Secret } from '../../../src/core/index.ts'
 import { backFrom } from '../../support/authserver/rig.ts'
 import { Browser } from '../../support/authserver/browser.ts'
-import { authConfig, proxyConfig, run, type RunningTestProxy } from '../../support/e2e/run.ts'
+import { authConfig, freePort, proxyConfig, run, type RunningTestProxy } from '../../support/e2e/run.ts'
 import { createSockets } from '../../support/sockets.ts'
 import { TLS } from '../../support/tls.ts'
 import { startExampleServers } from '../../support/upstreams/example-servers.ts'
@@ -135,6 +137,59 @@ describe('connected accounts in a running proxy', () => {
     await again.connect(new OldTransport(url, options))
     expect((await again.callTool({ name: 'show_request' }))['isError']).not.toBe(true)
     expect(JSON.stringify(world.proxy.log)).not.toContain(ACCESS)
+  })
+})
+
+describe('extauth connections', () => {
+  const runOn = async ({ proxy }: World, ...argv: string[]) => {
+    const output = { stdout: '', stderr: '' }
+    const io = {
+      ...processIo(),
+      env: {},
+      stdout: (text: string) => void (output.stdout += text),
+      stderr: (text: string) => void (output.stderr += text),
+    }
+    const code = await runConnections(['--admin', new URL(proxy.adminUrl).host, ...argv], io)
+    return { code, ...output }
+  }
+
+  it('lists accounts by hash of the caller, and ends those of one caller', async () => {
+    const world = await startWorld()
+    expect(await runOn(world)).toEqual({ code: 0, stdout: 'no connected accounts\n', stderr: '' })
+    for (const sub of ['alice', 'bob']) {
+      const client = sockets.closing(new OldClient(INFO))
+      const { url, options } = await transportOf(world, sub)
+      await client.connect(new OldTransport(url, options))
+      const result = await client.callTool({ name: 'show_request' })
+      await connect(world, /http:\S+\/connect\/\S+/.exec(JSON.stringify(result))?.[0] ?? '', sub)
+    }
+    const all = await runOn(world)
+    expect(all.stdout).toMatch(/^github: 2 connected, 0 broken\n( {2}[\w-]{22} {2}github\n){2}$/)
+    expect(all.stdout).not.toContain('alice')
+
+    const alice = ['--issuer', world.people.url, '--subject', 'alice']
+    const one = JSON.parse((await runOn(world, '--json', ...alice)).stdout) as { callers: { caller: string }[] }
+    expect(one).toEqual({
+      providers: { github: { connected: 1, broken: 0 } },
+      callers: [{ caller: expect.any(String) as string, connections: [{ provider: 'github', state: 'connected' }] }],
+    })
+    expect((await runOn(world, '--provider', 'other')).stdout).toBe('no connected accounts\n')
+    expect(await runOn(world, '--disconnect', ...alice)).toMatchObject({ code: 0, stdout: 'disconnected: 1\n' })
+    const rest = await runOn(world)
+    expect(rest.stdout).toContain('github: 1 connected')
+    expect(rest.stdout).not.toContain(one.callers[0]?.caller ?? 'a caller')
+  })
+
+  it('refuses half of a caller, and reports a listener that does not answer', async () => {
+    const world = await startWorld()
+    expect(await runOn(world, '--issuer', 'https://idp.example.com')).toMatchObject({ code: 2 })
+    expect(await runOn(world, '--disconnect')).toMatchObject({
+      code: 2,
+      stderr: 'extauth connections: --disconnect requires --issuer and --subject\n',
+    })
+    const away = await runOn(world, '--admin', `127.0.0.1:${await freePort()}`)
+    expect(away.code).toBe(1)
+    expect(away.stderr).toContain('/connections: connect ECONNREFUSED')
   })
 })
 

@@ -195,3 +195,35 @@ test('an operator ends the connections of one caller', async () => {
   expect(await call({ issuer, subject: SUBJECT })).toEqual({ status: 200, json: { disconnected: 1 } })
   expect(await rig.links.isConnected(callerOf(rig), 'github')).toBe(false)
 })
+
+test('an operator lists connections by keyed hash, in pages', async () => {
+  const rig = await connected()
+  const issuer = rig.people.url
+  const controls = { connections: (filter: Parameters<typeof rig.main.list>[0]) => rig.main.list(filter) }
+  const endpoint = adminEndpoints(controls as unknown as Parameters<typeof adminEndpoints>[0])['GET /connections']
+  const call = (query: Readonly<Record<string, string>>) =>
+    endpoint?.({ query: new URLSearchParams(query) } as Parameters<typeof endpoint>[0])
+  for (const query of [{ issuer }, { subject: SUBJECT }, { provider: '' }, { caller: 'x' }])
+    expect(await call(query)).toMatchObject({ status: 400 })
+  const all = await rig.main.list({})
+  const [first] = all.callers
+  expect(all).toEqual({
+    providers: { github: { connected: 1, broken: 0 } },
+    callers: [
+      {
+        caller: expect.stringMatching(/^[\w-]{22}$/) as string,
+        connections: [{ provider: 'github', state: 'connected' }],
+      },
+    ],
+  })
+  expect(await call({ issuer, subject: SUBJECT })).toEqual({ status: 200, json: all })
+  expect(await call({ issuer, subject: 'bob' })).toEqual({ status: 200, json: { providers: {}, callers: [] } })
+  // Counts are those of all pages.
+  expect(await rig.main.list({ after: first?.caller })).toEqual({ ...all, callers: [] })
+  rig.service.token = { status: 400, body: { error: 'invalid_grant' } }
+  rig.clock.advance(3600_000)
+  expect(await rig.links.isConnected(callerOf(rig), 'github')).toBe(false)
+  await expect
+    .poll(() => rig.main.list({ provider: 'github' }))
+    .toMatchObject({ providers: { github: { connected: 0, broken: 1 } }, callers: [{ caller: first?.caller }] })
+})
