@@ -26,6 +26,8 @@ export interface RigOptions {
   /** Put over the spec; gets the issuer of the callers and the service. */
   readonly spec?: (idps: { readonly people: Idp; readonly service: Idp }) => Readonly<Record<string, unknown>>
   readonly store?: (store: Store) => Store
+  /** A store for each replica. Default: one for all. */
+  readonly storeOfReplica?: () => Store
   readonly secrets?: Readonly<Record<string, string>>
   /** Callers log in at an embedded server, whose users `people` identifies. */
   readonly embedded?: boolean
@@ -108,7 +110,16 @@ export async function startRig(sockets: Sockets, options: RigOptions = {}) {
   const config = { name: 'default/proxy', spec, listenUrl: url, routes }
   /** One more replica over the same store; `more` is put over its spec. */
   const replica = (more: Partial<Connections> = {}): ConnectionService =>
-    sockets.closing(openConnections({ ...config, spec: { ...spec, ...more } }, { ...deps, embedded }))
+    sockets.closing(
+      openConnections(
+        { ...config, spec: { ...spec, ...more } },
+        {
+          ...deps,
+          store: options.storeOfReplica?.() ?? store,
+          embedded,
+        },
+      ),
+    )
   /** Lets the listener serve this replica, and these routes. */
   const serve = (one: ConnectionService, served: readonly Route[] = []): void =>
     proxy.swap({
