@@ -18,7 +18,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const loaded = new Map<string, Asset>()
 
-/** A file of the page by its name below `/inspect/page/`, read once; undefined when there is none. */
+/** A file of the page by its name below `/inspect/page/`, read once; undefined if it does not exist. */
 export function asset(name: string): Asset | undefined {
   const known = loaded.get(name)
   if (known !== undefined) return known
@@ -36,7 +36,7 @@ function read(bytesOf: () => Buffer, type: string): Asset | undefined {
   try {
     const bytes = bytesOf()
     if (type !== JS) return { type, bytes }
-    // Browsers know no packages, and what would tell them of some is an inline script, which our policy refuses.
+    // Browsers resolve packages by an import map, an inline script, which the content security policy refuses.
     const text = bytes.toString('utf8').replaceAll(/from\s*(["'])preact\1/g, 'from"./preact.js"')
     return { type, bytes: Buffer.from(text.replace(/\n\/\/# sourceMappingURL=\S+\s*$/, '\n')) }
   } catch (error) {

@@ -17,11 +17,11 @@ const LONGEST_PIECE = 96
 
 type Inflate = (bytes: Buffer) => Buffer
 
-/** A body as it is shown. */
+/** A body for display. */
 export interface ShownBody {
-  /** Masked; as far as it has arrived, and where it is kept. */
+  /** Masked; the part that was received and stored. */
   readonly text: string
-  /** All bytes that went through, of which `text` shows the first. */
+  /** All forwarded bytes; `text` shows the first. */
   readonly bytes: number
   /** Why `text` is not the whole body. */
   readonly cut?: 'longer' | 'no_room' | 'binary' | 'unknown_encoding' | undefined
@@ -31,8 +31,8 @@ const TEXT_TYPE =
   /^\s*(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml|javascript|x-ndjson|x-www-form-urlencoded|graphql))/i
 
 /**
- * The first 64 KiB of one body, masked. Raw bytes are held only until they are masked: an event stream line by line, as its
- * lines are complete, anything else when it is over, because a secret may be split between pieces.
+ * The first 64 KiB of one body, masked. Raw bytes are kept until they are masked: event streams line by line, other bodies
+ * at their end, because a secret may be split between chunks.
  */
 export class BodyCopy {
   readonly #texts: SecretTexts
@@ -43,7 +43,7 @@ export class BodyCopy {
   readonly #inflate: Inflate
   #bytes = 0
   #taken = 0
-  /** Compressed, until it is over. */
+  /** Compressed bytes, until the end of the body. */
   readonly #pieces: Buffer[] = []
   #raw = ''
   #shown = ''
@@ -70,7 +70,7 @@ export class BodyCopy {
     if (this.#cut === undefined) this.#keep(chunk)
   }
 
-  /** As it is now; complete lines only, of a stream that goes on, and nothing yet of what is no stream. */
+  /** The body so far: complete lines of a running stream; empty for other bodies until they end. */
   shown(): ShownBody {
     return { text: this.#shown, bytes: this.#bytes, cut: this.#cut }
   }
@@ -94,7 +94,7 @@ export class BodyCopy {
   }
 
   #keep(chunk: Buffer): void {
-    // A secret that begins within what is shown must be whole to be found.
+    // A secret that begins in the shown part is found only if it is complete.
     const limit = BODY_BYTES + (this.#isStream ? 0 : this.#held)
     const left = limit - this.#taken
     const piece = chunk.length > left ? chunk.subarray(0, left) : chunk
@@ -105,7 +105,7 @@ export class BodyCopy {
     this.#taken += piece.length
     if (piece.length < chunk.length) this.#cut = 'longer'
     if (this.#inflate !== asItIs) {
-      // A copy, because a small piece would hold on to the large buffer that it is cut from.
+      // A copy, because a small slice keeps its large buffer in memory.
       this.#pieces.push(Buffer.from(piece))
       return
     }
@@ -122,7 +122,7 @@ export class BodyCopy {
     }
   }
 
-  /** Masks the first `length` characters of what is raw and shows them, but for the last `held` of what comes of it. */
+  /** Masks the first `length` raw characters and shows the result, except for its last `held` characters. */
   #show(length: number, held = 0): void {
     if (length === 0) return
     let text = maskBody(this.#texts.maskIn(this.#raw.slice(0, length)))

@@ -14,7 +14,7 @@ import { recordOf, type RecordDeps, summaryOf } from './record-of.ts'
 import { createRing } from './ring.ts'
 import { WatchedRequest, type Watcher } from './watched-request.ts'
 
-/** How many of the newest requests are kept. */
+/** Number of newest requests to keep. */
 export const MAX_RECORDS = 500
 
 export interface CaptureOptions {
@@ -25,7 +25,7 @@ export interface CaptureOptions {
   readonly showClaims: boolean
   readonly clock: Clock
   readonly log: Log
-  /** Milliseconds that only go forward, with fractions. */
+  /** Monotonic milliseconds, with fractions. */
   readonly monotonicMs: () => MonotonicMs
   readonly decisionOf: RecordDeps['decisionOf']
   readonly rulesOf: RecordDeps['rulesOf']
@@ -37,37 +37,37 @@ export interface Batch {
   readonly requests: readonly Summary[]
   /** Records evicted since the last clearing. */
   readonly dropped: number
-  /** Ids of those that went since the last batch. */
+  /** Ids of requests that were evicted since the last batch. */
   readonly gone: readonly string[]
-  /** Updates that were skipped because there were too many; the requests are in the list. */
+  /** Number of updates that were skipped for rate; the list contains these requests. */
   readonly skipped: number
-  /** Failures so far, so that plots know when to look again. */
+  /** Failures so far, so that plots are refreshed after a new one. */
   readonly failures: number
 }
 
 /** Updates for a viewer of one request. */
 export type Step = { readonly kind: 'text'; readonly text: string } | { readonly kind: 'changed' }
 
-/** The requests that were and that are. */
+/** Requests that ended, and requests in flight. */
 export interface Capture {
   readonly observer: RequestObserver
   readonly failures: Failures
   /** Newest last. */
   list(): Batch
-  /** As it is now; undefined for one that is not kept. */
+  /** The current state; undefined for an unknown id. */
   find(id: string): RequestRecord | undefined
-  /** Ids of those whose bodies, as they are kept, have this text in them, without regard to case. */
+  /** Ids of requests whose stored bodies contain this text, case-insensitively. */
   search(text: string): readonly string[]
-  /** Forgets what is over. */
+  /** Drops the requests that ended. */
   clear(): void
-  /** Calls back with what changed, in batches; gives the way to stop. */
+  /** Calls back with changes in batches; returns the function that stops it. */
   follow(onBatch: (batch: Batch) => void, onClear: () => void): () => void
-  /** Calls back with each step of one request that is not over; gives the way to stop. */
+  /** Calls back with each step of one open request; returns the function that stops it. */
   followOne(id: string, onStep: (step: Step) => void): () => void
   close(): void
 }
 
-/** Notes every request that it is shown as an observer, and keeps the newest, masked. */
+/** Observes every request and keeps the newest, masked. */
 export function createCapture(options: CaptureOptions): Capture {
   const { mode, maxBytes, clock } = options
   let gone: string[] = []
@@ -109,7 +109,7 @@ export function createCapture(options: CaptureOptions): Capture {
     for (const onStep of ofOne.get(id) ?? []) onStep(step)
   }
 
-  /** A request that can't be shown is no reason to break off its answer. */
+  /** A request that can't be recorded must still be answered. */
   const kept = (watched: WatchedRequest): RequestRecord | undefined => {
     try {
       return recordOf(watched, deps)
@@ -200,7 +200,7 @@ export function createCapture(options: CaptureOptions): Capture {
   }
 }
 
-/** An answer that broke off after a good status is a failure of a server as well. */
+/** A response that was aborted after a success status also counts as a server failure. */
 function outcomeOf(status: number, reason: string): Outcome {
   if (reason === 'not_connected') return reason
   return isFailed(status, reason) ? (status >= 400 && status < 500 ? '4xx' : '5xx') : 'ok'

@@ -2,11 +2,11 @@ import { whyDropped, type ResponseDropRule } from '../http/index.ts'
 import { pairsOf } from './masked-heads.ts'
 import type { Attempt, RequestRecord } from './record.ts'
 
-/** A header line as it was sent, and what it was before. */
+/** A header line as sent, with its previous value. */
 export interface MarkedHeader {
   readonly name: string
   readonly value: string
-  /** `added` by us, `replaced` where the caller had sent something else, `same` as the caller's. */
+  /** `added` by the proxy, `replaced` if the caller sent a different value, `same` as the caller's. */
   readonly mark: 'added' | 'replaced' | 'same'
 }
 
@@ -25,7 +25,7 @@ export interface DroppedHeader {
   readonly rule: ResponseDropRule | 'replaced' | 'answered_by_us'
 }
 
-/** A record as the page shows it: with what was added, removed and replaced on the way. */
+/** A record for the page, with the headers that were added, removed and replaced. */
 export function describe(record: RequestRecord) {
   const { received, responded, dropped, attempts, ...rest } = record
   const last = attempts.findLast((attempt) => attempt.received !== undefined)
@@ -77,7 +77,7 @@ function markedHeaders(sent: string, { received, dropped }: RequestRecord): Mark
   return pairsOf(sent).map(([name, value]) => {
     const lines = before.get(name)
     if (lines === undefined) return { name, value, mark: 'added' }
-    // A value that is masked looks like any other: what was dropped can't be the same.
+    // Masked values all look the same: a dropped one is never `same`.
     const at = gone.has(name) ? -1 : lines.indexOf(value)
     if (at === -1) return { name, value, mark: 'replaced' }
     lines.splice(at, 1)
@@ -85,7 +85,7 @@ function markedHeaders(sent: string, { received, dropped }: RequestRecord): Mark
   })
 }
 
-/** Names of headers that came and did not go on in any form. */
+/** Names of received headers that were not forwarded in any form. */
 function removedNames(sent: string, { received }: RequestRecord): string[] {
   const there = new Set(pairsOf(sent).map(([name]) => name))
   return [...linesByName(received).keys()].filter((name) => !there.has(name))
@@ -93,7 +93,7 @@ function removedNames(sent: string, { received }: RequestRecord): string[] {
 
 function answerDrops(last: Attempt | undefined, { responded, why }: RequestRecord): DroppedHeader[] {
   if (last?.received === undefined || responded === undefined) return []
-  // A failure is an answer of our own: nothing of the backend's was passed on, or left out for what it holds.
+  // The proxy generates failures itself: no header of the backend was forwarded or dropped.
   if (why !== undefined)
     return pairsOf(last.received.head).map(([name, value]) => ({ name, value, rule: 'answered_by_us' }))
   const after = linesByName(responded.head)
@@ -128,7 +128,7 @@ function timelineOf({ marks, attempts, summary }: RequestRecord): Phase[] {
     const { number, beganMs, armedMs, sealedMs, sendingMs, receivedMs } = attempt
     if (number === 1) until('body', beganMs)
     until('credential', armedMs, number)
-    // Making the last headers and signing them belongs to what the proxy does itself.
+    // Final headers and signing count as the proxy's own time.
     until('connect', sendingMs ?? (sealedMs === undefined ? undefined : receivedMs), number)
     until('first_byte', receivedMs, number)
   }

@@ -2,7 +2,7 @@ import type { Clock, EpochMs } from '../core/index.ts'
 
 const MINUTES = 15
 const MINUTE_MS = 60_000
-/** Reasons are words of a table, and few. */
+/** Reasons come from the error table, so there are few. */
 const MAX_REASONS = 100
 const MAX_ROUTES = 1000
 
@@ -11,7 +11,7 @@ export type Outcome = 'ok' | 'not_connected' | '4xx' | '5xx'
 
 /** Requests by outcome and failures by reason, minute by minute. */
 export interface FailureSeries {
-  /** Beginning of each minute, oldest first; the last one is running. */
+  /** Start of each minute, oldest first; the last one is in progress. */
   readonly minutes: readonly number[]
   readonly outcomes: Readonly<Record<Outcome, readonly number[]>>
   readonly reasons: Readonly<Record<string, readonly number[]>>
@@ -31,7 +31,7 @@ export interface Failures {
   note(route: string, failure: LastFailure): void
   series(): FailureSeries
   last(route: string): LastFailure | undefined
-  /** Goes up with each failure. */
+  /** Increases with each failure. */
   readonly count: number
 }
 

@@ -7,10 +7,10 @@ import { createEventStreams, createGatherer, type EventStreams } from './live.ts
 import { maskQuery } from './mask.ts'
 import { type TryDeps, createTry } from './try.ts'
 
-/** Where the page is on the admin listener. */
+/** Path of the page on the admin listener. */
 export const INSPECT_PATH = '/inspect'
 
-/** Characters of a text that bodies are searched for. */
+/** Maximum characters of a search text for bodies. */
 const MAX_SEARCHED = 200
 
 /** Additional data of the page, read on each request. */
@@ -33,17 +33,17 @@ export interface Surroundings {
 
 /** The inspector of one proxy. */
 export interface Inspector {
-  /** To be handed to the proxy. */
+  /** Observer for the proxy. */
   readonly observer: RequestObserver
-  /** Pages for the admin listener; they show the proxy as well as its requests. */
+  /** Pages for the admin listener, about the proxy and its requests. */
   pages(surroundings: Surroundings): Pages
-  /** Ends the event streams of all pages and forgets everything. */
+  /** Ends the event streams of all pages and drops all records. */
   close(): void
 }
 
 const REQUEST = /^\/api\/requests\/([\w-]{1,128})(\/events)?$/
 
-/** Makes an inspector: an observer that captures, and pages that show it. */
+/** Creates an inspector: an observer that records requests, and pages that show them. */
 export function createInspector(options: CaptureOptions): Inspector {
   const capture = createCapture(options)
   const streams = createEventStreams()
@@ -69,7 +69,7 @@ function pagesOf(options: CaptureOptions, surroundings: Surroundings, capture: C
     }
     if (path === '/api/try') return attempt.relay(asked)
     const [, id, events] = REQUEST.exec(path) ?? []
-    // A stream has no end, so that nothing could be said of it to who asks for its head.
+    // A stream has no end: its head must be available before.
     if (events !== undefined || path === '/api/events') {
       if (method !== 'GET') throw new Failure('method_not_allowed')
       return id === undefined ? streamAll(capture, streams) : streamOne(capture, streams, id)
@@ -158,7 +158,7 @@ function showOne(capture: Capture, id: string): EndpointResponse {
   return jsonReply(200, describe(record))
 }
 
-/** All requests: a snapshot, then what changes. */
+/** Streams all requests: a snapshot, then changes. */
 function streamAll(capture: Capture, streams: EventStreams): EndpointResponse {
   const stream = streams.open()
   if (stream === undefined) throw tooMany()

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
 import type { EndpointResponse } from '../core/index.ts'
 
-/** How long changes are gathered before they are sent, in milliseconds: a busy proxy sends few large events, not many. */
+/** Batching interval of changes in milliseconds: a busy proxy sends few large events. */
 const GATHER_MS = 100
 /** A slow page is disconnected; it reconnects automatically. */
 const MAX_UNREAD = 4 * 1024 * 1024
-/** Comments that keep a quiet connection from being taken for dead. */
+/** Interval of comments that keep an idle connection open. */
 const HEARTBEAT_MS = 15_000
 const MAX_STREAMS = 32
 
@@ -14,13 +14,13 @@ export interface EventStream {
   /** The response that carries the stream. */
   readonly response: EndpointResponse
   send(event: string, data: unknown): void
-  /** Calls back once, when the page has gone. */
+  /** Calls back once, when the page disconnects. */
   onClose(listener: () => void): void
 }
 
 /** The open event streams of all pages. */
 export interface EventStreams {
-  /** Undefined when there are too many already. */
+  /** Undefined if the limit is reached. */
   open(): EventStream | undefined
   closeAll(): void
 }
@@ -59,13 +59,13 @@ export function createEventStreams(): EventStreams {
   }
 }
 
-/** Gathers things that changed and hands them over at most ten times a second, the newest `most` of them. */
+/** Batches changes and passes on the newest `most` of them, at most ten times a second. */
 export interface Gatherer<T> {
   add(item: T): void
   close(): void
 }
 
-/** `flush` gets what was gathered, each once, and how many of the oldest were left out. */
+/** `flush` gets each change once, and the number of oldest ones that were omitted. */
 export function createGatherer<T>(most: number, flush: (items: readonly T[], left: number) => void): Gatherer<T> {
   const items = new Set<T>()
   let left = 0

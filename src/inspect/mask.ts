@@ -1,8 +1,8 @@
 import { MASK, maskLooks } from '../core/index.ts'
 
 /**
- * The policy of what is masked where it is captured, the same as the logs': tokens, credentials, cookies, secrets. By the name
- * that a value has, by how it looks, and by being one of the texts that are known to be secret in this request.
+ * The masking policy at capture, the same as for logs: tokens, credentials, cookies, secrets. A value is masked by its name,
+ * by its format, or because it is a known secret of this request.
  */
 
 const SHOWN_OF_SESSION = 6
@@ -16,7 +16,7 @@ export const maskedSession = (id: string): string =>
 
 const SECRET_PARAMETER =
   /token|secret|passw|key|code|sig|credential|auth|session|state|nonce|assertion|jwt|verifier|challenge|ticket|cookie/i
-/** Long, of a token's characters, with letters and digits: worth hiding whatever it is called. */
+/** Long, with letters and digits of a token's alphabet: masked under any name. */
 const TOKEN_LIKE = /^(?=.*\d)(?=.*[A-Za-z])[\w\-.~+/=]{24,}$/
 
 /** A raw query with secret values masked, by parameter name or format; `onSecret` receives each. */
@@ -37,13 +37,13 @@ export function maskQuery(query: string, onSecret?: (value: string) => void): st
     .join('&')
 }
 
-/** A request target or an address, its query masked, and what looks like a token in its path. */
+/** A request target or an address with its query masked, and token-like parts of its path. */
 export function maskTarget(target: string): string {
   const at = target.indexOf('?')
   if (at === -1) return maskLooks(target)
   return `${maskLooks(target.slice(0, at))}?${maskLooks(maskQuery(target.slice(at + 1)))}`
 }
 
-/** Names are ASCII: percent-decoding byte by byte does. */
+/** Names are ASCII, so bytes can be percent-decoded separately. */
 const decoded = (text: string): string =>
   text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))

@@ -2,9 +2,9 @@ import { headerKind, MASK, maskLooks } from '../core/index.ts'
 import { isShownOfSignature, maskedSession, maskTarget } from './mask.ts'
 import type { SecretTexts } from './secret-texts.ts'
 
-/** Longest value that is kept of one header, in characters. */
+/** Maximum stored characters of a header value. */
 const MAX_VALUE = 4096
-/** Most lines that are kept of one head. */
+/** Maximum stored header lines of a message. */
 const MAX_LINES = 400
 
 /**
@@ -28,18 +28,18 @@ export function unsearchedHead(
   return lines.join('\n')
 }
 
-/** In no encoding and in no escape: what stands before it and what stands after it are read for themselves. */
+/** Occurs in no encoding and no escape: the texts before and after it are searched separately. */
 const APART = '"\n"'
 
 /** Masks the texts of one request. */
 export interface Searched {
-  /** True when it is known already that nothing in a text is to be masked. */
+  /** True if a previous search found nothing to mask. */
   isClean(text: string): boolean
-  /** The text without secrets and without what looks like one. */
+  /** The text with secrets and secret-like values masked. */
   mask(text: string): string
 }
 
-/** Looks through some texts of a request together: most hold nothing, and need not be looked at for themselves. */
+/** Searches several texts of a request at once: most contain no secret and need no search of their own. */
 export function searched(parts: readonly string[], texts: SecretTexts): Searched {
   const all = parts.join(APART)
   const clean = maskLooks(all) === all && !texts.isIn(all) ? parts : NONE
@@ -51,7 +51,7 @@ export function searched(parts: readonly string[], texts: SecretTexts): Searched
 
 const NONE: readonly string[] = []
 
-/** The header lines of a head that was kept, as pairs. */
+/** The header lines of a stored head, as pairs. */
 export function pairsOf(head: string): [string, string][] {
   if (head === '') return []
   const lines = head.split('\n')
@@ -68,7 +68,7 @@ function maskedValue(
   owned: readonly string[],
 ): string {
   const kind = owned.includes(name) && !isShownOfSignature(name) ? 'secret' : ownKind
-  // Before it is cut: half a secret would not be found.
+  // Before truncation: half a secret would not be found.
   if (kind === 'plain') return cut(maskLooks(texts.maskIn(value)))
   if (kind === 'address') return cut(maskTarget(texts.maskIn(value)))
   if (kind === 'session') return maskedSession(value)
@@ -77,7 +77,7 @@ function maskedValue(
 
 const cut = (value: string): string => (value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE)}…` : value)
 
-/** The scheme and what a signature covers help, and give nothing away. */
+/** The scheme and the signed headers help to debug and are not secret. */
 function maskedCredential(value: string): string {
   if (value.startsWith('AWS4-HMAC-SHA256 '))
     return value
@@ -87,7 +87,7 @@ function maskedCredential(value: string): string {
   return `${scheme}${MASK}`
 }
 
-/** The parsed headers of a backend's answer as a flat list; one that was repeated is there as often. */
+/** The parsed headers of a backend's response as a flat list, repeated ones included. */
 export function flatHeaders(headers: Readonly<Record<string, string | readonly string[] | undefined>>): string[] {
   const flat: string[] = []
   for (const name in headers) {

@@ -15,7 +15,7 @@ export interface Ring {
   readonly dropped: number
 }
 
-/** Where the text of a body is in the byte store; one that ends past the end of the store goes on at its start. */
+/** Location of a body in the byte store; a text that reaches the end continues at the start. */
 interface Span {
   readonly start: number
   readonly end: number
@@ -46,7 +46,7 @@ export function createRing({
   /** Called with each evicted record. */
   readonly onDropped?: (id: string) => void
 }): Ring {
-  // Oldest first; those before `first` are gone. Looked through only when somebody asks for one.
+  // Oldest first; those before `first` were dropped. Searched on request only.
   let kept: (Kept | undefined)[] = []
   let first = 0
   let bytes = 0

@@ -6,7 +6,7 @@ import { html, Text, useEffect, useRef, useState } from './html.js'
 /** Headers that an MCP client sets; the proxy regenerates the others. */
 const SENT_AGAIN = /^(?:accept|content-type|last-event-id|mcp-[a-z0-9-]+)$/
 
-/** Headers of a request that can be sent once more; what is masked can't. */
+/** Headers of a request that can be repeated: all but masked ones. */
 export const headersAgain = ({ received }) =>
   Object.fromEntries(received.headers.filter(([name, value]) => SENT_AGAIN.test(name) && !value.includes('[masked]')))
 
@@ -77,7 +77,7 @@ export function SendAgain({ request, users }) {
         controller.signal,
       )
       setOutcome({ said: `Answered ${status}.`, id: headers.get('x-request-id') })
-      // A stream that does not end is followed where its request is shown.
+      // An open stream is followed in the view of its request.
       await response.body?.cancel()
     } catch (error) {
       if (!controller.signal.aborted) setOutcome({ said: error.message })

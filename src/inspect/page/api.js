@@ -1,7 +1,7 @@
-/** The inspector's data; nothing is asked from anywhere else. */
+/** The inspector's API, the only server that the page calls. */
 const API = '/inspect/api'
 
-/** Says to the admin listener that it is this page that asks. */
+/** Identifies requests of this page to the admin listener. */
 const OURS = { 'x-extauth-inspect': '1' }
 
 /** A failed API call; `status` 401 means that a login is required. */
@@ -24,14 +24,14 @@ export async function load(path) {
   return response.json()
 }
 
-/** Deletes what a path below the API stands for; gives what is answered. */
+/** Sends DELETE to a path of the API; returns the response. */
 export async function remove(path) {
   const response = await fetch(API + path, { method: 'DELETE', headers: OURS })
   if (!response.ok) throw await failureOf(response)
   return response.status === 204 ? undefined : response.json()
 }
 
-/** Opens a session with the admin token, which is not kept here. */
+/** Opens a session with the admin token; the page does not store the token. */
 export async function logIn(token) {
   const response = await fetch('/inspect/login', {
     method: 'POST',
@@ -58,7 +58,7 @@ export async function sendTry(envelope, signal) {
 }
 
 /**
- * Follows an event stream; `handlers` by event name get the data. Gives the way to stop.
+ * Follows an event stream; `handlers` by event name get the data. Returns the function that stops it.
  * @param {string} path
  * @param {Record<string, (data: any, source: EventSource) => void>} handlers
  * @param {(state: 'live' | 'waiting' | 'closed') => void} [onState]

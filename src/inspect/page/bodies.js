@@ -7,7 +7,7 @@ const CUTS = {
   unknown_encoding: 'Its encoding is not known here, so it is not kept.',
 }
 
-/** JSON with indents; anything else as it is. */
+/** Indented JSON; other text unchanged. */
 export function pretty(text) {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)
@@ -16,7 +16,7 @@ export function pretty(text) {
   }
 }
 
-/** The events of a stream, in order: their kind and their data. Undefined for a text that is no event stream. */
+/** The events of a stream in order, with type and data. Undefined for other text. */
 export function eventsOf(text) {
   if (!/^(?:\uFEFF)?(?:data|event|id|retry|:)/.test(text)) return undefined
   return text

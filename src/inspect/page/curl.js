@@ -13,7 +13,7 @@ export const baseOf = (proxyUrl = globalThis.inspectedUrl ?? '') =>
     ? 'http://localhost'
     : proxyUrl.replace('//0.0.0.0', '//127.0.0.1').replace('//*', '//127.0.0.1')
 
-/** The request as a command; `$TOKEN` stands where the token was, and what is masked is left out. */
+/** The request as a command, with `$TOKEN` for the token and without masked headers. */
 export function curlOf({ summary, received, requestBody }, proxyUrl = globalThis.inspectedUrl ?? '') {
   const isSocket = proxyUrl.startsWith('unix:')
   const parts = ['curl -sS', `-X ${/^[A-Z]+$/.test(summary.method) ? summary.method : quoted(summary.method)}`]

@@ -20,7 +20,7 @@ function Content({ result }) {
   </div>`
 }
 
-/** What may be shown of it: as the inspector keeps it, or, for whoever asks, as it came. */
+/** The part that may be shown: masked as in the inspector, or on request as received. */
 function shownOf({ masked, result, notes, error }, isOpen) {
   if (isOpen) return { result, notes, error: error?.message }
   // Our own words hold nothing of what was sent.

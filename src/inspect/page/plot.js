@@ -41,7 +41,7 @@ export function Plot({ minutes, outcomes }) {
             space: 60,
             grid: { show: false },
             ticks: { show: false },
-            // The library's own labels have another clock than the page, and a date below that has no room.
+            // The library's labels use a different clock than the page, and a date that does not fit.
             values: (_, seconds) => seconds.map((at) => minuteOf(at * 1000)),
           },
           { stroke: axis, size: AXIS, incrs: STEPS, grid: { show: false } },

@@ -92,7 +92,7 @@ function Field({ name, schema, isRequired, text, onText }) {
   </div>`
 }
 
-/** A form made from an input schema, or JSON for whoever wants to write all by hand. `onSubmit` gets the arguments. */
+/** A form for an input schema, or a JSON editor. Calls `onSubmit` with the arguments. */
 export function SchemaForm({ schema, label, isBusy, onSubmit }) {
   const [texts, setTexts] = useState(() => startOf(schema))
   const [raw, setRaw] = useState(undefined)
