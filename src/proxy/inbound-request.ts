@@ -157,10 +157,17 @@ export class InboundRequest implements Inbound, BodyHolder, StreamHolder {
     return end !== undefined
   }
 
-  /** Ends a stream that a GET opened when the session of its caller was revoked. */
+  /** Ends a stream that a GET opened when the session of its caller was revoked; keeps it while that is unknown. */
   endIfRevoked(): void {
     if (this.#endStream === undefined || this.method !== 'GET' || this.caller?.kind !== 'authenticated') return
-    if (this.route?.isRevoked?.(this.caller) === true) this.endStream()
+    let isRevoked: boolean | undefined
+    try {
+      isRevoked = this.route?.isRevoked?.(this.caller)
+    } catch {
+      // The list of revoked sessions can't be read: a timer calls this, and its next call decides.
+      return
+    }
+    if (isRevoked === true) this.endStream()
   }
 
   /** Milliseconds since it arrived. */

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { Failure } from '../../../src/core/index.ts'
 import { createCaller, START_MS } from '../../support/ports.ts'
 import { rawConnect } from '../../support/raw.ts'
 import { createSockets } from '../../support/sockets.ts'
@@ -65,6 +66,25 @@ describe('event streams', () => {
     expect(proxy.metrics.value(gauge)).toBe(1)
     for (const one of streams) one.end('data: late\n\n')
     expect(await answer.until(/\r\n0\r\n\r\n$/)).toContain('data: late')
+  })
+
+  it('a GET stream stays open while the revoked sessions are unknown, and ends when its session is among them', async () => {
+    let state: 'unknown' | 'revoked' = 'unknown'
+    let checks = 0
+    const { proxy, open } = await start({
+      caller: () => createCaller(),
+      isRevoked: () => {
+        checks += 1
+        if (state === 'unknown') throw new Failure('store_unavailable', { detail: 'the list cannot be read' })
+        return true
+      },
+    })
+    const stream = open('GET')
+    await stream.until(/data: 1\n\n/)
+    await vi.waitFor(() => expect(checks).toBeGreaterThan(1), { timeout: 5_000 })
+    expect(proxy.metrics.value(gauge)).toBe(1)
+    state = 'revoked'
+    await stream.until(/\r\n0\r\n\r\n$/)
   })
 
   it('the answer to a POST runs on after the end of the token', async () => {
