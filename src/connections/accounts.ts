@@ -63,12 +63,13 @@ export interface Accounts extends ConnectedAccounts {
   /** Throws `connections_full` if the person can't connect an account at this provider. */
   checkRoom(owner: Owner, provider: string): Promise<void>
   /**
-   * Deletes the connection on all replicas within 2 s, and revokes its tokens; `revocation` has the outcome. Undefined
-   * without a connection.
+   * Deletes the connection on all replicas within 2 s, and revokes its tokens; `revocation` has the outcome, which the audit
+   * trail gets with `by` and `requestId`. Undefined without a connection.
    */
   disconnect(
     owner: Owner,
     provider: string,
+    source: { readonly by: 'person' | 'operator'; readonly requestId?: string | undefined },
   ): Promise<{ readonly revocation: Promise<RevocationOutcome | 'nothing'> } | undefined>
   /** Sends one request with the credential to the provider. Throws `not_connected` and the errors of the request. */
   test(owner: Owner, provider: string): Promise<TestOutcome>
@@ -328,12 +329,19 @@ export function createAccounts(options: AccountsOptions): Accounts {
       return before === undefined ? 'connected' : 'replaced'
     },
     checkRoom: (owner, provider) => pointers.checkRoom(connectionRef(owner, provider)),
-    async disconnect(owner, provider) {
+    async disconnect(owner, provider, { by, requestId }) {
       const pointer = await pointers.remove(connectionRef(owner, provider))
       if (pointer === undefined) return undefined
       count(provider, 'disconnected')
-      const { revocation } = await sessions.end(pointer.id)
-      return { revocation: revocation.then((outcomes) => outcomes.get(provider) ?? 'nothing') }
+      const ended = await sessions.end(pointer.id)
+      // Not awaited here: a provider may take seconds.
+      const revocation = ended.revocation.then((outcomes) => {
+        const outcome = outcomes.get(provider) ?? 'nothing'
+        const details = { by, revocation: outcome }
+        audit({ type: 'account_disconnected', outcome: 'success', requestId, owner, provider, details })
+        return outcome
+      })
+      return { revocation }
     },
     async test(owner, provider) {
       const ref = connectionRef(owner, provider)

@@ -16,7 +16,6 @@ import {
 } from '../authserver/index.ts'
 import type { Seal } from '../storage/index.ts'
 import type { Accounts, ConnectionInfo } from './accounts.ts'
-import type { ConnectionAudit } from './audit.ts'
 import { type Owner, ownerOf } from './owner.ts'
 import { connectionsPage, disconnectedText, issuersPage, lostPage, testedText } from './pages.ts'
 import type { PersonLogin, Persons } from './persons.ts'
@@ -33,7 +32,6 @@ export interface ManageParts {
   readonly label: (provider: string) => string
   readonly accounts: Pick<Accounts, 'infos' | 'disconnect' | 'test' | 'isTestable'>
   readonly tickets: Pick<Tickets, 'issue'>
-  readonly audit: ConnectionAudit
   readonly persons: Persons
   readonly legs: UpstreamLegs<PendingRedirect>
   readonly seal: Seal
@@ -162,13 +160,11 @@ export function createManage(parts: ManageParts, page: BrowserEndpoint): Manage 
 
   const disconnect = async (connections: readonly OwnedConnection[], visit: Visit) => {
     const outcomes = connections.map(async ({ owner, info: { provider } }) => {
-      const ended = await accounts.disconnect(owner, provider)
+      const { requestId } = visit
+      const ended = await accounts.disconnect(owner, provider, { by: 'person', requestId })
       const revocation = (await ended?.revocation) ?? 'nothing'
       if (ended === undefined) return revocation
-      log.info({ provider, revocation, request: visit.requestId }, 'account disconnected by its owner')
-      const details = { by: 'person', revocation }
-      const { requestId } = visit
-      parts.audit({ type: 'account_disconnected', outcome: 'success', requestId, owner, provider, details })
+      log.info({ provider, revocation, request: requestId }, 'account disconnected by its owner')
       return revocation
     })
     return Promise.all(outcomes)

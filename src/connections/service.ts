@@ -198,7 +198,6 @@ export function openConnections(config: ConnectionsConfig, deps: ConnectionsDeps
       label,
       accounts,
       tickets,
-      audit,
       persons,
       legs,
       seal,
@@ -308,22 +307,7 @@ export function openConnections(config: ConnectionsConfig, deps: ConnectionsDeps
       const owner = ownerOfCaller({ issuer, subject })
       const names =
         provider === undefined ? (await accounts.infos(owner)).connections.map((one) => one.provider) : [provider]
-      const ended = await Promise.all(
-        names.map(async (name) => {
-          const one = await accounts.disconnect(owner, name)
-          // Not awaited: a provider may take seconds.
-          void one?.revocation.then((revocation) =>
-            audit({
-              type: 'account_disconnected',
-              outcome: 'success',
-              owner,
-              provider: name,
-              details: { by: 'operator', revocation },
-            }),
-          )
-          return one !== undefined
-        }),
-      )
+      const ended = await Promise.all(names.map((name) => accounts.disconnect(owner, name, { by: 'operator' })))
       return ended.filter(Boolean).length
     },
     readiness: () =>

@@ -304,7 +304,7 @@ describe('a link', () => {
   )('$name', expectOutcome)
 })
 
-describe('a request that no page of ours sends', () => {
+describe('a request that no page of the proxy sends', () => {
   /** A consent page, and a form that is posted after it. */
   const posted = (
     name: string,
