@@ -141,8 +141,8 @@ export default [
     ],
     [
       'tokens of a connection that ended are revoked',
-      'const { revocation } = await sessions.end(pointer.id)',
-      'await sessions.lose(pointer.id)\n      const revocation = Promise.resolve(new Map<string, RevocationOutcome>())',
+      'const ended = await sessions.end(pointer.id)',
+      'await sessions.lose(pointer.id)\n      const ended = { revocation: Promise.resolve(new Map<string, RevocationOutcome>()) }',
       MANAGE,
     ],
   ]),

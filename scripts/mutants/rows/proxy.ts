@@ -85,7 +85,7 @@ export default [
       ],
       [
         'streams end with the session of their caller',
-        'if (this.route?.isRevoked?.(this.caller) === true) this.endStream()',
+        'if (isRevoked === true) this.endStream()',
         '',
         ['test/system/proxy/streams.test.ts'],
       ],
